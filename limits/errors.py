@@ -1,0 +1,38 @@
+"""The two ways in which a limit can say no by exception.
+
+Owns: what is raised for a wrong setting and for a gate that is full. Does not own status codes
+(`http/errors.py`) nor refused throttles: those are no exceptions but a `Verdict`, because being refused is
+ordinary and must be cheap. Both stand here, apart from the modules that raise them, so that the modules of
+this room import each other without a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+
+class SettingsError(ValueError):
+    """A setting or a limit is unknown or has a wrong value. The text is one sentence for an operator.
+
+    `key` names what is wrong as the operator wrote it (`port`, `limits.send_state`, `TRUNKLINE_PORT`),
+    `problem` says what is wrong with it, `remedy` what would be right.
+    """
+
+    def __init__(self, key: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{key} {problem}; {remedy}")
+        self.key = key
+        self.problem = problem
+        self.remedy = remedy
+
+    def under(self, prefix: str) -> SettingsError:
+        """The same error with its key placed under `prefix`, for a table nested in another."""
+        return SettingsError(f"{prefix}{self.key}", self.problem, self.remedy)
+
+
+class GateClosed(Exception):  # noqa: N818 - the state of the gate, not a fault
+    """A gate already has as many holders for `key` as it lets in."""
+
+    def __init__(self, key: Hashable, holders_max: int) -> None:
+        super().__init__(f"{holders_max} concurrent call(s) already hold {key!r}")
+        self.key = key
+        self.holders_max = holders_max

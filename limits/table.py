@@ -1,0 +1,380 @@
+"""Every number that bounds something, the API's limits and Trunkline's own, each with its unit and its reason.
+
+Owns: the values, what they count (`unit`), per what (`per`) and why they are so (`reason`), and changing them
+from a configuration. Does not own enforcement: `window.py` and `gate.py` are the machines, the rooms above hold
+them.
+
+Why one table (and one long file): a bound that stands where it is used is found by nobody, and an operator who
+may change a number wants to read what it costs. "MB" and "GB" of the API are decimal (10^6, 10^9); our own
+memory bounds are binary.
+"""
+# ruff: noqa: RUF009 - _throttle, _gate and _bound only wrap dataclasses.field
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trunkline.limits.errors import SettingsError
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+MB: Final = 1_000_000
+GB: Final = 1_000 * MB
+MINUTE_S: Final = 60
+HOUR_S: Final = 60 * MINUTE_S
+DAY_S: Final = 24 * HOUR_S
+DAY_MS: Final = 1000 * DAY_S
+
+# A window remembers each passed call (8 bytes), so a rate is itself bounded: 800 kB for each throttled thing.
+RATE_CALLS_MAX: Final = 100_000
+RATE_WINDOW_MAX_S: Final = DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `calls` calls in any `window_s` seconds."""
+
+    calls: int
+    window_s: float
+
+    def __post_init__(self) -> None:
+        if type(self.calls) is not int or not 1 <= self.calls <= RATE_CALLS_MAX:
+            raise SettingsError(
+                "calls", f"is {self.calls!r}", f"give a whole number from 1 to {RATE_CALLS_MAX}"
+            )
+        if type(self.window_s) not in (int, float) or not 0 < self.window_s <= RATE_WINDOW_MAX_S:
+            raise SettingsError(
+                "window_s",
+                f"is {self.window_s!r}",
+                f"give seconds, more than 0 and at most {RATE_WINDOW_MAX_S}",
+            )
+
+
+def _throttle(calls: int, window_s: float, per: str, reason: str) -> Any:
+    unit = "calls per window"
+    return dataclasses.field(
+        default=Rate(calls, window_s), metadata={"unit": unit, "per": per, "reason": reason}
+    )
+
+
+def _gate(
+    per: str, reason: str = "The API's limit: it is a long read, and a second one would only slow both."
+) -> Any:
+    return dataclasses.field(default=1, metadata={"unit": "concurrent calls", "per": per, "reason": reason})
+
+
+def _bound(value: float, unit: str, reason: str, per: str = "") -> Any:
+    return dataclasses.field(default=value, metadata={"unit": unit, "per": per, "reason": reason})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The numbers in force. A throttle that is None is lifted."""
+
+    # The API's throttles.
+    send_state: Rate | None = _throttle(30, 15, "device", "The API's limit: about two reports a second.")
+    send_command: Rate | None = _throttle(30, 15, "device", "The API's limit, a bucket apart from states.")
+    set_connection_status: Rate | None = _throttle(30, 15, "device", "The API's limit, a bucket of its own.")
+    mqtt_publish: Rate | None = _throttle(30, 15, "device", "The API's limit for messages published by REST.")
+    event_create: Rate | None = _throttle(
+        15, 15, "application", "The API's limit: events are read by people."
+    )
+    virtual_button: Rate | None = _throttle(
+        100, 10, "virtual button", "The API's limit for pressing a button."
+    )
+    embedded_export: Rate | None = _throttle(
+        1, 300, "application", "The API's limit: an export compiles files."
+    )
+    notebook_export: Rate | None = _throttle(
+        1, 900, "notebook", "The API's limit: an export scans all inputs."
+    )
+
+    # Our own throttles.
+    login_per_account: Rate | None = _throttle(
+        10,
+        60,
+        "account",
+        "Failed attempts only: guessing one password is hopeless, a person's typing errors pass.",
+    )
+    login_per_address: Rate | None = _throttle(
+        60,
+        60,
+        "address",
+        "Failed attempts only: a password hash costs 50 ms of CPU; offices share an address.",
+    )
+
+    # The API's gates: calls that may run at the same time.
+    archive_data_concurrent_calls_max: int = _gate("application")
+    backfill_archive_data_concurrent_calls_max: int = _gate("application")
+    full_data_tables_archive_concurrent_calls_max: int = _gate("application")
+    full_events_archive_concurrent_calls_max: int = _gate("application")
+    clone_or_import_concurrent_calls_max: int = _gate(
+        "owner", "The API's limit: both create whole applications."
+    )
+    application_export_concurrent_calls_max: int = _gate("application")
+    application_import_concurrent_calls_max: int = _gate("application", "The API's limit: imports would mix.")
+    dashboard_report_concurrent_calls_max: int = _gate(
+        "dashboard", "The API's limit: a report is drawn and mailed."
+    )
+    data_export_concurrent_calls_max: int = _gate("application")
+    data_table_export_concurrent_calls_max: int = _gate("data table")
+    device_export_concurrent_calls_max: int = _gate("device")
+    devices_export_concurrent_calls_max: int = _gate("application")
+    payload_counts_concurrent_calls_max: int = _gate("application")
+    event_export_concurrent_calls_max: int = _gate("application")
+
+    # The API's sizes.
+    time_series_bytes_max: int = _bound(
+        30 * MB, "bytes", "The API's limit for the data of one query.", "request"
+    )
+    rows_bytes_max: int = _bound(
+        20 * MB, "bytes", "The API's limit for rows got or queried at once.", "request"
+    )
+    multipart_bytes_max: int = _bound(
+        10 * MB, "bytes", "The API's limit; larger files go the direct way.", "request"
+    )
+    file_bytes_max: int = _bound(5 * GB, "bytes", "The API's limit for a direct upload.", "file")
+    webhook_body_bytes_max: int = _bound(
+        256_000, "bytes", "The API's limit for what a webhook takes.", "request"
+    )
+    string_bytes_max: int = _bound(64 * KIB, "bytes", "The API's limit for a string attribute.", "value")
+
+    # The API's shapes.
+    query_items_max: int = _bound(100, "items", "The API's limit for $and, $or, $nor, $in and $nin.", "array")
+    tag_chars_max: int = _bound(
+        255, "characters", "The API's limit for a tag's key and for its value.", "tag"
+    )
+    tags_max: int = _bound(100, "tags", "The API's limit.", "device")
+    attributes_max: int = _bound(
+        256, "attributes", "The API's limit; a report cannot have more keys.", "device"
+    )
+    columns_max: int = _bound(50, "columns", "The API's limit.", "data table")
+    event_updates_max: int = _bound(100, "updates", "The API's limit for an event's kept history.", "event")
+    device_ids_max: int = _bound(1000, "device ids", "The API's limit for addressing by id.", "call")
+    device_tags_max: int = _bound(100, "device tags", "The API's limit for addressing by tag.", "call")
+    job_id_chars_max: int = _bound(21, "characters", "The API's limit for a job's identifier.", "job")
+    per_page_default: int = _bound(100, "items per page", "The API's default.")
+    per_page_max: int = _bound(
+        1000, "items per page", "A page is built in memory; the API's largest default."
+    )
+    embedded_deployments_per_page_default: int = _bound(1000, "items per page", "The API's default.")
+    rows_limit_default: int = _bound(1000, "rows", "The API's default for reading rows.", "request")
+    rows_limit_max: int = _bound(
+        10_000, "rows", "Rows are also bounded by bytes; this bounds the scan.", "request"
+    )
+    rows_delete_limit_default: int = _bound(1000, "rows", "The API's default for deleting rows.", "request")
+    flow_errors_limit_default: int = _bound(25, "entries", "The API's default for a workflow's errors.")
+    history_limit_default: int = _bound(1, "entries", "The API's default: the newest entry of a history.")
+    history_limit_max: int = _bound(
+        1000, "entries", "One read decodes at most about 1 ms of entries.", "request"
+    )
+    stats_duration_default_ms: int = _bound(DAY_MS, "milliseconds", "The API's default: the last day.")
+    stats_resolution_default_ms: int = _bound(
+        HOUR_S * 1000, "milliseconds", "The API's default: an hour a point."
+    )
+    payload_counts_span_default_days: int = _bound(30, "days", "The API's default: the last 30 days.")
+    url_ttl_default_s: int = _bound(900, "seconds", "The API's default for a file's temporary URL.")
+    archive_age_min_days: int = _bound(31, "days", "The API's rule: younger data may still be changed.")
+    device_restore_days: int = _bound(93, "days", "The API's promise to people who deleted by mistake.")
+    future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time is a broken clock.")
+
+    # Requests and connections.
+    body_bytes_max: int = _bound(
+        MIB, "bytes", "A body is held whole in memory; 1 MiB is 10,000 small states.", "request"
+    )
+    header_bytes_max: int = _bound(
+        32 * KIB, "bytes", "Request line and headers: 8 KiB of token, 8 KiB of query, and room.", "request"
+    )
+    connections_max: int = _bound(
+        10_000, "connections", "Each costs a task and buffers, about 20 kB: 200 MB."
+    )
+    accept_batch_connections_max: int = _bound(
+        64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"
+    )
+    backlog_length_max: int = _bound(
+        4096, "connections", "A fleet that comes back after an outage comes at once."
+    )
+    head_timeout_s: float = _bound(
+        10, "seconds", "A head is one packet; slower is a held connection.", "request"
+    )
+    body_timeout_s: float = _bound(30, "seconds", "1 MiB over a slow mobile link (300 kbit/s).", "request")
+    write_timeout_s: float = _bound(
+        30, "seconds", "A reader that takes nothing for so long is gone.", "write"
+    )
+    request_timeout_s: float = _bound(
+        30, "seconds", "No call waits longer for an actor or a disk.", "request"
+    )
+    connection_idle_s: float = _bound(
+        75, "seconds", "Longer than the 60 s at which proxies give up first.", "connection"
+    )
+    drain_s: float = _bound(
+        10, "seconds", "Supervisors send SIGKILL after 30 s or later; open calls take far less."
+    )
+
+    # Streams and the device link.
+    keep_alive_default_s: float = _bound(2, "seconds", "The API's default.", "stream")
+    keep_alive_min_s: float = _bound(
+        1, "seconds", "Shorter costs more than the data of most streams.", "stream"
+    )
+    keep_alive_max_s: float = _bound(
+        60, "seconds", "Proxies close a connection that is silent for longer.", "stream"
+    )
+    streams_max: int = _bound(10_000, "streams", "As many as connections: each stream is one.")
+    stream_buffer_length_max: int = _bound(
+        256, "events", "Eight windows of commands behind is too slow.", "subscriber"
+    )
+    stream_buffer_bytes_max: int = _bound(
+        MIB, "bytes", "256 large events must not cost 16 MiB.", "subscriber"
+    )
+    stream_replay_max: int = _bound(
+        1000, "events", "One page of history when a subscriber returns.", "subscriber"
+    )
+    link_frame_bytes_max: int = _bound(
+        MIB, "bytes", "The same as a request body: it carries the same states.", "frame"
+    )
+    link_unacked_frames_max: int = _bound(
+        64, "frames", "Hides 64 commits of latency; more only fills memory.", "link"
+    )
+    states_per_call_max: int = _bound(10_000, "states per call", "One turn of the loop: about 30 ms of work.")
+
+    # Actors, caches and jobs.
+    mailbox_length_max: int = _bound(
+        256, "messages", "Eight windows of one device; over it 429 at once.", "actor"
+    )
+    actor_idle_s: float = _bound(
+        60, "seconds", "Longer than each device's window: idling forgets no throttle."
+    )
+    token_cache_length_max: int = _bound(65_536, "tokens", "About 1 kB each: 64 MB; a miss costs 17 us.")
+    query_cache_length_max: int = _bound(
+        256, "queries", "Compiled queries of dashboards repeat; a miss costs 50 us."
+    )
+    login_windows_length_max: int = _bound(
+        10_000, "windows", "Accounts and addresses that failed lately: 5 MB."
+    )
+    jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs outlive a restart; over it 503.")
+    jobs_running_max: int = _bound(
+        2, "jobs running", "Jobs scan; more than the cores would only slow the calls."
+    )
+    job_attempts_max: int = _bound(
+        5, "attempts", "A job that killed the server five times is at fault.", "job"
+    )
+    outgoing_timeout_s: float = _bound(
+        10, "seconds", "A callback's or mail server's time to answer.", "attempt"
+    )
+    outgoing_attempts_max: int = _bound(
+        5, "attempts", "With doubling pauses this spans a short outage.", "delivery"
+    )
+
+    # The store.
+    journal_bytes_max: int = _bound(64 * MIB, "bytes", "Waiting writes live in memory; over it 503.")
+    journal_batches_max: int = _bound(
+        65_536, "batches", "Small batches cost more than their bytes; over it 503."
+    )
+    read_threads_max: int = _bound(4, "threads", "Long reads hold the GIL in turns; more starve the loop.")
+    read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; over it 503.")
+
+    def __post_init__(self) -> None:
+        _check_together(self)
+
+    @classmethod
+    def off(cls) -> Limits:
+        """The defaults with every throttle lifted; all bounds and gates stay."""
+        return cls().lifted()
+
+    def lifted(self) -> Limits:
+        """These numbers with every throttle lifted."""
+        rates: dict[str, Any] = {
+            f.name: None for f in dataclasses.fields(self) if isinstance(f.default, Rate)
+        }
+        return dataclasses.replace(self, **rates)
+
+    def override(self, changes: Mapping[str, object]) -> Limits:
+        """These numbers with some changed: numbers by name, a throttle as `{calls=, window_s=}` or `"off"`.
+
+        Raises SettingsError naming the key, what is wrong and what would be right.
+        """
+        known = {f.name: f for f in dataclasses.fields(self)}
+        values: dict[str, Any] = {}
+        for name, given in changes.items():
+            field = known.get(name)
+            if field is None:
+                raise SettingsError(name, "is no limit", _suggestion(name, known))
+            values[name] = _rate(name, given) if isinstance(field.default, Rate) else _number(field, given)
+        return dataclasses.replace(self, **values)
+
+
+def _rate(name: str, given: object) -> Rate | None:
+    remedy = 'give {calls = 30, window_s = 15} or "off"'
+    if given == "off" or given is None:
+        return None
+    if isinstance(given, Rate):
+        return given
+    if not isinstance(given, Mapping):
+        raise SettingsError(name, f"is {given!r}, which is no rate", remedy)
+    if set(given) != {"calls", "window_s"}:
+        raise SettingsError(name, f"has the keys {sorted(map(str, given))}", remedy)
+    try:
+        return Rate(given["calls"], given["window_s"])
+    except SettingsError as error:
+        raise error.under(f"{name}.") from None
+
+
+def _number(field: dataclasses.Field[Any], given: object) -> float:
+    whole = str(field.type) == "int"
+    remedy = f"give {'a whole number' if whole else 'a number'} of {field.metadata['unit']}, more than 0"
+    # bool is an int to Python, but `mailbox_length_max = true` is a mistake.
+    if isinstance(given, bool) or not isinstance(given, int if whole else (int, float)):
+        raise SettingsError(field.name, f"is {given!r}", remedy)
+    if not 0 < given < math.inf:
+        raise SettingsError(field.name, f"is {given!r}", remedy)
+    return given
+
+
+def _suggestion(name: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else "see limits/table.py for the names"
+
+
+# Throttles whose window lives in an actor that may idle away after actor_idle_s. (The windows of exports are
+# longer; their owner asks `empty` before it forgets them.)
+_HELD_BY_ACTORS: Final = (
+    "send_state",
+    "send_command",
+    "set_connection_status",
+    "mqtt_publish",
+    "event_create",
+    "virtual_button",
+)
+
+_ORDERED: Final = (
+    ("keep_alive_min_s", "keep_alive_default_s"),
+    ("keep_alive_default_s", "keep_alive_max_s"),
+    ("per_page_default", "per_page_max"),
+    ("embedded_deployments_per_page_default", "per_page_max"),
+    ("rows_limit_default", "rows_limit_max"),
+    ("history_limit_default", "history_limit_max"),
+    ("body_bytes_max", "journal_bytes_max"),
+    ("link_frame_bytes_max", "journal_bytes_max"),
+)
+
+
+def _check_together(limits: Limits) -> None:
+    """Refuse numbers that contradict each other: a default above its maximum, a throttle idling forgets."""
+    for low, high in _ORDERED:
+        if getattr(limits, low) > getattr(limits, high):
+            raise SettingsError(
+                low, f"is above {high} ({getattr(limits, high)})", "lower it or raise the other"
+            )
+    for name in _HELD_BY_ACTORS:
+        rate: Rate | None = getattr(limits, name)
+        if rate is not None and rate.window_s > limits.actor_idle_s:
+            raise SettingsError(
+                f"{name}.window_s",
+                f"is above actor_idle_s ({limits.actor_idle_s}), so an idle actor would forget its throttle",
+                "raise actor_idle_s or shorten the window",
+            )

@@ -1,0 +1,124 @@
+"""An exact sliding window over passed calls.
+
+Owns: deciding whether one more call fits a `Rate` at a given moment. Does not own a clock (`now` is passed in,
+in seconds of any monotonic origin) nor where windows live (one for each device, application or button, kept by
+its actor).
+
+Why not a token bucket or a fixed window: both let up to twice as many calls through some window of that length,
+and the API promises "30 calls per 15-second window" to the call. The price of exactness is remembering when each
+passed call came: at most `calls` floats, 8 bytes each, in a ring that grows only when it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+
+import msgspec
+from trunkline.limits.table import Rate
+
+
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """What a window says to a call. A struct and no dataclass because one is made for each call (0.1 us)."""
+
+    allowed: bool
+    limit: int
+    """Calls that a window lets pass."""
+    remaining: int
+    """Calls that would still pass at this very moment, this one already taken off."""
+    window_s: float
+    reset_s: float
+    """Allowed: seconds until the oldest counted call leaves (0.0 if none counts). Refused: seconds until a call
+    would pass; calling again at exactly `now + reset_s`, as floats add, does pass."""
+
+
+class SlidingWindow:
+    """At most `rate.calls` passed calls in any half-open interval of `rate.window_s` seconds.
+
+    A call at `t` passes if and only if fewer than `calls` passed calls lie in `(t - window_s, t]`; refused calls
+    do not count. A clock that goes backwards is read as the latest moment seen, so no call is ever forgotten
+    early. `now` must be finite. Each step is O(1) amortised: every passed call is written and dropped once.
+    """
+
+    __slots__ = ("_calls", "_count", "_first", "_latest", "_ring", "_window_s")
+
+    def __init__(self, rate: Rate) -> None:
+        self._calls = rate.calls
+        self._window_s = float(rate.window_s)
+        self._ring = array("d")
+        self._first = 0
+        self._count = 0
+        self._latest = -math.inf
+
+    def allow(self, now: float) -> Verdict:
+        """Let the call at `now` pass and count it, or refuse it without counting."""
+        if now > self._latest:
+            self._latest = now
+        else:
+            now = self._latest
+        ring, window_s = self._ring, self._window_s
+        # The difference is compared, never `now >= oldest + window_s`: rounded subtraction is monotonic in
+        # `oldest`, so looking at the oldest call alone gives the same answer as looking at all of them.
+        if self._count and now - ring[self._first] >= window_s:
+            self._drop_left(now)
+        count, calls = self._count, self._calls
+        if count == calls:
+            return Verdict(False, calls, 0, window_s, _until_left(ring[self._first], window_s, now))
+        slot = self._first + count
+        if slot >= calls:
+            slot -= calls
+        if slot == len(ring):
+            ring.append(now)
+        else:
+            ring[slot] = now
+        self._count = count = count + 1
+        return Verdict(True, calls, calls - count, window_s, _until_left(ring[self._first], window_s, now))
+
+    def peek(self, now: float) -> Verdict:
+        """What the window would say to a call at `now`, not counting one: `remaining` includes that call."""
+        if now > self._latest:
+            self._latest = now
+        else:
+            now = self._latest
+        self._drop_left(now)
+        count, calls = self._count, self._calls
+        reset_s = _until_left(self._ring[self._first], self._window_s, now) if count else 0.0
+        return Verdict(count < calls, calls, calls - count, self._window_s, reset_s)
+
+    def empty(self, now: float) -> bool:
+        """True if no passed call counts any more, so that forgetting this window changes no later verdict."""
+        now = max(now, self._latest)
+        return not self._count or now - self._newest() >= self._window_s
+
+    def _drop_left(self, now: float) -> None:
+        """Forget the calls that have left the window ending at `now`."""
+        ring, window_s, first, count = self._ring, self._window_s, self._first, self._count
+        if count and now - self._newest() >= window_s:
+            count = 0
+        while count and now - ring[first] >= window_s:
+            count -= 1
+            first += 1
+            if first == self._calls:
+                first = 0
+        # An empty window starts at slot 0 again: a rarely used one then never grows its ring.
+        self._first = first if count else 0
+        self._count = count
+
+    def _newest(self) -> float:
+        slot = self._first + self._count - 1
+        return self._ring[slot if slot < self._calls else slot - self._calls]
+
+
+def _until_left(oldest: float, window_s: float, now: float) -> float:
+    """Seconds after which the call at `oldest` has left, so long that a call at `now + wait` surely passes.
+
+    Rounding may put `oldest + window_s` one float too low, and `now + wait` as well; each is then moved up by
+    one, which is enough because rounding is monotonic.
+    """
+    leaves = oldest + window_s
+    if leaves - oldest < window_s:
+        leaves = math.nextafter(leaves, math.inf)
+    wait = leaves - now
+    if now + wait < leaves:
+        wait = math.nextafter(wait, math.inf)
+    return wait
