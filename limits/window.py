@@ -1,12 +1,13 @@
 """An exact sliding window over passed calls.
 
-Owns: deciding whether one more call fits a `Rate` at a given moment. Does not own a clock (`now` is passed in,
-in seconds of any monotonic origin) nor where windows live (one for each device, application or button, kept by
-its actor).
+Owns: deciding whether one more call fits a `Rate` at a given moment. Does not own a clock (`now` is passed
+in, in seconds of any monotonic origin) nor where windows live (one for each device, application or button,
+kept by its actor).
 
-Why not a token bucket or a fixed window: both let up to twice as many calls through some window of that length,
-and the API promises "30 calls per 15-second window" to the call. The price of exactness is remembering when each
-passed call came: at most `calls` floats, 8 bytes each, in a ring that grows only when it is used.
+Why not a token bucket or a fixed window: both let up to twice as many calls through some window of that
+length, and the API promises "30 calls per 15-second window" to the call. The price of exactness is
+remembering when each passed call came: at most `calls` floats, 8 bytes each, in a ring that grows only
+when it is used.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """Calls that would still pass at this very moment, this one already taken off."""
     window_s: float
     reset_s: float
-    """Allowed: seconds until the oldest counted call leaves (0.0 if none counts). Refused: seconds until a call
-    would pass; calling again at exactly `now + reset_s`, as floats add, does pass."""
+    """Allowed: seconds until the oldest counted call leaves (0.0 if none counts). Refused: seconds until a
+    call would pass; calling again at exactly `now + reset_s`, as floats add, does pass."""
 
 
 class SlidingWindow:
     """At most `rate.calls` passed calls in any half-open interval of `rate.window_s` seconds.
 
-    A call at `t` passes if and only if fewer than `calls` passed calls lie in `(t - window_s, t]`; refused calls
-    do not count. A clock that goes backwards is read as the latest moment seen, so no call is ever forgotten
-    early. `now` must be finite. Each step is O(1) amortised: every passed call is written and dropped once.
+    A call at `t` passes if and only if fewer than `calls` passed calls lie in `(t - window_s, t]`; refused
+    calls do not count. A clock that goes backwards is read as the latest moment seen, so no call is ever
+    forgotten early. `now` must be finite. Each step is O(1) amortised: every passed call is written and
+    dropped once.
     """
 
     __slots__ = ("_calls", "_count", "_first", "_latest", "_ring", "_window_s")

@@ -1,0 +1,226 @@
+"""What an operator may set, and the one way in which settings are read.
+
+Owns: the names, types, defaults and descriptions of all settings, and their precedence: command line, then
+environment (`TRUNKLINE_PORT`), then the configuration file, then the default. The file's `[limits]` table
+changes numbers of `limits/table.py`. Does not own reading the file or the environment (both are passed in), nor
+what a setting does.
+
+Why an unknown name is an error: a misspelt setting that is silently ignored runs in production with the
+default. A secret appears in no repr, no error and no listing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.table import Limits
+
+ENV_PREFIX: Final = "TRUNKLINE_"
+CONFIG_VARIABLE: Final = "TRUNKLINE_CONFIG"
+"""Names the configuration file, for whoever reads the file; hence no setting, and `load_settings` lets it pass."""
+
+_HIDDEN: Final = "***"
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE: Final = frozenset({"0", "false", "no", "off"})
+
+
+def _setting(default: object, description: str, *, secret: bool = False, **bounds: object) -> Any:
+    metadata = {"description": description, "secret": secret, **bounds}
+    return dataclasses.field(default=default, repr=not secret, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings with their values in force. Every field's metadata holds a description and its bounds."""
+
+    data_dir: str = _setting("./trunkline-data", "The directory that holds everything Trunkline keeps.")
+    host: str = _setting("127.0.0.1", "The address to listen on; 0.0.0.0 or :: for every interface.")
+    port: int = _setting(
+        8080, "The TCP port to listen on; 0 lets the system choose.", minimum=0, maximum=65_535
+    )
+    public_url: str | None = _setting(
+        None, "The address clients use, for links; default: as the request came."
+    )
+    tls_cert_file: str | None = _setting(
+        None, "PEM file with the certificate chain; with tls_key_file, serves TLS."
+    )
+    tls_key_file: str | None = _setting(None, "PEM file with the private key.")
+    trust_forwarded_for: bool = _setting(
+        False, "Take the client's address from X-Forwarded-For (behind a proxy)."
+    )
+
+    log_level: str = _setting(
+        "info", "The least level logged.", choices=("debug", "info", "warning", "error")
+    )
+    log_format: str = _setting("console", "How lines are written.", choices=("console", "json"))
+    access_log: bool = _setting(False, "Log every request, at some cost in throughput.")
+
+    map_size_bytes: int = _setting(
+        64 * 2**30, "Address space reserved for the store, in bytes; it doubles when full.", minimum=2**20
+    )
+    store_size_max_bytes: int | None = _setting(
+        None, "The store's quota, in bytes; over it writes get 503. Default: the disk's size.", minimum=2**20
+    )
+
+    admin_email: str | None = _setting(None, "The first account, created when the data directory has none.")
+    admin_password: str | None = _setting(None, "The first account's password.", secret=True)
+    token_ttl_s: int = _setting(
+        86_400, "Life of a login token, in seconds, where the login asks for none; 0: no expiry.", minimum=0
+    )
+    codehost_url: str | None = _setting(
+        None, "URL that turns a code host's access token into an e-mail address."
+    )
+    mail_url: str | None = _setting(
+        None,
+        "Mail server as smtp://user:password@host:port; default: mail stays in an outbox folder.",
+        secret=True,
+    )
+    mail_from: str = _setting("trunkline@localhost", "The sender of mail.")
+
+    throttles: bool = _setting(
+        True, "Enforce the throttles; off lifts them all, whatever [limits] says (for load tests)."
+    )
+    limits: Limits = dataclasses.field(
+        default=Limits(), repr=False, metadata={"description": "Changed numbers: the file's [limits] table."}
+    )
+
+    def __post_init__(self) -> None:
+        for field in _FIELDS.values():
+            _check(field, getattr(self, field.name), field.name)
+        _check_pair(self, "admin_email", "admin_password")
+        _check_pair(self, "tls_cert_file", "tls_key_file")
+
+    def shown(self) -> dict[str, object]:
+        """Every setting by name for a listing, secrets hidden; the limits are left to their own listing."""
+        values = {name: getattr(self, name) for name in _FIELDS}
+        return {
+            name: _HIDDEN if _FIELDS[name].metadata["secret"] and value is not None else value
+            for name, value in values.items()
+        }
+
+
+# The settings that a name and a value can set, that is all but the table of limits.
+_FIELDS: Final = {field.name: field for field in dataclasses.fields(Settings) if field.name != "limits"}
+
+
+def load_settings(
+    *, toml_text: str | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+) -> Settings:
+    """Settle every setting; the first of overrides, environment, file and default that names it wins.
+
+    An override that is None and an empty variable count as not given. Raises SettingsError for an unknown name
+    or a wrong value wherever it stands, also where another source would win.
+    """
+    values: dict[str, Any] = {}
+    limits = Limits()
+    for name, given in _parsed(toml_text).items():
+        if name == "limits":
+            limits = _limits(given)
+            continue
+        values[name] = _check(_field(name, name), given, name)
+    for variable, text in environ.items():
+        if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
+            continue
+        field = _field_of_variable(variable)
+        if text.strip():
+            values[field.name] = _check(field, _from_text(field, text), variable)
+    for name, given in overrides.items():
+        field = _field(name, name)
+        if given is not None:
+            values[name] = _check(field, given, name)
+    if not values.get("throttles", True):
+        limits = limits.lifted()
+    return Settings(limits=limits, **values)
+
+
+def _parsed(toml_text: str | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(toml_text or "")
+    except tomllib.TOMLDecodeError as error:
+        # The parser's sentence quotes at most a key or one character, never a value, so that no secret leaks through it.
+        raise SettingsError("the configuration file", f"is no TOML: {error}", "correct it there") from None
+
+
+def _limits(given: object) -> Limits:
+    if not isinstance(given, Mapping):
+        raise SettingsError("limits", "is no table", "write a [limits] section")
+    try:
+        return Limits().override(given)
+    except SettingsError as error:
+        raise error.under("limits.") from None
+
+
+def _field(name: str, key: str) -> dataclasses.Field[Any]:
+    if name not in _FIELDS:
+        raise SettingsError(key, "is no setting", _suggestion(name, (*_FIELDS, "limits")))
+    return _FIELDS[name]
+
+
+def _field_of_variable(variable: str) -> dataclasses.Field[Any]:
+    names = {ENV_PREFIX + name.upper(): name for name in _FIELDS}
+    if variable not in names:
+        raise SettingsError(variable, "is no setting", _suggestion(variable, names))
+    return _FIELDS[names[variable]]
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else "the documentation lists the names"
+
+
+def _from_text(field: dataclasses.Field[Any], text: str) -> object:
+    """A variable's text as the field's type; whether the value is right is for `_check` to say."""
+    kind = _kind(field)
+    if kind is str:
+        return text
+    plain = text.strip().lower()
+    if kind is bool:
+        return True if plain in _TRUE else False if plain in _FALSE else text
+    try:
+        return int(plain)
+    except ValueError:
+        return text
+
+
+def _kind(field: dataclasses.Field[Any]) -> type:
+    # Annotations are text here (`from __future__ import annotations`): "int", "str | None".
+    return {"str": str, "int": int, "bool": bool}[str(field.type).split(" ")[0]]
+
+
+def _check(field: dataclasses.Field[Any], given: object, key: str) -> object:
+    """The value itself if it fits the field, else SettingsError; `key` is the name as the operator wrote it."""
+    optional = str(field.type).endswith("None")
+    if given is None and optional:
+        return given
+    kind, bounds = _kind(field), field.metadata
+    problem = f"is {_HIDDEN if bounds['secret'] else repr(given)}"
+    if not isinstance(given, kind) or (kind is int and isinstance(given, bool)):
+        raise SettingsError(
+            key, problem, {str: "give text", int: "give a whole number", bool: "give true or false"}[kind]
+        )
+    if isinstance(given, str):
+        if not given.strip():
+            raise SettingsError(key, "is empty", "give text or leave it out")
+        choices: tuple[str, ...] = bounds.get("choices", ())
+        if choices and given not in choices:
+            raise SettingsError(key, problem, f"give one of {', '.join(choices)}")
+    elif isinstance(given, int) and kind is int:
+        low, high = bounds.get("minimum"), bounds.get("maximum")
+        if low is not None and given < low:
+            raise SettingsError(key, problem, f"give at least {low}")
+        if high is not None and given > high:
+            raise SettingsError(key, problem, f"give at most {high}")
+    return given
+
+
+def _check_pair(settings: Settings, one: str, other: str) -> None:
+    """Two settings that mean something only together."""
+    for given, missing in ((one, other), (other, one)):
+        if getattr(settings, given) is not None and getattr(settings, missing) is None:
+            raise SettingsError(missing, f"is not set although {given} is", "set both or neither")
