@@ -1,0 +1,76 @@
+"""What every test stands on: the checkout's path, an import path for the rooms, and repeatable Hypothesis runs.
+
+The rooms lie at the top of the checkout but are imported as `trunkline.<room>`. An installed checkout
+(`pip install -e .`) sees to that itself. For one that is not installed, and for mypy, which does not
+understand such installations, a tree of links is laid under `.tree/`:
+
+    .tree/trunkline/<room> -> <room>        .tree/tests -> tests
+
+It is not a single link `trunkline -> .`, because whoever walks the checkout would walk it for ever.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+TREE = CHECKOUT / ".tree"
+ROOMS = ("actors", "bench", "http", "limits", "store")
+
+hypothesis.settings.register_profile("trunkline", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("trunkline")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the rooms importable, here and in the processes that tests start."""
+    if importlib.util.find_spec("trunkline") is None:
+        tree = str(link_tree())
+        sys.path.insert(0, tree)
+        importlib.invalidate_caches()
+        inherited = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which code is under test: a plain `pip install .` would leave an old copy in the way."""
+    import trunkline.limits
+
+    return f"trunkline: {Path(trunkline.limits.__file__).parent.parent}"
+
+
+def link_tree() -> Path:
+    """Lay the tree of links, or complete it, and return its path. Several runs may do so at once."""
+    package = TREE / "trunkline"
+    package.mkdir(parents=True, exist_ok=True)
+    links = {package / room: Path("..", "..", room) for room in ROOMS}
+    links[TREE / "tests"] = Path("..", "tests")
+    for link, target in links.items():
+        try:
+            link.symlink_to(target, target_is_directory=True)
+        except FileExistsError:
+            continue
+    return TREE
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The directory that holds pyproject.toml."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def linked_tree() -> Path:
+    """A directory in which every room lies as trunkline/<room>, and the tests as tests/."""
+    return link_tree()
+
+
+@pytest.fixture(scope="session")
+def rooms() -> tuple[str, ...]:
+    """The names of the rooms."""
+    return ROOMS
