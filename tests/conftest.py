@@ -1,4 +1,4 @@
-"""What every test stands on: the checkout's path, an import path for the rooms, and repeatable Hypothesis runs.
+"""What every test stands on: the checkout's path, an import path for the rooms, repeatable Hypothesis runs.
 
 The rooms lie at the top of the checkout but are imported as `trunkline.<room>`. An installed checkout
 (`pip install -e .`) sees to that itself. For one that is not installed, and for mypy, which does not
@@ -11,9 +11,10 @@ It is not a single link `trunkline -> .`, because whoever walks the checkout wou
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
@@ -29,7 +30,7 @@ hypothesis.settings.load_profile("trunkline")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the rooms importable, here and in the processes that tests start."""
-    if importlib.util.find_spec("trunkline") is None:
+    if find_spec("trunkline") is None or find_spec("trunkline.limits") is None:
         tree = str(link_tree())
         sys.path.insert(0, tree)
         importlib.invalidate_caches()

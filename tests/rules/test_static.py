@@ -1,6 +1,6 @@
 """The linter, the formatter and the type checker are tests like the others.
 
-So one command checks everything, a failure shows the tool's own output, and the closing line of pytest counts it.
+So one command checks everything, a failure shows the tool's own output, and pytest's closing line counts it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_every_file_is_formatted(checkout: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(MYPY_TIMEOUT_S + 10)
 def test_types_hold_strictly(checkout: Path, linked_tree: Path) -> None:
-    """mypy runs inside the linked tree: started in the checkout it would take `http/` for the standard library's."""
+    """mypy runs inside the linked tree: in the checkout it would take `http/` for the standard library's."""
     config, cache = checkout / "pyproject.toml", checkout / ".mypy_cache"
     options = (f"--config-file={config}", f"--cache-dir={cache}", "--no-error-summary", "--show-error-codes")
     run_tool("mypy", *options, "trunkline", "tests", cwd=linked_tree)
