@@ -175,9 +175,9 @@ def resolve_range(
     All are milliseconds, as numbers or as texts of a URL; None and an empty text are "not given". In
     `start`, `end` and `since` 0 is now and a negative number counts back from now. `duration` counts back
     from the end and wins over `start`. `since` excludes its own millisecond ("entries after it"); together
-    with another lower bound the later one holds. When no lower bound is given, `default_duration` or else `default_start`
-    is one. A range that would begin before 1970 begins there; one that begins after its end is `empty`, not
-    an error.
+    with another lower bound the later one holds. When no lower bound is given, `default_duration` or else
+    `default_start` is one. A range that would begin before 1970 begins there; one that begins after its end
+    is `empty`, not an error.
 
     Raises MomentError, which names the parameter.
     """
