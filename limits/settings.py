@@ -2,8 +2,8 @@
 
 Owns: the names, types, defaults and descriptions of all settings, and their precedence: command line, then
 environment (`TRUNKLINE_PORT`), then the configuration file, then the default. The file's `[limits]` table
-changes numbers of `limits/table.py`. Does not own reading the file or the environment (both are passed in), nor
-what a setting does.
+changes numbers of `limits/table.py`. Does not own reading the file or the environment (both are passed in),
+nor what a setting does.
 
 Why an unknown name is an error: a misspelt setting that is silently ignored runs in production with the
 default. A secret appears in no repr, no error and no listing.
@@ -23,7 +23,7 @@ from trunkline.limits.table import Limits
 
 ENV_PREFIX: Final = "TRUNKLINE_"
 CONFIG_VARIABLE: Final = "TRUNKLINE_CONFIG"
-"""Names the configuration file, for whoever reads the file; hence no setting, and `load_settings` lets it pass."""
+"""Names the configuration file, for whoever reads it: no setting, and `load_settings` lets it pass."""
 
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -114,8 +114,8 @@ def load_settings(
 ) -> Settings:
     """Settle every setting; the first of overrides, environment, file and default that names it wins.
 
-    An override that is None and an empty variable count as not given. Raises SettingsError for an unknown name
-    or a wrong value wherever it stands, also where another source would win.
+    An override that is None and an empty variable count as not given. Raises SettingsError for an unknown
+    name or a wrong value wherever it stands, also where another source would win.
     """
     values: dict[str, Any] = {}
     limits = Limits()
@@ -143,7 +143,7 @@ def _parsed(toml_text: str | None) -> dict[str, Any]:
     try:
         return tomllib.loads(toml_text or "")
     except tomllib.TOMLDecodeError as error:
-        # The parser's sentence quotes at most a key or one character, never a value, so that no secret leaks through it.
+        # The parser's sentence quotes at most a key or one character: no secret leaks through it.
         raise SettingsError("the configuration file", f"is no TOML: {error}", "correct it there") from None
 
 
@@ -194,7 +194,7 @@ def _kind(field: dataclasses.Field[Any]) -> type:
 
 
 def _check(field: dataclasses.Field[Any], given: object, key: str) -> object:
-    """The value itself if it fits the field, else SettingsError; `key` is the name as the operator wrote it."""
+    """The value if it fits the field, else SettingsError; `key` is the name as the operator wrote it."""
     optional = str(field.type).endswith("None")
     if given is None and optional:
         return given

@@ -89,7 +89,6 @@ class SlidingWindow:
 
     def empty(self, now: float) -> bool:
         """True if no passed call counts any more, so that forgetting this window changes no later verdict."""
-        now = max(now, self._latest)
         return not self._count or now - self._newest() >= self._window_s
 
     def _drop_left(self, now: float) -> None:

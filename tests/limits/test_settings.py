@@ -1,0 +1,158 @@
+"""Settings: who wins, that a misspelt name is refused, and that a secret shows nowhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from typing import Any
+
+import pytest
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import Settings, load_settings
+from trunkline.limits.table import Limits, Rate
+
+PASSWORD = "correct horse battery staple"
+NAMES = [field.name for field in dataclasses.fields(Settings) if field.name != "limits"]
+
+
+def load(toml: str | None = None, environ: dict[str, str] | None = None, **overrides: object) -> Settings:
+    return load_settings(toml_text=toml, environ=environ or {}, overrides=overrides)
+
+
+def test_nothing_given_means_the_defaults() -> None:
+    settings = load()
+    assert settings == Settings()
+    assert (settings.host, settings.port, settings.data_dir) == ("127.0.0.1", 8080, "./trunkline-data")
+    assert (settings.log_level, settings.log_format, settings.access_log) == ("info", "console", False)
+    assert (settings.map_size_bytes, settings.store_size_max_bytes) == (64 * 2**30, None)
+    assert settings.limits == Limits()
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Settings), ids=lambda field: field.name)
+def test_every_setting_is_described(field: dataclasses.Field[Any]) -> None:
+    assert field.metadata["description"].endswith((".", "(for load tests)."))
+
+
+def test_overrides_win_over_environment_over_file_over_default() -> None:
+    toml, environ = (
+        "port = 1\nhost = 'file'\nlog_level = 'error'",
+        {"TRUNKLINE_PORT": "2", "TRUNKLINE_HOST": "env"},
+    )
+    settings = load(toml, environ, port=3)
+    assert (settings.port, settings.host, settings.log_level, settings.log_format) == (
+        3,
+        "env",
+        "error",
+        "console",
+    )
+
+
+def test_what_is_not_given_does_not_win() -> None:
+    assert load("port = 1", {"TRUNKLINE_PORT": " "}, port=None).port == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_can_come_from_the_environment(name: str) -> None:
+    text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
+    text = {"log_format": "json", "port": "80"}.get(name, text)
+    pairs = ("admin_email", "admin_password", "tls_cert_file", "tls_key_file")
+    environ = {f"TRUNKLINE_{other.upper()}": "x" for other in pairs if name in pairs}
+    settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})
+    assert str(getattr(settings, name)) == ("True" if text == "on" else text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("Yes", True), ("off", False), ("FALSE", False)])
+def test_switches_read_the_usual_words(text: str, value: bool) -> None:
+    assert load(None, {"TRUNKLINE_ACCESS_LOG": text}).access_log is value
+
+
+@pytest.mark.parametrize(
+    ("toml", "environ", "overrides", "sentence"),
+    [
+        ("prot = 1", {}, {}, "prot is no setting; did you mean port?"),
+        (None, {"TRUNKLINE_PROT": "1"}, {}, "TRUNKLINE_PROT is no setting; did you mean TRUNKLINE_PORT?"),
+        (None, {"TRUNKLINE_LIMITS": "off"}, {}, "TRUNKLINE_LIMITS is no setting;"),
+        (None, {}, {"prot": 1}, "prot is no setting; did you mean port?"),
+        (None, {}, {"prot": None}, "prot is no setting; did you mean port?"),
+        ("qqqqqq = 1", {}, {}, "qqqqqq is no setting; the documentation lists the names"),
+        ("port = '80'", {}, {}, "port is '80'; give a whole number"),
+        ("port = true", {}, {}, "port is True; give a whole number"),
+        ("port = 1.5", {}, {}, "port is 1.5; give a whole number"),
+        ("port = 65536", {}, {}, "port is 65536; give at most 65535"),
+        ("map_size_bytes = 1", {}, {}, "map_size_bytes is 1; give at least 1048576"),
+        (None, {"TRUNKLINE_PORT": "eighty"}, {}, "TRUNKLINE_PORT is 'eighty'; give a whole number"),
+        (None, {"TRUNKLINE_ACCESS_LOG": "maybe"}, {}, "TRUNKLINE_ACCESS_LOG is 'maybe'; give true or false"),
+        (None, {"TRUNKLINE_LOG_LEVEL": "loud"}, {}, "TRUNKLINE_LOG_LEVEL is 'loud'; give one of debug, info"),
+        ("host = ''", {}, {}, "host is empty; give text or leave it out"),
+        ("port = ", {}, {}, "the configuration file is no TOML: Invalid value (at end of document)"),
+        ("limits = 1", {}, {}, "limits is no table; write a [limits] section"),
+        ("[limits]\nsend_stat = 'off'", {}, {}, "limits.send_stat is no limit; did you mean send_state?"),
+        ("[limits]\nsend_state = {calls = 0, window_s = 1}", {}, {}, "limits.send_state.calls is 0;"),
+        ("admin_email = 'a@b.c'", {}, {}, "admin_password is not set although admin_email is"),
+        ("tls_key_file = 'k'", {}, {}, "tls_cert_file is not set although tls_key_file is"),
+        ("port = 70000", {"TRUNKLINE_PORT": "1"}, {}, "port is 70000; give at most 65535"),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_one_sentence(
+    toml: str | None, environ: dict[str, str], overrides: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(toml, environ, **overrides)
+    assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_variables_are_no_concern_of_ours() -> None:
+    assert (
+        load(None, {"PATH": "/bin", "TRUNKLINES": "x", "TRUNKLINE_CONFIG": "/etc/trunkline.toml"})
+        == Settings()
+    )
+
+
+def test_the_file_changes_limits() -> None:
+    limits = load(
+        "[limits]\nsend_state = {calls = 5, window_s = 1}\nvirtual_button = 'off'\ntags_max = 3"
+    ).limits
+    assert (limits.send_state, limits.virtual_button, limits.tags_max) == (Rate(5, 1), None, 3)
+
+
+def test_throttles_off_lifts_them_all_whatever_the_file_says() -> None:
+    toml = "[limits]\nsend_state = {calls = 5, window_s = 1}\ntags_max = 3"
+    limits = load(toml, {"TRUNKLINE_THROTTLES": "off"}).limits
+    assert limits == Limits.off().override({"tags_max": 3})
+
+
+def test_a_settings_object_built_by_hand_is_checked_too() -> None:
+    with pytest.raises(SettingsError, match="port is -1; give at least 0"):
+        Settings(port=-1)
+
+
+def test_a_password_never_shows() -> None:
+    environ = {"TRUNKLINE_ADMIN_EMAIL": "a@b.c", "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
+    settings = load("mail_url = 'smtp://me:hush-hush@mail:25'", environ)
+    assert settings.admin_password == PASSWORD
+    for text in (repr(settings), str(settings), f"{settings}", repr(settings.shown())):
+        assert PASSWORD not in text
+        assert "hush-hush" not in text
+    assert settings.shown()["admin_password"] == "***"
+    assert settings.shown()["admin_email"] == "a@b.c"
+    assert load().shown()["admin_password"] is None
+
+
+@pytest.mark.parametrize(
+    ("toml", "environ"),
+    [
+        (None, {"TRUNKLINE_ADMIN_PASSWORD": PASSWORD}),  # without the e-mail address
+        (None, {"TRUNKLINE_ADMIN_PASSWROD": PASSWORD}),
+        (f"admin_password = ['{PASSWORD}']", {}),
+        (f"admin_pasword = '{PASSWORD}'", {}),
+        (f"admin_password = '{PASSWORD}", {}),  # the string never ends
+        (f"admin_password = {PASSWORD}", {}),  # no quotes
+    ],
+)
+def test_no_error_quotes_a_password(toml: str | None, environ: dict[str, str]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(toml, environ)
+    error = caught.value
+    assert PASSWORD not in str(error)
+    assert PASSWORD not in "".join(traceback.format_exception_only(error))
