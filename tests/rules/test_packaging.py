@@ -71,14 +71,15 @@ def contents(wheel: Path) -> set[str]:
 
 def test_the_wheel_holds_every_file_of_the_rooms(contents: set[str], room_files: list[PurePosixPath]) -> None:
     expected = {f"trunkline/{file}" for file in room_files}
+    lacking = sorted(expected - contents)
     hint = "list a new package under [tool.setuptools] packages, a new kind of data file under package-data"
-    assert sorted(expected - contents) == [], hint
+    assert not lacking, f"{hint}: {lacking}"
 
 
 def test_the_wheel_holds_nothing_else(contents: set[str], room_files: list[PurePosixPath]) -> None:
     expected = {f"trunkline/{file}" for file in room_files}
     extra = {name for name in contents - expected if ".dist-info/" not in name}
-    assert extra == set()
+    assert not extra, extra
     assert "trunkline/http/__init__.py" not in contents
 
 
@@ -94,7 +95,8 @@ def test_an_installation_imports_every_module(wheel: Path, contents: set[str], t
     report = run("-c", first + IMPORT_ALL, *modules, cwd=tmp_path)
     places = dict(line.split("\t") for line in report.splitlines())
     assert set(places) == set(modules)
-    assert {name: place for name, place in places.items() if not Path(place).is_relative_to(site)} == {}
+    elsewhere = {name: place for name, place in places.items() if not Path(place).is_relative_to(site)}
+    assert not elsewhere, elsewhere
 
 
 @pytest.mark.parametrize("start", ["checkout", "linked_tree"])
