@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from trunkline.actors.moments import (
     MOMENT_MS_MAX,
     SECONDS_BELOW,
@@ -131,6 +132,7 @@ class TestReportTime:
             assert parse_report_time(given_time, NOW_MS) == time_ms
 
     @given(st.integers(0, SECONDS_BELOW * 1000 - 1))
+    @example(1001)  # 1.001 * 1000 is a little less than 1001
     def test_fractions_of_seconds_keep_every_millisecond(self, time_ms: int) -> None:
         assert parse_report_time(time_ms / 1000, NOW_MS) == time_ms
         assert parse_report_time(f"{time_ms // 1000}.{time_ms % 1000:03}", NOW_MS) == time_ms
@@ -259,7 +261,7 @@ class TestRange:
     )
     def test_errors_name_the_field(self, name: str, value: object) -> None:
         with pytest.raises(MomentError, match=f"^{name}: ") as caught:
-            resolve_range(NOW_MS, **{name: value})
+            resolve_range(NOW_MS, **{name: value})  # type: ignore[arg-type]
         assert caught.value.field == name
 
     @pytest.mark.parametrize("value", [-1, "-1", MOMENT_MS_MAX + 1, -0.5])
