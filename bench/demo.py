@@ -1,0 +1,213 @@
+"""A demo: an application with life-like devices that report through the public API and obey commands.
+
+Owns the devices' connection to a server: making them (or finding them again by name), a state about once a
+second each, and the command stream. What they are and do stands in ``demo_devices``.
+
+Every device is two tasks that outlive the server's restarts: both pause and try again, with a growing
+pause, and the command stream resumes after the last command that was seen. A device that is deleted falls
+silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+import msgspec
+import trio
+
+from trunkline.bench.client import Connection
+from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice
+from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
+from trunkline.bench.event_stream import open_events
+from trunkline.bench.pacing import Pacer
+from trunkline.bench.session import Json, Session, device_path, record_id, refusal
+
+DEMO_NAME = "Trunkline demo"
+"""The application's name; a server that has one keeps it."""
+
+PERIOD_S = 1.0
+"""Seconds between two states of a device: half of what the throttle allows."""
+
+PAUSE_MIN_S, PAUSE_MAX_S = 0.5, 15.0
+"""Seconds before a failed call is tried again: doubled each time, up to the larger one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReady:
+    """What a running demo tells: where it is, and the id of each device by name."""
+
+    url: str
+    application_id: str
+    device_ids: Mapping[str, str]
+
+
+async def run_demo(
+    url: str,
+    token: str,
+    application_id: str | None = None,
+    *,
+    on_ready: Callable[[DemoReady], object] | None = None,
+    on_event: Callable[[str], object] | None = None,
+    random: Random | None = None,
+) -> None:
+    """Run the demo until it is cancelled, or until all its devices are gone.
+
+    ``on_ready`` is called once, when every device exists and its first state is acknowledged. ``on_event``
+    gets a line for each command that was obeyed and each interruption. Raises ApiError where the token is
+    refused.
+    """
+    chance = random or Random()
+    say = on_event or (lambda _line: None)
+    session = Session(url, token=token, connections_max=len(DEMO_DEVICES))
+    try:
+        models = [kind(chance) for kind in DEMO_DEVICES]
+        found_id = application_id or await session.find_application(DEMO_NAME)
+        if found_id is None:
+            found_id = await session.create_application(DEMO_NAME, "Devices that live in `trunkline demo`.")
+        ids = await _find_or_make(session, found_id, models)
+        waiting = set(ids)
+
+        def first_state(name: str) -> None:
+            waiting.discard(name)
+            if not waiting and on_ready is not None:
+                on_ready(DemoReady(url, found_id, ids))
+
+        async with trio.open_nursery() as nursery:
+            for model in models:
+                device = _Device(session, model, device_path(found_id, ids[model.name]), say)
+                nursery.start_soon(device.run, first_state)
+    finally:
+        session.close()
+
+
+async def _find_or_make(session: Session, application_id: str, models: list[DemoDevice]) -> dict[str, str]:
+    existing = await session.find_devices(application_id)
+    new = [model for model in models if model.name not in existing]
+    wanted: list[Json] = [
+        {
+            "name": model.name,
+            "description": model.description,
+            "attributes": [{"name": name, "dataType": kind} for name, kind in model.attributes.items()],
+            "tags": [{"key": "demo", "value": "yes"}],
+        }
+        for model in new
+    ]
+    made = dict(
+        zip((model.name for model in new), await session.create_devices(application_id, wanted), strict=True)
+    )
+    return {model.name: made.get(model.name) or record_id(existing[model.name]) for model in models}
+
+
+class _Device:
+    """One device of the demo on the wire."""
+
+    def __init__(self, session: Session, model: DemoDevice, path: str, say: Callable[[str], object]) -> None:
+        self.session = session
+        self.model = model
+        self.path = path
+        self.say = say
+        self.acknowledged = False
+
+    async def run(self, first_state: Callable[[str], None]) -> None:
+        """Report and obey until cancelled, or until the device or its application is gone."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._obey)
+                await self._report(first_state)
+        except* NotFound:
+            self.say(f"{self.model.name} was deleted and falls silent")
+
+    async def _report(self, first_state: Callable[[str], None]) -> None:
+        pacer, backoff = Pacer(), _Backoff()
+        last_s = next_s = trio.current_time()
+        async with Connection(self.session.origin, token=self.session.token) as connection:
+            while True:
+                await trio.sleep_until(max(next_s, pacer.next_s))
+                now_s = trio.current_time()
+                # After a pause the device goes on from now; it does not make up for the states it missed.
+                next_s = max(next_s + PERIOD_S, now_s + PERIOD_S / 2)
+                body = msgspec.json.encode({"data": self.model.step(now_s - last_s)})
+                last_s = now_s
+                try:
+                    response = await connection.request("POST", f"{self.path}/state", body)
+                    pacer.learn(response, trio.current_time())
+                    if response.status >= 400:
+                        raise refusal(response)
+                except (WireError, ApiError) as problem:
+                    await self._after(problem, backoff)
+                    continue
+                backoff.reset()
+                if not self.acknowledged:
+                    self.acknowledged = True
+                    first_state(self.model.name)
+
+    async def _obey(self) -> None:
+        backoff, last_id = _Backoff(), ""
+        path = f"{self.path}/commandStream?keepAliveInterval=2"
+        while True:
+            try:
+                async with open_events(self.session.url, path, self.session.token, last_id=last_id) as events:
+                    backoff.reset()
+                    async for event in events:
+                        last_id = event.id
+                        if event.event == "deviceCommand":
+                            self._carry_out(event.data)
+            except (WireError, ApiError) as problem:
+                await self._after(problem, backoff)
+            else:
+                await trio.sleep(backoff.next())
+
+    def _carry_out(self, data: str) -> None:
+        try:
+            command = msgspec.json.decode(data)
+            name, payload = str(command["name"]), command.get("payload")
+        except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+            self.say(f"{self.model.name}: a command that is none: {data[:80]}")
+            return
+        done = self.model.obey(name, payload)
+        known = ", ".join(f"{one} {example}" for one, example in self.model.commands.items())
+        self.say(f"{self.model.name}: {name}: {done or f'not understood; it knows {known}'}")
+
+    async def _after(self, problem: Exception, backoff: _Backoff) -> None:
+        """Wait after a failure that may pass; raise one that will not."""
+        if isinstance(problem, (NotFound, Unauthorized)):
+            raise problem
+        if isinstance(problem, ApiError) and not isinstance(problem, TryLater) and problem.status < 500:
+            raise problem
+        pause_s = backoff.next()
+        if isinstance(problem, TryLater) and problem.retry_after_s is not None:
+            pause_s = max(pause_s, problem.retry_after_s)
+        self.say(f"{self.model.name}: {problem} Trying again in {pause_s:g} s.")
+        await trio.sleep(pause_s)
+
+
+class _Backoff:
+    """A pause that doubles with each failure."""
+
+    def __init__(self) -> None:
+        self._pause_s = PAUSE_MIN_S
+
+    def next(self) -> float:
+        """The pause to make now."""
+        pause_s = self._pause_s
+        self._pause_s = min(pause_s * 2, PAUSE_MAX_S)
+        return pause_s
+
+    def reset(self) -> None:
+        """Begin again with the shortest pause."""
+        self._pause_s = PAUSE_MIN_S
+
+
+def curl_lines(ready: DemoReady) -> list[str]:
+    """Three calls to try, the token in TRUNKLINE_TOKEN: read a state, give a command, watch its effect."""
+    device = f"{ready.url.rstrip('/')}/applications/{ready.application_id}/devices/"
+    device += ready.device_ids["greenhouse-north"]
+    authorized = 'curl -s -H "Authorization: Bearer $TRUNKLINE_TOKEN"'
+    command = '{"name": "setTarget", "payload": {"value": 27}}'
+    return [
+        f"{authorized} {device}/state",
+        f"{authorized} -H 'Content-Type: application/json' -d '{command}' {device}/command",
+        f"{authorized} -N {device}/stateStream",
+    ]

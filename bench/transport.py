@@ -1,0 +1,176 @@
+"""The byte streams under the HTTP client: plain TCP on the bare socket, TLS through trio.
+
+Owns opening, sending, receiving and the test for a stale connection. Does not own framing or time-outs.
+
+The plain transport sends on the non-blocking socket first and waits only where the kernel's buffer is full,
+so that a request and its answer cost one wait in the event loop. A load generator that is slower than the
+server it measures reports its own speed, so the client's cost matters here more than anywhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import trio
+
+from trunkline.bench.errors import BenchError, ConnectFailed
+
+RECEIVE_BYTES_MAX = 65_536
+"""Bytes: one read; a page of 1,000 states takes two of them."""
+
+CONNECT_TIMEOUT_S = 10.0
+"""Seconds: a server that does not accept within this time is reported as absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a server listens: the parts of its base URL that a connection needs."""
+
+    host: str
+    port: int
+    tls: bool
+    prefix: str
+
+    @classmethod
+    def parse(cls, url: str) -> Origin:
+        """Split a base URL such as ``http://127.0.0.1:8080``; raises BenchError where it is not one."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as problem:
+            raise BenchError(f"{url!r} is not a URL: {problem}.") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BenchError(f"{url!r} is not a server's address; it should look like http://127.0.0.1:8080.")
+        tls = parts.scheme == "https"
+        return cls(parts.hostname, port or (443 if tls else 80), tls, parts.path.rstrip("/"))
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+
+
+class Transport(Protocol):
+    """A byte stream to one peer."""
+
+    async def send_all(self, data: bytes) -> None:
+        """Send everything; raises OSError or trio.BrokenResourceError."""
+
+    async def receive_some(self) -> bytes:
+        """At least one byte, or ``b""`` at the end; raises OSError or trio.BrokenResourceError."""
+
+    def is_stale(self) -> bool:
+        """Whether bytes or an end of the stream wait although nothing was asked."""
+
+    def abandon(self) -> None:
+        """Close at once, without a farewell; may be called more than once."""
+
+
+class PlainTransport:
+    """TCP without TLS, on the bare non-blocking socket."""
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+
+    async def send_all(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._socket.send(view) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self._socket)
+
+    async def receive_some(self) -> bytes:
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            try:
+                return self._socket.recv(RECEIVE_BYTES_MAX)
+            except BlockingIOError:
+                continue
+
+    def is_stale(self) -> bool:
+        return _has_unread(self._socket)
+
+    def abandon(self) -> None:
+        if self._socket.fileno() >= 0:
+            trio.lowlevel.notify_closing(self._socket)
+            self._socket.close()
+
+
+class TlsTransport:
+    """TCP with TLS, through trio's own stream."""
+
+    __slots__ = ("_socket", "_stream")
+
+    def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
+        self._stream = stream
+        self._socket = stream.transport_stream.socket
+
+    async def send_all(self, data: bytes) -> None:
+        await self._stream.send_all(data)
+
+    async def receive_some(self) -> bytes:
+        return bytes(await self._stream.receive_some(RECEIVE_BYTES_MAX))
+
+    def is_stale(self) -> bool:
+        probe = socket.socket(fileno=self._socket.fileno())
+        try:
+            return _has_unread(probe)
+        finally:
+            probe.detach()
+
+    def abandon(self) -> None:
+        self._socket.close()
+
+
+async def open_transport(origin: Origin) -> Transport:
+    """Connect to ``origin``; raises ConnectFailed with a sentence that names the address."""
+    where = f"{origin.host}:{origin.port}"
+    try:
+        with trio.fail_after(CONNECT_TIMEOUT_S):
+            stream = await trio.open_tcp_stream(origin.host, origin.port)
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if not origin.tls:
+                return PlainTransport(socket.socket(fileno=stream.socket.detach()))
+            tls = trio.SSLStream(stream, ssl.create_default_context(), server_hostname=origin.host)
+            try:
+                await tls.do_handshake()
+            except BaseException:
+                stream.socket.close()
+                raise
+            return TlsTransport(tls)
+    except trio.TooSlowError:
+        raise ConnectFailed(f"{where} did not accept a connection in {CONNECT_TIMEOUT_S:g} s.") from None
+    except (OSError, trio.BrokenResourceError) as problem:
+        raise ConnectFailed(f"No server answers at {where}: {_reason(problem)}.") from problem
+
+
+def _has_unread(sock: socket.socket) -> bool:
+    try:
+        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _reason(problem: BaseException) -> str:
+    inner: BaseException | None = problem
+    while inner is not None:
+        if isinstance(inner, BaseExceptionGroup):
+            inner = inner.exceptions[0]
+        elif isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
+            return os.strerror(inner.errno).lower()
+        else:
+            inner = inner.__cause__
+    return str(problem)

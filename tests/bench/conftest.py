@@ -1,0 +1,150 @@
+"""A small honest server for the load tools, held in memory, with faults to switch on.
+
+It answers only what the tools ask. The faults are what no honest server does (losing what it acknowledged,
+changing it, storing what it refused), so that a test can show that the tools notice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import trio
+
+Answer = tuple[int, Any, dict[str, str]]
+EMAIL, PASSWORD = "bench@example.org", "correct horse"
+
+
+def iso(time_ms: int) -> str:
+    moment = datetime.fromtimestamp(time_ms // 1000, UTC).replace(microsecond=time_ms % 1000 * 1000)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class FakeApi:
+    """Applications, devices and states by the rules of the API; see the fault hooks for what breaks them."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.email, self.password = EMAIL, PASSWORD
+        self.applications: dict[str, str] = {}
+        self.devices: dict[str, dict[str, Any]] = {}
+        self.states: dict[str, dict[int, dict[str, Any]]] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.state_posts = 0
+        self.start_is_inclusive = True
+        self.answer_state: Callable[[str, list[Any], int], Answer | None] = lambda device, states, number: (
+            None
+        )
+        self.keep: Callable[[str, int, dict[str, Any]], dict[str, Any] | None] = lambda device, time, data: (
+            data
+        )
+        self.cut: Callable[[str, str, int], bool] = lambda method, path, number: False
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        buffer = bytearray()
+        async with stream:
+            while True:
+                while (end := buffer.find(b"\r\n\r\n")) < 0:
+                    if not (data := await stream.receive_some(65_536)):
+                        return
+                    buffer += data
+                head = bytes(buffer[:end]).decode()
+                found = re.search(r"(?i)\r\ncontent-length: (\d+)", head)
+                size = end + 4 + int(found[1] if found else 0)
+                while len(buffer) < size:
+                    buffer += await stream.receive_some(65_536)
+                body = bytes(buffer[end + 4 : size])
+                del buffer[:size]
+                method, target, _ = head.split("\r\n")[0].split(" ")
+                self.calls.append((method, target))
+                status, answer, headers = self.handle(method, target, head, body)
+                if self.cut(method, target, len(self.calls)):
+                    return
+                raw = json.dumps(answer).encode()
+                fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+                reply = f"HTTP/1.1 {status} X\r\ncontent-length: {len(raw)}\r\n{fields}\r\n".encode() + raw
+                try:
+                    await stream.send_all(reply)
+                except trio.BrokenResourceError:
+                    return
+
+    def handle(self, method: str, target: str, head: str, body: bytes) -> Answer:
+        parts = urlsplit(target)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        path = parts.path.strip("/").split("/")
+        data = json.loads(body) if body else None
+        if (method, parts.path) == ("POST", "/auth/user"):
+            if data == {"email": self.email, "password": self.password}:
+                return 200, {"token": "t0ken", "userId": "0" * 24}, {}
+            return 401, {"type": "Unauthorized", "message": "Wrong e-mail or password."}, {}
+        if "authorization: Bearer t0ken" not in head:
+            return 401, {"type": "Unauthorized", "message": "No token."}, {}
+        match (method, *path):
+            case ("POST", "applications"):
+                return 201, self.add(self.applications, data["name"]), {}
+            case ("GET", "applications"):
+                return self.page([{"id": i, "name": n} for i, n in self.applications.items()], query)
+            case ("POST", "applications", app, "devices") if app in self.applications:
+                made = self.add({}, data["name"])
+                self.devices[made["id"]] = {**data, "id": made["id"]}
+                self.states[made["id"]] = {}
+                return 201, self.devices[made["id"]], {}
+            case ("GET", "applications", app, "devices") if app in self.applications:
+                return self.page(list(self.devices.values()), query)
+            case ("PATCH", "applications", _, "devices", device) if device in self.devices:
+                self.devices[device].update(data)
+                return 200, self.devices[device], {}
+            case ("POST", "applications", _, "devices", device, "state") if device in self.devices:
+                return self.post_states(device, data if isinstance(data, list) else [data])
+            case ("GET", "applications", _, "devices", device, "state") if device in self.devices:
+                return self.get_states(device, query)
+        return 404, {"type": "NotFound", "message": f"{parts.path} was not found."}, {}
+
+    @staticmethod
+    def refusal(status: int, type_: str, message: str, **headers: str) -> Answer:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return status, {"type": type_, "message": message}, named
+
+    def add(self, records: dict[str, str], name: str) -> dict[str, str]:
+        made = f"{len(self.applications) + len(self.devices) + 1:024x}"
+        records[made] = name
+        return {"id": made, "name": name}
+
+    def page(self, records: list[Any], query: dict[str, str]) -> Answer:
+        size = int(query["perPage"])
+        start = int(query["page"]) * size
+        items = records[start : start + size]
+        return 200, {"items": items, "count": len(items), "totalCount": len(records)}, {}
+
+    def post_states(self, device: str, states: list[Any]) -> Answer:
+        self.state_posts += 1
+        answer = self.answer_state(device, states, self.state_posts)
+        if answer is None or answer[0] == 500:
+            for state in states:
+                if (kept := self.keep(device, state["time"], state["data"])) is not None:
+                    self.states[device].setdefault(state["time"], {}).update(kept)
+        return answer or (200, {"success": True}, {})
+
+    def get_states(self, device: str, query: dict[str, str]) -> Answer:
+        start, end, limit = int(query["start"]), int(query["end"]), int(query["limit"])
+        first = start if self.start_is_inclusive else start + 1
+        times = sorted(time for time in self.states[device] if first <= time <= end)
+        if query["sortDirection"] == "desc":
+            times.reverse()
+        return 200, [{"time": iso(time), "data": self.states[device][time]} for time in times[:limit]], {}
+
+
+@pytest.fixture
+async def fake_api(nursery: trio.Nursery) -> AsyncIterator[FakeApi]:
+    """The server on a free port, until the test ends."""
+    api = FakeApi()
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    api.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+    nursery.start_soon(trio.serve_listeners, api.serve, [listener])
+    yield api
+    nursery.cancel_scope.cancel()

@@ -1,0 +1,231 @@
+"""A connection is kept, found stale, made again, timed and bounded; failures say what may have happened."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+
+from trunkline.bench.client import Connection
+from trunkline.bench.errors import BenchError, ConnectFailed, ConnectionBroken, ProtocolViolation, TimedOut
+from trunkline.bench.transport import Origin
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Peer:
+    """A server that runs ``script(peer, connection number, stream)`` and notes what it received."""
+
+    def __init__(self, script: Callable[[Peer, int, trio.SocketStream], Awaitable[None]]) -> None:
+        self.script = script
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self.origin = Origin("127.0.0.1", 0, False, "")
+
+    async def start(self, nursery: trio.Nursery) -> Peer:
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        self.origin = Origin("127.0.0.1", listener.socket.getsockname()[1], False, "/api")
+        nursery.start_soon(trio.serve_listeners, self._handle, [listener])
+        return self
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
+        self.connections += 1
+        async with stream:
+            await self.script(self, self.connections, stream)
+
+    async def receive(self, stream: trio.SocketStream) -> bool:
+        data = bytes(await stream.receive_some(65_536))
+        if data:
+            self.requests.append(data)
+        return bool(data)
+
+
+async def answer_all(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+    while await peer.receive(stream):
+        await stream.send_all(OK)
+
+
+async def test_one_connection_serves_many_requests(nursery: trio.Nursery) -> None:
+    peer = await Peer(answer_all).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin, token="secret") as connection:
+            for _ in range(3):
+                response = await connection.request("POST", "/x?a=1", b'{"a":1}', {"X-Mine": "1"})
+                assert (response.status, response.body) == (200, b"ok")
+    assert (peer.connections, connection.connects) == (1, 1)
+    assert peer.requests[0] == (
+        b"POST /api/x?a=1 HTTP/1.1\r\nhost: " + peer.origin.authority.encode() + b"\r\n"
+        b"authorization: Bearer secret\r\nx-mine: 1\r\n"
+        b"content-type: application/json\r\ncontent-length: 7\r\n\r\n"
+        b'{"a":1}'
+    )
+
+
+async def test_interim_answers_are_skipped(nursery: trio.Nursery) -> None:
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        await stream.send_all(
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK
+        )
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            assert (await connection.request("GET", "/")).body == b"ok"
+
+
+async def test_connection_close_is_obeyed(nursery: trio.Nursery) -> None:
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            await connection.request("GET", "/")
+            await connection.request("GET", "/")
+    assert peer.connections == 2
+
+
+async def test_an_idle_connection_that_the_server_closed_is_replaced_before_use(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkline.bench.client.IDLE_PROBE_S", -1.0)
+    closed = trio.Event()
+
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        await stream.send_all(OK)
+        if number == 1:
+            await stream.aclose()
+            closed.set()
+        else:
+            await trio.sleep_forever()
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            await connection.request("POST", "/", b"{}")
+            await closed.wait()
+            assert (await connection.request("POST", "/", b"{}")).status == 200
+            assert connection.connects == 2
+
+
+async def test_unasked_bytes_do_not_answer_the_next_request(nursery: trio.Nursery) -> None:
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        await stream.send_all(
+            OK + (b"HTTP/1.1 500 Wrong\r\nContent-Length: 0\r\n\r\n" if number == 1 else b"")
+        )
+        await peer.receive(stream)
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            await connection.request("GET", "/")
+            assert (await connection.request("GET", "/")).status == 200
+    assert peer.connections == 2
+
+
+async def test_a_connection_cut_before_the_answer_is_made_again(
+    nursery: trio.Nursery,
+) -> None:
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        if number > 1:
+            await stream.send_all(OK)
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            with pytest.raises(ConnectionBroken) as caught:
+                await connection.request("POST", "/", b"{}")
+            assert caught.value.maybe_done
+            assert (await connection.request("POST", "/", b"{}")).status == 200
+
+
+async def test_a_slow_answer_times_out_and_its_late_bytes_are_never_read(nursery: trio.Nursery) -> None:
+    release = trio.Event()
+
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        if number == 1:
+            await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nla")
+            await release.wait()
+        else:
+            await stream.send_all(OK)
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin, timeout_s=0.02) as connection:
+            with pytest.raises(TimedOut) as caught:
+                await connection.request("POST", "/", b"{}")
+            assert caught.value.maybe_done
+            connection.timeout_s = 5
+            assert (await connection.request("GET", "/")).body == b"ok"
+    release.set()
+
+
+async def test_a_cancelled_request_leaves_a_closed_connection(nursery: trio.Nursery) -> None:
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await peer.receive(stream)
+        if number > 1:
+            await stream.send_all(OK)
+        await trio.sleep_forever()
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            with trio.move_on_after(0.02) as scope:
+                await connection.exchange(connection.encode("GET", "/"))
+            assert scope.cancelled_caught
+            assert (await connection.request("GET", "/")).body == b"ok"
+
+
+async def test_what_is_not_http_is_a_clear_error(nursery: trio.Nursery) -> None:
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        await stream.send_all(b"220 mail.example ESMTP\r\n\r\n")
+        await trio.sleep_forever()
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(5):
+        async with Connection(peer.origin) as connection:
+            with pytest.raises(ProtocolViolation, match="not HTTP/1"):
+                await connection.request("GET", "/")
+
+
+async def test_nobody_listening_is_a_clear_error() -> None:
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    await listener.aclose()
+    async with Connection(Origin("127.0.0.1", port, False, "")) as connection:
+        with pytest.raises(ConnectFailed, match=f"at 127[.]0[.]0[.]1:{port}: connection refused") as caught:
+            await connection.request("GET", "/")
+    assert not caught.value.maybe_done
+
+
+async def test_a_large_request_is_sent_whole(nursery: trio.Nursery) -> None:
+    received = 0
+
+    async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
+        nonlocal received
+        while received < 8_000_000:
+            received += len(await stream.receive_some(65_536))
+        await stream.send_all(OK)
+
+    peer = await Peer(script).start(nursery)
+    with trio.fail_after(10):
+        async with Connection(peer.origin) as connection:
+            assert (await connection.request("POST", "/", b"x" * 8_000_000)).status == 200
+    assert received > 8_000_000
+
+
+def test_origins() -> None:
+    assert Origin.parse("http://127.0.0.1:8080/") == Origin("127.0.0.1", 8080, False, "")
+    assert Origin.parse("https://example.org/api") == Origin("example.org", 443, True, "/api")
+    assert Origin.parse("http://[::1]:81").authority == "[::1]:81"
+    assert Origin.parse("https://example.org").authority == "example.org"
+    for wrong in ("127.0.0.1:8080", "ftp://x", "http://", "http://x:99999"):
+        with pytest.raises(BenchError):
+            Origin.parse(wrong)
