@@ -1,0 +1,310 @@
+"""What the condition of one field means: operators, operands, and the kinds of field.
+
+Owns the operators and each check of an operand, and what all parts of a query share: the shape of a document,
+the error and its wording, the bounds. Does not own tags (`query_tags.py`), nor the logic between conditions.
+The rules stand in `query.py` and are named here by number. What the query alone settles (the type of an
+operand, whether case counts) is settled while compiling, so that a closure does nothing but compare.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, Literal
+
+from trunkline.actors.errors import Invalid
+from trunkline.actors.moments import MomentError, iso, parse_iso
+
+Doc = Mapping[str, Any]
+Matches = Callable[[Doc], bool]
+Test = Callable[[Any], bool]
+"""Whether one value, or one element of a list, fits an operand."""
+
+Kind = Literal["value", "values", "id", "ids", "time", "tags"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a document holds at a field, where None always means the same as left out.
+
+    - `value`: a string, number or boolean; `values`: a list of these
+    - `id`: 24 lower-case hex digits; `ids`: a list of these
+    - `time`: whole milliseconds since the epoch
+    - `tags`: a list of `{"key": str, "value": str}`, of which either may be left out
+    """
+
+    kind: Kind
+
+
+class QueryError(Invalid, ValueError):
+    """A query that cannot be compiled: the `path` inside it, and the `problem` with what would be right."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path or 'query'}: {problem}.")
+        self.path = path or "query"
+        self.problem = problem
+
+
+class Budget:
+    """The bounds of one query, and how many of its conditions are still to be had."""
+
+    __slots__ = ("_conditions_max", "_left", "items_max", "tag_chars_max")
+
+    def __init__(self, conditions_max: int, *, items_max: int, tag_chars_max: int) -> None:
+        self.items_max = items_max
+        self.tag_chars_max = tag_chars_max
+        self._conditions_max = conditions_max
+        self._left = conditions_max
+
+    def spend(self, conditions: int, path: str) -> None:
+        """Count conditions, before they are compiled. Raises QueryError past the bound."""
+        self._left -= conditions
+        if self._left < 0:
+            raise QueryError(
+                path, f"the query grows too large here; give at most {self._conditions_max} conditions"
+            )
+
+
+def compile_condition(name: str, field: Field, condition: object, path: str, budget: Budget) -> Matches:
+    """Compile what stands at the field `name`, of any kind but tags: a literal, or an object of operators."""
+    if not isinstance(condition, dict) or (field.kind == "time" and "$date" in condition):
+        budget.spend(1, path)
+        return _over(name, field, _equal(_OPERANDS[field.kind](condition, path), ci=False))
+    return _compile_operators(name, field, condition, path, budget)
+
+
+# -- operators -----------------------------------------------------------------------------------------------
+
+_RANGES: Final = {"$gt": operator.gt, "$lt": operator.lt, "$gte": operator.ge, "$lte": operator.le}
+_TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "$startsWith": str.startswith,
+    "$endsWith": str.endswith,
+    "$contains": operator.contains,
+}
+_ID_OPERATORS: Final = ("$eq", "$ne", "$gt", "$lt", "$gte", "$lte", "$in", "$nin")
+_OPERATORS: Final = (*_ID_OPERATORS, *_TEXTS)
+
+
+def _compile_operators(
+    name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget
+) -> Matches:
+    is_id = field.kind in ("id", "ids")
+    known = _ID_OPERATORS if is_id else (*_OPERATORS, "$ci")
+    for key in condition:
+        if key not in known:
+            raise QueryError(
+                f"{path}.{shown_key(key)}",
+                f"there is no such operator{' of identifiers' if is_id else ''}{did_you_mean(key, known)}; "
+                f"give one of {listed(known)}",
+            )
+    if is_id and len(condition) != 1:
+        raise QueryError(
+            path, f"these are {len(condition)} operators; give exactly one, and join several with $and"
+        )
+    ci = condition.get("$ci", False)
+    if not isinstance(ci, bool):
+        raise QueryError(f"{path}.$ci", f"{shown(ci)} is not a boolean; give true to ignore case, or false")
+    operators = {key: operand for key, operand in condition.items() if key != "$ci"}
+    if not operators:
+        raise QueryError(path, f"there is nothing to compare with; give at least one of {listed(_OPERATORS)}")
+    budget.spend(len(operators), path)
+    parts = []
+    for key, operand in operators.items():
+        test = _test(field, key, operand, f"{path}.{key}", budget, ci=ci)
+        parts.append(_over(name, field, test, negated=key in ("$ne", "$nin")))
+    return all_of(parts)
+
+
+def _test(field: Field, key: str, operand: object, path: str, budget: Budget, *, ci: bool) -> Test:
+    """Return the test of one operator; `$ne` and `$nin` give the test that must fail (rule 4)."""
+    read = _OPERANDS[field.kind]
+    if key in ("$in", "$nin"):
+        return _member(read_items(operand, read, path, budget), ci=ci)
+    if key in _TEXTS:
+        if not isinstance(operand, str) or not operand:
+            raise QueryError(
+                path, f"{shown(operand)} cannot be looked for; give a text of at least one character"
+            )
+        text = _text(_TEXTS[key], operand, ci=ci)
+        return _over_iso(text) if field.kind == "time" else text
+    value = read(operand, path)
+    return _compare(key, value) if key in _RANGES else _equal(value, ci=ci)
+
+
+def _over(name: str, field: Field, test: Test, *, negated: bool = False) -> Matches:
+    """Apply a test to a document: to the value, or to any element (rule 7)."""
+    if field.kind in ("values", "ids"):
+        if negated:
+            return lambda doc: not any(map(test, doc.get(name) or _NO_ELEMENTS))
+        return lambda doc: any(map(test, doc.get(name) or _NO_ELEMENTS))
+    if negated:
+        return lambda doc: not test(doc.get(name))
+    return lambda doc: test(doc.get(name))
+
+
+_NO_ELEMENTS: Final = (None,)
+_NUMBER: Final = (int, float)
+
+
+def _equal(operand: Any, *, ci: bool) -> Test:
+    if operand is None or isinstance(operand, bool):
+        return lambda value: value is operand
+    if isinstance(operand, str):
+        if not ci:
+            return lambda value: bool(value == operand)
+        folded = operand.casefold()
+        return lambda value: isinstance(value, str) and value.casefold() == folded
+    return lambda value: not isinstance(value, bool) and bool(value == operand)
+
+
+def _member(operands: list[Any], *, ci: bool) -> Test:
+    booleans = frozenset(item for item in operands if isinstance(item, bool))
+    numbers = frozenset(item for item in operands if not isinstance(item, bool | str))
+    texts = frozenset(item.casefold() if ci else item for item in operands if isinstance(item, str))
+
+    def test(value: Any) -> bool:
+        if isinstance(value, str):
+            return (value.casefold() if ci else value) in texts
+        if isinstance(value, bool):
+            return value in booleans
+        return isinstance(value, _NUMBER) and value in numbers
+
+    return test
+
+
+def _compare(key: str, operand: Any) -> Test:
+    """Rules 3 and 5: only within the bracket of the operand's type; of null, only "or equal" holds."""
+    compare = _RANGES[key]
+    if operand is None:
+        return (lambda value: value is None) if key in ("$gte", "$lte") else (lambda value: False)  # noqa: ARG005
+    if isinstance(operand, bool):
+        return lambda value: isinstance(value, bool) and compare(value, operand)
+    if isinstance(operand, str):
+        return lambda value: isinstance(value, str) and compare(value, operand)
+    return lambda value: (
+        isinstance(value, _NUMBER) and not isinstance(value, bool) and compare(value, operand)
+    )
+
+
+def _text(fits: Callable[[str, str], bool], operand: str, *, ci: bool) -> Test:
+    if not ci:
+        return lambda value: isinstance(value, str) and fits(value, operand)
+    folded = operand.casefold()
+    return lambda value: isinstance(value, str) and fits(value.casefold(), folded)
+
+
+def _over_iso(test: Test) -> Test:
+    return lambda value: value is not None and test(iso(value))
+
+
+def all_of(parts: list[Matches]) -> Matches:
+    """Join conditions that must all hold; of none, everything matches."""
+    if not parts:
+        return lambda doc: True  # noqa: ARG005
+    if len(parts) == 1:
+        return parts[0]
+
+    def matches(doc: Doc) -> bool:
+        for part in parts:  # noqa: SIM110 - a third faster than all() of a generator
+            if not part(doc):
+                return False
+        return True
+
+    return matches
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+_HEX_24 = re.compile(r"[0-9A-Fa-f]{24}")
+
+
+def _read_value(operand: object, path: str) -> Any:
+    if operand is None or isinstance(operand, str | int | float):
+        return operand
+    raise QueryError(path, f"{shown(operand)} cannot be compared; give a string, number, boolean or null")
+
+
+def _read_id(operand: object, path: str) -> Any:
+    if operand is None:
+        return None
+    if isinstance(operand, str) and _HEX_24.fullmatch(operand):
+        return operand.lower()
+    raise QueryError(path, f"{shown(operand)} is not an identifier; give 24 hex digits or null")
+
+
+def _read_time(operand: object, path: str) -> Any:
+    text = operand
+    if isinstance(operand, dict) and operand.keys() == {"$date"}:
+        text, path = operand["$date"], f"{path}.$date"
+    elif operand is None or (isinstance(operand, int | float) and not isinstance(operand, bool)):
+        return operand
+    if isinstance(text, str):
+        try:
+            return parse_iso(text)
+        except MomentError as error:
+            raise QueryError(path, error.problem) from None
+    raise QueryError(
+        path,
+        f"{shown(text)} is not a time; give an ISO 8601 text such as 2024-05-01T12:00:00.000Z, "
+        "milliseconds since 1970, or null",
+    )
+
+
+_OPERANDS: Final[Mapping[Kind, Callable[[object, str], Any]]] = {
+    "value": _read_value,
+    "values": _read_value,
+    "id": _read_id,
+    "ids": _read_id,
+    "time": _read_time,
+}
+
+
+def read_items(operand: object, read: Callable[[object, str], Any], path: str, budget: Budget) -> list[Any]:
+    """Read the array of `$in` or `$nin`, each item with `read`, which gets the item and its path."""
+    if not isinstance(operand, list):
+        raise QueryError(
+            path, f"{shown(operand)} is not an array; give an array of at most {budget.items_max}"
+        )
+    if len(operand) > budget.items_max:
+        raise QueryError(path, f"these are {len(operand)} items; give at most {budget.items_max}")
+    for index, item in enumerate(operand):
+        if item is None:
+            raise QueryError(f"{path}[{index}]", 'null cannot be listed; ask for it with {"$eq": null}')
+    return [read(item, f"{path}[{index}]") for index, item in enumerate(operand)]
+
+
+# -- sentences -----------------------------------------------------------------------------------------------
+
+
+def shown(value: object) -> str:
+    """Return what was given, short enough for a sentence."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, dict):
+        return "an object" if value else "an empty object"
+    if isinstance(value, list):
+        return "an array"
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return "a number of over 300 digits"
+    text = repr(value[:60] if isinstance(value, str) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as they stand in a sentence."""
+    return ", ".join(names)
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """Return a clause that guesses what a misspelt name was to be, or nothing."""
+    close = get_close_matches(str(name)[:60], list(names), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def shown_key(key: object) -> str:
+    """Return a key as it stands in a path; a caller may send one of any length."""
+    text = str(key)
+    return text if len(text) <= 60 else text[:57] + "..."
