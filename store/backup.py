@@ -1,0 +1,204 @@
+"""Backups: a copy of a store that is in use, and the check whether a store or a copy is sound.
+
+Owns copying and verifying; both only read. A backup has the layout of a data directory (without the lock), so
+restoring is starting the server on a copy of it, and `verify` takes either.
+
+The copy is one snapshot: LMDB writes the pages of one read transaction, while commits go on beside it. It
+is made under another name and gets its own when all of it is on disk, so a half-made backup is never taken
+for one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import lmdb
+
+from trunkline.store import codec, keys
+from trunkline.store.directory import SECRET, sync_directory, write_private
+from trunkline.store.errors import BackupRefused, StoreError, translate
+from trunkline.store.memory_map import MemoryMap
+from trunkline.store.migrations import FORMAT, stored_format
+from trunkline.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from trunkline.store.env import Store
+
+STORE: Final = "store"
+"""Where LMDB's files lie in a data directory and in a backup."""
+
+PROBLEMS_MAX: Final = 1000
+"""So many problems are told in words; the others are only counted."""
+
+_GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
+_NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE})
+
+
+def backup(source: Store | Path, target: Path) -> None:
+    """Copy the store, and its secret, to `target`, which must be missing or empty. On disk when this returns.
+
+    `source` is an open store, or the data directory of one that may be in use by another process. Commits
+    go on meanwhile, and none is in the copy by half; only a growth of the map waits until the copy is done.
+    Long: call it in a worker thread. Raises BackupRefused, StoreFull or StoreBroken; then there is no
+    `target`.
+    """
+    if not isinstance(source, Path):
+        copy_store(source.memory_map, source.directory.path, target)
+        return
+    memory_map = _open_to_read(source)
+    try:
+        copy_store(memory_map, source, target)
+    finally:
+        memory_map.close(0)
+
+
+def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
+    """Copy what `memory_map` holds and the secret of `directory` to `target`."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise BackupRefused(
+                f"{target} exists and is not empty. Name a directory that does not exist yet."
+            )
+        draft.mkdir(mode=0o700, parents=True)
+        try:
+            (draft / STORE).mkdir(mode=0o700)
+            with memory_map.reading():
+                memory_map.env.copy(str(draft / STORE))
+            _sync_file(draft / STORE / "data.mdb")
+            sync_directory(draft / STORE)
+            if (directory / SECRET).exists():
+                write_private(draft / SECRET, (directory / SECRET).read_bytes())
+            sync_directory(draft)
+            draft.rename(target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        sync_directory(target.parent)
+    except (lmdb.Error, OSError) as error:
+        raise translate(error, f"backup to {target}") from error
+
+
+def _sync_file(path: Path) -> None:
+    path.chmod(0o600)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _open_to_read(directory: Path) -> MemoryMap:
+    file = directory / STORE / "data.mdb"
+    try:
+        size_bytes = file.stat().st_size + _GROWTH_BYTES
+    except OSError as error:
+        raise BackupRefused(f"{directory} holds no store: {error}.") from error
+    return MemoryMap(directory / STORE, size_bytes=size_bytes, size_max_bytes=None, read_only=True)
+
+
+@dataclass(slots=True)
+class Report:
+    """What `verify` found. `problems` are sentences, at most PROBLEMS_MAX; `problem_count` counts all."""
+
+    format: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    problem_count: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing is wrong."""
+        return self.problem_count == 0
+
+    def add(self, problem: str) -> None:
+        """Note one more problem."""
+        self.problem_count += 1
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(problem)
+
+
+def verify(path: Path) -> Report:
+    """Read everything in the store at `path` (a data directory, in use or not, or a backup) and report.
+
+    Every value is decoded; every index entry must point to a record, and to one that knows of it; every index
+    key that a record lists in `_ix` must exist. Raises BackupRefused where there is no store at all.
+    """
+    report = Report()
+    memory_map = _open_to_read(path)
+    try:
+        with Snapshot(memory_map) as snapshot:
+            report.format = stored_format(memory_map)
+            if report.format != FORMAT:
+                report.add(f"The store is in format {report.format}, this program checks format {FORMAT}.")
+            for db in keys.DATABASES:
+                if db in snapshot.databases():
+                    _walk(snapshot, db, report)
+                else:
+                    report.add(f"The database {db} is missing.")
+    except StoreError as error:
+        report.add(str(error))
+    finally:
+        memory_map.close(0)
+    return report
+
+
+def _walk(snapshot: Snapshot, db: str, report: Report) -> None:
+    entries = 0
+    try:
+        for key, value in snapshot.range(db, b"", None):
+            entries += 1
+            for problem in _problems(snapshot, db, key, value):
+                report.add(f"{db} {key.hex()}: {problem}")
+    except StoreError as error:
+        report.add(f"{db}: after {entries} entries: {error}")
+    report.counts[db] = entries
+    if entries != snapshot.count(db, b"", None):
+        report.add(f"{db}: {entries} entries can be read, {snapshot.count(db, b'', None)} are recorded.")
+
+
+def _problems(snapshot: Snapshot, db: str, key: bytes, value: bytes) -> Iterator[str]:
+    """What is wrong with one entry."""
+    if db == keys.INDEXES:
+        yield from _index_problems(snapshot, key)
+    if db in _NOT_CBOR or not value:
+        return
+    try:
+        document = codec.decode(value)
+    except ValueError as error:
+        yield f"the value is no CBOR: {error}"
+        return
+    if db == keys.RECORDS:
+        for index in _listed(document):
+            if snapshot.get(keys.INDEXES, index) is None:
+                yield f"its index entry {index.hex()} is missing"
+
+
+def _index_problems(snapshot: Snapshot, key: bytes) -> Iterator[str]:
+    try:
+        record_key = keys.record_of_index(key)
+    except ValueError as error:
+        yield str(error)
+        return
+    raw = snapshot.get(keys.RECORDS, record_key)
+    if raw is None:
+        yield f"the index entry points to no record ({record_key.hex()})"
+        return
+    try:
+        document = codec.decode(raw)
+    except ValueError:
+        return  # told where the record itself is read
+    if isinstance(document, dict) and "_ix" in document and key not in _listed(document):
+        yield f"the record {record_key.hex()} does not know of this index entry"
+
+
+def _listed(document: Any) -> list[bytes]:
+    """The index keys that a record says it has."""
+    listed = document.get("_ix", []) if isinstance(document, dict) else []
+    return [key for key in listed if isinstance(key, bytes)] if isinstance(listed, list) else []

@@ -1,0 +1,173 @@
+"""The data directory: who may use it, and the secret that tokens are signed with.
+
+Owns the lock that keeps a second process away, the directory's mode, and the secret. Does not own what other
+modules keep beneath it (`store/` is LMDB's, `backups/` the migrations').
+
+The lock is a `flock`: the kernel takes it back when the process ends, however it ends, so no stale lock is
+ever left behind. The process id in the file is only there to be shown. The file is never removed, because a
+process that waits for a removed file would hold a lock that nobody sees.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import stat
+from pathlib import Path
+from types import TracebackType
+
+from trunkline.store.errors import DirectoryInUse, SecretExposed, translate
+
+LOCK = "lock"
+SECRET = "secret"  # noqa: S105 - the name of the file
+SECRET_BYTES = 32
+_OWNER_ONLY = 0o600
+
+
+class DataDirectory:
+    """A data directory that this process holds, until `close` or its end."""
+
+    __slots__ = ("_lock", "path")
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock: int | None = lock
+
+    @classmethod
+    def open(cls, path: Path) -> DataDirectory:
+        """Create the directory where it is missing, close it to others (0700) and lock it.
+
+        Raises DirectoryInUse where another process holds it, StoreBroken where it can not be used.
+        """
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if stat.S_IMODE(path.stat().st_mode) != 0o700:
+                path.chmod(0o700)
+            lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+        except OSError as error:
+            raise translate(error, f"opening of the data directory {path}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError as error:
+            os.close(lock)
+            raise DirectoryInUse(_in_use(path)) from error
+        except OSError as error:
+            os.close(lock)
+            raise translate(error, f"locking of the data directory {path}") from error
+        return cls(path, lock)
+
+    @staticmethod
+    def holder_pid(path: Path) -> int | None:
+        """The process that holds the directory at `path`; None where none does."""
+        pid = _written_pid(path)
+        if pid is None:
+            return None
+        try:
+            probe = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return pid
+        finally:
+            os.close(probe)
+        return None
+
+    def secret(self) -> bytes:
+        """Return the secret, 32 random bytes; made on the first call, the same ever after.
+
+        Raises SecretExposed where others may read the file or it is damaged: a secret that may be known is
+        worse than none, and only the operator can decide what to do.
+        """
+        path = self.path / SECRET
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return self.rotate_secret()
+        except OSError as error:
+            raise translate(error, f"reading of {path}") from error
+        with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor, so that what is checked is what is read
+            mode = stat.S_IMODE(os.fstat(file).st_mode)
+            text = stream.read(4 * SECRET_BYTES)
+        if mode & 0o077:
+            raise SecretExposed(
+                f"{path} may be read by others (mode {mode:04o}). If nobody did, run: chmod 600 {path}; "
+                "otherwise make a new secret, which ends all tokens."
+            )
+        try:
+            secret = bytes.fromhex(text.decode("ascii"))
+        except ValueError:
+            secret = b""
+        if len(secret) != SECRET_BYTES:
+            raise SecretExposed(f"{path} is damaged: it should hold {2 * SECRET_BYTES} hexadecimal digits.")
+        return secret
+
+    def rotate_secret(self) -> bytes:
+        """Replace the secret by a new one and return that. Whatever was signed with the old one is void."""
+        secret = secrets.token_bytes(SECRET_BYTES)
+        try:
+            write_private(self.path / SECRET, secret.hex().encode() + b"\n")
+        except OSError as error:
+            raise translate(error, f"writing of {self.path / SECRET}") from error
+        return secret
+
+    def close(self) -> None:
+        """Give the directory up. Idempotent."""
+        if self._lock is not None:
+            lock, self._lock = self._lock, None
+            with contextlib.suppress(OSError):
+                os.ftruncate(lock, 0)
+            os.close(lock)
+
+    def __enter__(self) -> DataDirectory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read: whole or not at all, and on disk when this returns."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY)
+    try:
+        with open(file, "wb") as stream:  # noqa: PTH123 - a descriptor that was made with its mode
+            stream.write(content)
+            stream.flush()
+            os.fsync(file)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _written_pid(path: Path) -> int | None:
+    try:
+        return int((path / LOCK).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _in_use(path: Path) -> str:
+    pid = _written_pid(path)
+    holder = f"process {pid}" if pid is not None else "another process"
+    return (
+        f"The data directory {path} is in use by {holder}. Stop that one first, or choose another directory."
+    )

@@ -1,0 +1,186 @@
+"""The store: one data directory, opened.
+
+Owns the order in which the pieces come up (lock, map, format, journal) and go down again, and the threads for
+long reads. The pieces do the work: `journal.py` writes, `snapshot.py` reads, `memory_map.py` knows LMDB.
+
+    DIRECTORY/lock       held while open (`directory.py`)
+    DIRECTORY/secret     what tokens are signed with
+    DIRECTORY/store/     LMDB's data.mdb and lock.mdb
+    DIRECTORY/backups/   a copy from before each change of format
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, TypeVar
+
+import structlog
+import trio
+
+from trunkline.store import migrations
+from trunkline.store.backup import STORE, copy_store
+from trunkline.store.directory import DataDirectory
+from trunkline.store.errors import FormatUnsupported, ReadQueueFull
+from trunkline.store.journal import Journal
+from trunkline.store.memory_map import MemoryMap
+from trunkline.store.snapshot import Snapshot
+
+T = TypeVar("T")
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+CLOSE_WAIT_S: Final = 5.0
+"""How long `close` waits for reads that are still open."""
+
+_log = structlog.get_logger("trunkline.store")
+
+
+class Sizes(NamedTuple):
+    """The figures of the file, in bytes. `used` includes pages that are free again."""
+
+    used: int
+    map: int
+    quota: int | None
+
+
+class Store:
+    """An open data directory. `open` it once, run `journal.run` in a nursery, `close` it after the nursery.
+
+    `journal` writes; `snapshot` and `read` read; `directory` has the secret;
+    `memory_map` is for the rest of this room.
+    """
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        memory_map: MemoryMap,
+        journal: Journal,
+        *,
+        read_threads: int,
+        read_queue: int,
+    ) -> None:
+        self.directory = directory
+        self.journal = journal
+        self.memory_map = memory_map
+        self._limiter = trio.CapacityLimiter(read_threads)
+        self._reads_max = read_threads + read_queue
+        self._reads = 0
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        *,
+        map_size_bytes: int = 64 * GIB,
+        store_size_max_bytes: int | None = None,
+        journal_bytes_max: int = 64 * MIB,
+        journal_batches_max: int = 65_536,
+        read_threads_max: int = 4,
+        read_queue_length_max: int = 64,
+        sync_delay_s: Callable[[], float] | None = None,
+    ) -> Store:
+        """Lock the directory, open what it holds (or make it), bring it to our format.
+
+        `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
+        `store_size_max_bytes` the file never gets larger than that. `sync_delay_s`: see `Journal`.
+        Raises DirectoryInUse, FormatUnsupported, StoreFull or StoreBroken.
+        """
+        held = DataDirectory.open(directory)
+        try:
+            memory_map = MemoryMap(
+                directory / STORE,
+                size_bytes=map_size_bytes,
+                size_max_bytes=store_size_max_bytes,
+                read_only=False,
+            )
+            try:
+                _bring_to_format(memory_map, directory)
+            except BaseException:
+                memory_map.close(CLOSE_WAIT_S)
+                raise
+        except BaseException:
+            held.close()
+            raise
+        journal = Journal(
+            memory_map,
+            bytes_max=journal_bytes_max,
+            batches_max=journal_batches_max,
+            sync_delay_s=sync_delay_s,
+        )
+        return cls(held, memory_map, journal, read_threads=read_threads_max, read_queue=read_queue_length_max)
+
+    def snapshot(self) -> Snapshot:
+        """What is committed now, for short reads. In the event loop, close it before the next `await`."""
+        return Snapshot(self.memory_map)
+
+    async def read(self, query: Callable[[Snapshot], T]) -> T:
+        """Run a long read in a worker thread, on a snapshot of its own, and return what it returns.
+
+        Raises ReadQueueFull at once where too many wait. A cancelled caller leaves when the read does, which
+        is at its next 256 entries of a scan.
+        """
+        if self._reads >= self._reads_max:
+            raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the bound of this server.")
+        self._reads += 1
+        try:
+            return await trio.to_thread.run_sync(self._read, query, limiter=self._limiter)
+        finally:
+            self._reads -= 1
+
+    def _read(self, query: Callable[[Snapshot], T]) -> T:
+        trio.from_thread.check_cancelled()
+        with Snapshot(self.memory_map, wait=True, on_step=trio.from_thread.check_cancelled) as snapshot:
+            return query(snapshot)
+
+    @property
+    def reads(self) -> int:
+        """Long reads that run or wait."""
+        return self._reads
+
+    def sizes(self) -> Sizes:
+        """How large the file and its map are."""
+        return Sizes(self.memory_map.used_bytes, self.memory_map.size_bytes, self.memory_map.size_max_bytes)
+
+    def close(self) -> None:
+        """Commit what waits, close the file, give the directory up. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self.journal.flush()
+        if not self.memory_map.close(CLOSE_WAIT_S):
+            _log.error("reads stayed open, so the store is left to the end of the process")
+        self.directory.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _bring_to_format(memory_map: MemoryMap, directory: Path) -> None:
+    number = migrations.stored_format(memory_map)
+    if number is None:
+        migrations.stamp(memory_map)
+        return
+    migrations.check_format(number, directory)
+    if number < migrations.FORMAT:
+        target = _free_name(directory / "backups", f"format-{number}")
+        copy_store(memory_map, directory, target)
+        _log.info("copied the store before its format changes", target=str(target))
+        migrations.migrate(memory_map, number)
+
+
+def _free_name(parent: Path, name: str) -> Path:
+    """A name that is not taken yet; an earlier try may have left a copy, and copies are never overwritten."""
+    for number in range(1000):
+        path = parent / (f"{name}-{number}" if number else name)
+        if not path.exists():
+            return path
+    raise FormatUnsupported(f"{parent} is full of copies of failed migrations. Look into why they fail.")

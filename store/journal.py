@@ -1,0 +1,320 @@
+"""The journal: the one way anything is written, and the group commit behind it.
+
+Owns what waits for a commit (the overlay), the committer, and the promise that an acknowledged batch is on
+disk. Does not own the LMDB environment (`memory_map.py`) nor what a batch means.
+
+Batches of all actors gather in one overlay: for each database a dict of key to value. Once a loop turn the
+committer writes the overlay in one transaction, sorted, and syncs once. While it syncs, requests gather in
+the sockets and form the next group, so a slow disk makes groups larger, not the loss greater.
+
+The puts and the commit run inline in the event loop, as Redis does with `appendfsync always`. LMDB gives up
+the GIL at every put; in a writer thread beside a busy loop each of them would wait for the GIL again, which
+was measured to be three to ten times slower. And `sync=False` may corrupt the file at a power cut.
+
+A failed commit fails every batch that was submitted so far, because later ones may have been decided on top
+of earlier ones. The overlay is dropped and `epoch` goes up: who sees another epoch than before reloads its
+state.
+
+At its quota LMDB needs new pages even to delete. So a quota keeps a reserve: for a second after a commit that
+found no room, only batches that delete are let in, and they may use it. Then all others may try again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import lmdb
+import structlog
+import trio
+
+from trunkline.store.batch import Batch
+from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, translate
+from trunkline.store.memory_map import MemoryMap
+from trunkline.store.overlay import Overlay
+
+FLUSH_WAIT_S: Final = 5.0
+"""How long a synchronous flush waits for long reads to end, where the map must grow."""
+
+QUOTA_RETRY_S: Final = 1.0
+"""How long only batches that delete are let in after the quota was reached."""
+
+_GROUP_SIZES: Final = 20
+_log = structlog.get_logger("trunkline.store")
+
+
+class Group:
+    """The batches that are committed together. Done once; then `error` is None where they are on disk."""
+
+    __slots__ = ("_callbacks", "_event", "done", "error")
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[], None]] = []
+        self._event = trio.Event()
+        self.done = False
+        self.error: StoreError | None = None
+
+    async def wait(self) -> None:
+        """Return when the group is synced to disk. Raises StoreFull or StoreBroken where it was not stored.
+
+        Leaving early (a cancelled caller) changes nothing: the group is committed all the same.
+        """
+        await self._event.wait()
+        if self.error is not None:
+            raise type(self.error)(*self.error.args) from self.error
+
+    def then(self, callback: Callable[[], None]) -> None:
+        """Call `callback` right after the commit, in the order of these calls and before any waiter goes on.
+
+        Never called where the commit failed; called at once where it is done already. What it raises is
+        logged and hurts nobody.
+        """
+        if not self.done:
+            self._callbacks.append(callback)
+        elif self.error is None:
+            _call(callback)
+
+    def finish(self, error: StoreError | None) -> None:
+        """For the journal: complete the group."""
+        self.done = True
+        self.error = error
+        callbacks, self._callbacks = self._callbacks, []
+        try:
+            if error is None:
+                for callback in callbacks:
+                    _call(callback)
+        finally:
+            self._event.set()
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What the journal did since it was opened. Times in seconds, sizes in bytes."""
+
+    commits: int = 0
+    batches: int = 0
+    puts: int = 0
+    bytes: int = 0
+    failures: int = 0
+    growths: int = 0
+    refused: int = 0
+    last_commit_s: float = 0.0
+    longest_commit_s: float = 0.0
+    total_commit_s: float = 0.0
+    group_sizes: list[int] = field(default_factory=lambda: [0] * _GROUP_SIZES)
+    """Commits by batches in the group: at index n those of 2**n up to 2**(n+1) - 1."""
+
+    def committed(self, overlay: Overlay, puts: int, took_s: float) -> None:
+        """Count one commit."""
+        self.commits += 1
+        self.batches += overlay.batches
+        self.puts += puts
+        self.bytes += overlay.size_bytes
+        self.last_commit_s = took_s
+        self.total_commit_s += took_s
+        self.longest_commit_s = max(self.longest_commit_s, took_s)
+        self.group_sizes[min(overlay.batches.bit_length(), _GROUP_SIZES) - 1] += 1
+
+
+class Journal:
+    """The only writer. All methods belong to the thread of the event loop.
+
+    `sync_delay_s` is a seam for tests and load tools: called right before each sync, it returns seconds
+    that the disk is to take longer, or raises what the disk is to fail with.
+    """
+
+    def __init__(
+        self,
+        memory_map: MemoryMap,
+        *,
+        bytes_max: int,
+        batches_max: int,
+        sync_delay_s: Callable[[], float] | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.statistics = Statistics()
+        self.epoch = 0
+        self._map = memory_map
+        self._bytes_max = bytes_max
+        self._batches_max = batches_max
+        self._sync_delay_s = sync_delay_s
+        self._monotonic_s = monotonic_s
+        self._locked_until_s = 0.0
+        self._reads_ended = trio.lowlevel.ParkingLot()
+        self._overlay = Overlay()
+        self._group = Group()
+        self._arrived = trio.Event()
+
+    # Submitting and reading.
+
+    def submit(self, batch: Batch) -> Group:
+        """Hand over `batch` for the next commit. No I/O, no waiting.
+
+        Batches take effect in the order of submission. Raises JournalFull where too much waits already; then
+        nothing of the batch is kept. The batch is only read, and may be changed afterwards.
+        """
+        if self._locked_until_s and not batch.frees() and self._is_locked():
+            return self._refused()
+        overlay = self._overlay
+        if overlay.size_bytes + batch.size_bytes > self._bytes_max or overlay.batches >= self._batches_max:
+            raise self._full(batch)
+        overlay.merge(batch)
+        if overlay.batches == 1:
+            self._arrived.set()
+        return self._group
+
+    def get(self, db: str, key: bytes) -> bytes | None:
+        """Return the value at `key` as it will be after the next commit.
+
+        For actors that must read their own writes. What it returns may still fail to be stored; `epoch`
+        tells.
+        """
+        try:
+            with self._map.env.begin() as transaction:
+                return self._overlay.get(db, key, transaction, self._map.handles[db])
+        except lmdb.Error as error:
+            raise translate(error, "read") from error
+
+    @property
+    def pending_bytes(self) -> int:
+        """What waits for the next commit, in bytes of memory."""
+        return self._overlay.size_bytes
+
+    @property
+    def pending_batches(self) -> int:
+        """Batches that wait for the next commit."""
+        return self._overlay.batches
+
+    def _full(self, batch: Batch) -> JournalFull:
+        self.statistics.refused += 1
+        if batch.size_bytes > self._bytes_max:
+            return JournalFull(
+                f"A batch of {batch.size_bytes} bytes is larger than the journal ({self._bytes_max})."
+            )
+        return JournalFull(
+            f"{self.pending_batches} batches of {self.pending_bytes} bytes wait to be stored already."
+        )
+
+    # Committing.
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit what is submitted, group after group, until cancelled; then commit what waits."""
+        task_status.started()
+        try:
+            while True:
+                await self._arrived.wait()
+                # One more turn of the loop, so that every task that can run now joins the group.
+                await trio.lowlevel.checkpoint()
+                while self._overlay.batches and not self._commit():
+                    await self._grow()
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit all that waits, now. The groups tell who waits for them how it went; nothing is raised."""
+        while self._overlay.batches and not self._commit():
+            self._grow_blocking()
+
+    def _commit(self) -> bool:
+        """Write, sync and complete one group. False where the map must grow first: then all still waits."""
+        started_s = time.perf_counter()
+        try:
+            puts = self._write()
+        except lmdb.MapFullError:
+            return False
+        except (lmdb.Error, OSError) as error:
+            self._fail(translate(error, "commit"))
+            return True
+        except Exception as bug:  # noqa: BLE001 - the committer outlives a batch that holds no bytes
+            _log.exception("a batch could not be written")
+            self._fail(StoreBroken(f"A batch could not be written: {bug!r}."))
+            return True
+        self.statistics.committed(self._overlay, puts, time.perf_counter() - started_s)
+        self._finish(None)
+        return True
+
+    def _write(self) -> int:
+        """One transaction with everything that waits, synced. Changes nothing here; returns how many puts."""
+        with self._map.env.begin(write=True) as transaction:
+            puts = self._overlay.write(transaction, self._map.handles)
+            if self._sync_delay_s is not None:
+                time.sleep(self._sync_delay_s())
+        return puts
+
+    def _finish(self, error: StoreError | None) -> None:
+        """Complete the group that waits, on the way to the next one."""
+        group = self._group
+        self._overlay = Overlay()
+        self._group = Group()
+        self._arrived = trio.Event()
+        group.finish(error)
+
+    # Growth of the map, and its end.
+
+    async def _grow(self) -> None:
+        """Make the map larger as soon as no read is open; with no room left, fail the group."""
+        token = trio.lowlevel.current_trio_token()
+        try:
+            while True:
+                # Asked anew each time round: a flush in between lets the reads go.
+                self._map.hold_reads(lambda: token.run_sync_soon(self._reads_ended.unpark_all))
+                if not self._overlay.batches or self._resize():
+                    return
+                await self._reads_ended.park()
+        finally:
+            self._map.release_reads()
+
+    def _grow_blocking(self) -> None:
+        """The same without giving way to other tasks, for a flush."""
+        self._map.hold_reads()
+        try:
+            if not self._map.wait_idle(FLUSH_WAIT_S) or not self._resize():
+                self._fail(StoreBroken("The map could not grow: reads stayed open."))
+        finally:
+            self._map.release_reads()
+            self._reads_ended.unpark_all()
+
+    def _resize(self) -> bool:
+        """True where the map has grown or the group has failed; False where reads are open."""
+        try:
+            grown = self._map.resize(self._map.larger_size(reserve=self._locked_until_s > 0.0))
+        except StoreFull as error:
+            self._locked_until_s = self._monotonic_s() + QUOTA_RETRY_S
+            self._fail(error)
+            return True
+        except StoreError as error:
+            self._fail(error)
+            return True
+        self.statistics.growths += grown
+        return grown
+
+    def _is_locked(self) -> bool:
+        """Whether ordinary batches must stay out. They may try again once the reserve is closed."""
+        if self._monotonic_s() >= self._locked_until_s and self._map.close_reserve():
+            self._locked_until_s = 0.0
+        return self._locked_until_s > 0.0
+
+    def _refused(self) -> Group:
+        """The failed group of a batch that is not let in. Its actor must reload: another epoch."""
+        self.statistics.refused += 1
+        self.epoch += 1
+        group = Group()
+        group.finish(StoreFull("The store has reached its quota. For a second, only what deletes is stored."))
+        return group
+
+    def _fail(self, error: StoreError) -> None:
+        """Drop what waits and tell everybody."""
+        _log.error("commit failed", error=str(error), batches=self.pending_batches, bytes=self.pending_bytes)
+        self.statistics.failures += 1
+        self.epoch += 1
+        self._finish(error)
+
+
+def _call(callback: Callable[[], None]) -> None:
+    try:
+        callback()
+    except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
+        _log.exception("a callback after a commit failed")

@@ -1,0 +1,237 @@
+"""The names of the databases and the form of every key in them.
+
+Owns the layout of the bytes; knows nothing of what the values mean. All integers are big-endian and all
+text is terminated, so that the order of the bytes is the natural order of what they stand for and a range
+of keys is a range of times, names or numbers. `app` and `device` are ids of 12 bytes; times are
+milliseconds since the epoch.
+
+The timeline of a device is one neighbourhood of one b-tree on purpose: its points, its hourly counts and
+its head (the composite state) lie side by side, so a report touches few leaves, and each leaf that a commit
+touches is a page that must be written and synced.
+
+Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key) and UNIQUE (the bytes of an id).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from typing import Final
+
+META: Final = "meta"
+RECORDS: Final = "records"
+INDEXES: Final = "indexes"
+UNIQUE: Final = "unique"
+TIMELINE: Final = "timeline"
+COMMANDS: Final = "commands"
+LOGS: Final = "logs"
+COUNTS: Final = "counts"
+DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, COUNTS)
+
+ID_BYTES: Final = 12
+SORTABLE_BYTES_MAX: Final = 200
+"""Longer values are cut: those that agree so far sort by id. Keeps every key under LMDB's 511 bytes."""
+TIME_MS_MAX: Final = 2**63 - 1
+SEQ_MAX: Final = 2**32 - 1
+HOUR_MAX: Final = 2**32 - 1
+
+_POINT: Final = b"\x10"
+_HOURLY: Final = b"\x20"
+_HEAD: Final = b"\xff"
+
+_NULL: Final = b"\x10"
+_FALSE: Final = b"\x20\x00"
+_TRUE: Final = b"\x20\x01"
+_NUMBER: Final = b"\x30"
+_TEXT: Final = b"\x40"
+
+_DOUBLE: Final = struct.Struct(">d")
+_BITS: Final = struct.Struct(">Q")
+_SIGN: Final = 1 << 63
+_EXACT: Final = 2**64
+
+
+# Records and what finds them.
+
+
+def record_key(kind: str, app: bytes, id: bytes) -> bytes:
+    """The key of a record in RECORDS: kind, 0x00, app, id."""
+    return record_prefix(kind, app) + _checked(id)
+
+
+def record_prefix(kind: str, app: bytes) -> bytes:
+    """What the keys of all records of a kind in an application begin with."""
+    return _word(kind) + _checked(app)
+
+
+def record_of_index(key: bytes) -> bytes:
+    """The key in RECORDS of the record that an index key points to. Raises ValueError for no index key."""
+    end = key.index(b"\x00") + 1 + ID_BYTES
+    if len(key) < end + 2 + ID_BYTES:
+        raise ValueError("the key is too short for an index")
+    return key[:end] + key[-ID_BYTES:]
+
+
+def index_key(kind: str, app: bytes, field: str, value: bytes, id: bytes) -> bytes:
+    """The key in INDEXES of one record's `value` (made by `sortable`); the id is its last 12 bytes."""
+    return index_prefix(kind, app, field) + value + _checked(id)
+
+
+def index_prefix(kind: str, app: bytes, field: str) -> bytes:
+    """What all keys of one index begin with."""
+    return record_prefix(kind, app) + _word(field)
+
+
+def unique_key(kind: str, app: bytes, field: str, value: str) -> bytes:
+    """The key in UNIQUE of a value that may occur once: 16 bytes of a hash, whatever the value's length."""
+    parts = (_word(kind), _checked(app), _word(field), value.encode("utf-8", "surrogatepass"))
+    return hashlib.sha256(b"".join(parts)).digest()[:16]
+
+
+def sortable(value: bool | float | str | None) -> bytes:
+    """Return bytes that sort as values do: null, false, true, numbers by size, text.
+
+    Text sorts by its case-folded form and then by itself, code point by code point. Integers and floats mix;
+    equal numbers have equal bytes; integers are told apart up to 2**64. Raises ValueError for NaN, TypeError
+    for what has no order.
+    """
+    if value is None:
+        return _NULL
+    if value is True:
+        return _TRUE
+    if value is False:
+        return _FALSE
+    if isinstance(value, str):
+        return (_TEXT + _terminated(value.casefold()) + _terminated(value))[:SORTABLE_BYTES_MAX]
+    if isinstance(value, int | float):
+        return _NUMBER + _number(value)
+    raise TypeError(f"{type(value).__name__} has no place in an index")
+
+
+def _number(value: float) -> bytes:
+    """The nearest double with its sign turned so that bytes sort, then how far an integer lies from it."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        nearest = math.inf if value > 0 else -math.inf
+    if math.isnan(nearest):
+        raise ValueError("NaN has no place in an index")
+    bits: int = _BITS.unpack(_DOUBLE.pack(nearest + 0.0))[0]
+    bits = bits ^ (2 * _SIGN - 1) if bits & _SIGN else bits | _SIGN
+    rest = value - int(nearest) if isinstance(value, int) and -_EXACT < value < _EXACT else 0
+    return _BITS.pack(bits) + (rest + 0x8000).to_bytes(2, "big")
+
+
+def _terminated(text: str) -> bytes:
+    """UTF-8 that ends with 0x00 and holds no other: a text sorts before every text it is the beginning of."""
+    raw = text.encode("utf-8", "surrogatepass")
+    if b"\x00" in raw or b"\x01" in raw:
+        raw = raw.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
+    return raw + b"\x00"
+
+
+# The timeline of a device.
+
+
+def point_key(device: bytes, time_ms: int) -> bytes:
+    """The key in TIMELINE of the state reported for a moment. Points sort by time."""
+    return _checked(device) + _POINT + _time(time_ms)
+
+
+def point_time_ms(key: bytes) -> int:
+    """The moment of a point."""
+    return int.from_bytes(key[13:21], "big")
+
+
+def counts_key(device: bytes, hour: int) -> bytes:
+    """The key in TIMELINE of a device's payload counts in one hour (hours since the epoch)."""
+    return _checked(device) + _HOURLY + _hour(hour)
+
+
+def head_key(device: bytes) -> bytes:
+    """The key in TIMELINE of a device's newest values; sorts behind all its points and counts."""
+    return _checked(device) + _HEAD
+
+
+# Commands and logs.
+
+
+def command_key(device: bytes, time_ms: int, seq: int) -> bytes:
+    """The key in COMMANDS of one command; `seq` tells those of one millisecond apart, in order."""
+    return _checked(device) + _time(time_ms) + _seq(seq)
+
+
+def log_key(device: bytes, time_ms: int, seq: int) -> bytes:
+    """The key in LOGS of one connection log entry."""
+    return _checked(device) + _time(time_ms) + _seq(seq)
+
+
+def entry_time_seq(key: bytes) -> tuple[int, int]:
+    """The moment and the number of a command or log entry."""
+    return int.from_bytes(key[12:20], "big"), int.from_bytes(key[20:24], "big")
+
+
+# Counts.
+
+
+def app_counts_key(app: bytes, hour: int) -> bytes:
+    """The key in COUNTS of an application's payload counts in one hour."""
+    return _checked(app) + _hour(hour)
+
+
+def total_key(kind: str, app: bytes) -> bytes:
+    """The key in COUNTS of how many records of a kind lie in an application.
+
+    Longer than 16 bytes, so it is never taken for the counts of an hour.
+    """
+    return b"\x00total\x00" + record_prefix(kind, app)
+
+
+# Notes.
+
+PURGE_PREFIX: Final = b"purge\x00"
+
+
+def purge_key(app: bytes) -> bytes:
+    """The key in META of the note that a deleted application is still to be swept."""
+    return PURGE_PREFIX + _checked(app)
+
+
+# Ranges.
+
+
+def prefix_end(prefix: bytes) -> bytes | None:
+    """The first key that sorts after all keys with this prefix; None where there is none (to the end)."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+
+
+def _checked(id: bytes) -> bytes:
+    if len(id) != ID_BYTES:
+        raise ValueError(f"an id has {ID_BYTES} bytes, not {len(id)}")
+    return id
+
+
+def _word(text: str) -> bytes:
+    if not text or "\x00" in text:
+        raise ValueError(f"{text!r} can not be part of a key")
+    return text.encode("ascii") + b"\x00"
+
+
+def _time(time_ms: int) -> bytes:
+    if not 0 <= time_ms <= TIME_MS_MAX:
+        raise ValueError(f"the time {time_ms} lies outside of 0 to 2**63 - 1 milliseconds")
+    return time_ms.to_bytes(8, "big")
+
+
+def _hour(hour: int) -> bytes:
+    if not 0 <= hour <= HOUR_MAX:
+        raise ValueError(f"the hour {hour} lies outside of 0 to 2**32 - 1")
+    return hour.to_bytes(4, "big")
+
+
+def _seq(seq: int) -> bytes:
+    if not 0 <= seq <= SEQ_MAX:
+        raise ValueError(f"the number {seq} lies outside of 0 to 2**32 - 1")
+    return seq.to_bytes(4, "big")

@@ -1,0 +1,95 @@
+"""The format of the data, and the way from older ones to it.
+
+Owns the format number in META and the steps between formats. A step is one transaction together with the
+number it leads to, so a crash leaves either the old format or the new one. Whoever opens the store makes a
+copy of it before the first step (`env.py`).
+
+Why a number and no guessing from the data: a store of a newer program must be refused before anything in it
+is read wrongly or, worse, written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+import lmdb
+import structlog
+
+from trunkline.store import codec
+from trunkline.store.errors import FormatUnsupported, StoreBroken, translate
+from trunkline.store.keys import META, RECORDS
+from trunkline.store.memory_map import MemoryMap
+
+if TYPE_CHECKING:
+    from lmdb import _Database as Handle
+
+FORMAT = 1
+"""The format that this program reads and writes."""
+
+FORMAT_KEY: Final = b"format"
+
+Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"]], None]
+"""One step: changes the data through a write transaction and the handles of the databases."""
+
+MIGRATIONS: dict[int, Migration] = {}
+"""For each older format the step to the next one."""
+
+_log = structlog.get_logger("trunkline.store")
+
+
+def stored_format(memory_map: MemoryMap) -> int | None:
+    """The format of what is stored; None where the store is new. Raises FormatUnsupported for no number."""
+    try:
+        with memory_map.env.begin() as transaction:
+            raw = transaction.get(FORMAT_KEY, db=memory_map.handles[META])
+            empty = transaction.stat(memory_map.handles[RECORDS])["entries"] == 0
+    except (lmdb.Error, KeyError) as error:
+        raise StoreBroken(f"{memory_map.path} holds no store of this program: {error}.") from error
+    if raw is None and empty:
+        return None
+    number = None if raw is None else codec.decode(raw)
+    if not isinstance(number, int):
+        raise FormatUnsupported(f"{memory_map.path} does not say in which format it is, so it is left alone.")
+    return number
+
+
+def check_format(number: int, path: object) -> None:
+    """Raise FormatUnsupported where there is no way from this format to ours."""
+    if number > FORMAT:
+        raise FormatUnsupported(
+            f"{path} is in format {number}, this program knows formats up to {FORMAT}. Use a newer program."
+        )
+    missing = [step for step in range(number, FORMAT) if step not in MIGRATIONS]
+    if missing:
+        raise FormatUnsupported(
+            f"{path} is in format {number}, and this program no longer knows the step from format "
+            f"{missing[0]}. Start an older program on it once."
+        )
+
+
+def stamp(memory_map: MemoryMap) -> None:
+    """Write our format into a new store."""
+    _apply(memory_map, lambda *_: None, FORMAT)
+
+
+def migrate(memory_map: MemoryMap, number: int) -> None:
+    """Take the store step by step from format `number` to ours. No read may be open."""
+    for step in range(number, FORMAT):
+        _log.info("migrating the store", from_format=step, to_format=step + 1)
+        _apply(memory_map, MIGRATIONS[step], step + 1)
+
+
+def _apply(memory_map: MemoryMap, change: Migration, number: int) -> None:
+    while True:
+        try:
+            with memory_map.env.begin(write=True) as transaction:
+                change(transaction, memory_map.handles)
+                transaction.put(FORMAT_KEY, codec.encode(number), db=memory_map.handles[META])
+        except lmdb.MapFullError:
+            if not memory_map.resize(memory_map.larger_size(reserve=True)):
+                raise StoreBroken("A read is open, so the migration can not get more room.") from None
+        except lmdb.Error as error:
+            raise translate(error, f"migration to format {number}") from error
+        else:
+            return

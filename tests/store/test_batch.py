@@ -1,0 +1,138 @@
+"""A batch is plain data, and only the outcome for each key is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline.store import codec
+from trunkline.store.batch import KEY_BYTES_MAX, Batch
+from trunkline.store.keys import COUNTS, DATABASES, RECORDS
+
+dbs = st.sampled_from(DATABASES)
+keys = st.binary(min_size=1, max_size=3)
+operations = st.one_of(
+    st.tuples(st.just("put"), dbs, keys, st.binary(max_size=10)),
+    st.tuples(st.just("delete"), dbs, keys),
+    st.tuples(st.just("add"), dbs, keys, st.dictionaries(st.text(max_size=3), st.integers())),
+)
+
+
+def build(steps: list[tuple[Any, ...]]) -> Batch:
+    batch = Batch()
+    for name, *arguments in steps:
+        getattr(batch, name)(*arguments)
+    return batch
+
+
+def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
+    """What the steps mean, written down naively: bytes, None, sums, or sums on top of bytes."""
+    state: dict[tuple[str, bytes], Any] = {}
+    for name, db, key, *rest in steps:
+        if name == "put":
+            state[db, key] = (rest[0], {})
+        elif name == "delete":
+            state[db, key] = (None, {})
+        else:
+            base, sums = state.get((db, key), ("unknown", {}))
+            merged = dict(sums)
+            for count_name, count in rest[0].items():
+                merged[count_name] = merged.get(count_name, 0) + count
+            state[db, key] = (base, merged)
+    return state
+
+
+def meaning(batch: Batch) -> dict[tuple[str, bytes], Any]:
+    state: dict[tuple[str, bytes], Any] = {}
+    for db, writes in batch.writes.items():
+        for key, value in writes.items():
+            state[db, key] = (value, {})
+    for db, sums in batch.sums.items():
+        for key, counts in sums.items():
+            state[db, key] = (state.get((db, key), ("unknown", {}))[0], counts)
+    return state
+
+
+@given(st.lists(operations, max_size=12))
+def test_a_batch_means_its_steps_in_their_order(steps: list[tuple[Any, ...]]) -> None:
+    assert meaning(build(steps)) == model(steps)
+
+
+@given(st.lists(operations, max_size=12))
+def test_a_batch_survives_the_way_through_plain_bytes(steps: list[tuple[Any, ...]]) -> None:
+    batch = build(steps)
+    again = Batch.from_plain(codec.decode(codec.encode(batch.to_plain())))
+    assert again == batch
+    assert again.frees() == batch.frees()
+    assert bool(again) == bool(batch) == bool(steps)
+
+
+@given(st.lists(operations, max_size=8), st.lists(operations, max_size=8))
+def test_to_extend_is_to_go_on(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
+    batch = build(one)
+    batch.extend(build(other))
+    assert meaning(batch) == model(one + other)
+
+
+@given(st.lists(operations, max_size=12))
+def test_the_size_is_never_less_than_what_is_held(steps: list[tuple[Any, ...]]) -> None:
+    batch = build(steps)
+    held = sum(
+        len(key) + len(value or b"") for writes in batch.writes.values() for key, value in writes.items()
+    )
+    assert batch.size_bytes >= held
+
+
+def test_only_a_batch_that_mostly_deletes_frees_room() -> None:
+    batch = Batch()
+    batch.put(RECORDS, b"a", b"1")
+    assert not batch.frees()
+    batch.delete(RECORDS, b"b")
+    assert batch.frees()
+    batch.put(RECORDS, b"c", b"1")
+    assert not batch.frees()
+
+
+@pytest.mark.parametrize("key", [b"", b"k" * (KEY_BYTES_MAX + 1)])
+def test_a_key_that_lmdb_would_refuse_is_refused_at_once(key: bytes) -> None:
+    """At the commit it would fail everybody's writes."""
+    for steps in ([("put", RECORDS, key, b"")], [("delete", RECORDS, key)], [("add", COUNTS, key, {"n": 1})]):
+        with pytest.raises(ValueError, match="1 to 511 bytes"):
+            build(steps)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        ("put", RECORDS, b"k", "text"),
+        ("put", RECORDS, b"k", bytearray(b"x")),
+        ("put", RECORDS, "text", b"v"),
+        ("add", COUNTS, b"k", {"n": 1.5}),
+        ("add", COUNTS, b"k", {1: 1}),
+    ],
+)
+def test_what_is_not_bytes_or_counts_is_refused_at_once(step: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        build([step])
+
+
+def test_an_unknown_database_is_refused_at_once() -> None:
+    steps: list[tuple[Any, ...]] = [
+        ("put", "nowhere", b"k", b"v"),
+        ("delete", "nowhere", b"k"),
+        ("add", "nowhere", b"k", {}),
+    ]
+    for step in steps:
+        with pytest.raises(ValueError, match="no database"):
+            build([step])
+
+
+@pytest.mark.parametrize(
+    "plain", [[1], [["records", b"k"]], [["records", "k", b"v"]], [["counts", b"k", {"n": "1"}]]]
+)
+def test_what_is_no_batch_is_not_taken_for_one(plain: list[Any]) -> None:
+    with pytest.raises(ValueError, match="no entry of a batch"):
+        Batch.from_plain(plain)
