@@ -63,7 +63,9 @@ class Session:
         if two_factor_code is not None:
             body["twoFactorCode"] = two_factor_code
         self.token = None
-        token = (await self.call("POST", "/auth/user", body)).get("token")
+        # A login is not repeated: the person at the terminal should hear at once that nobody answers.
+        response = await self.fetch("POST", "/auth/user", body, patience_s=0)
+        token = msgspec.json.decode(response.body, type=dict[str, Any]).get("token")
         if not isinstance(token, str) or not token:
             raise BenchError("The server accepted the login and gave no token.")
         self.token = token
@@ -81,12 +83,18 @@ class Session:
         return msgspec.json.decode(response.body) if response.body else None
 
     async def fetch(
-        self, method: str, path: str, body: object = None, *, query: Mapping[str, object] | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, object] | None = None,
+        patience_s: float | None = None,
     ) -> Response:
-        """As ``call``, but the answer as it came."""
+        """As ``call``, but the answer as it came, and with a patience of its own where one is given."""
         target = f"{path}?{urlencode(query)}" if query else path
         raw = None if body is None else msgspec.json.encode(body)
-        give_up_s = trio.current_time() + self.patience_s
+        give_up_s = trio.current_time() + (self.patience_s if patience_s is None else patience_s)
         while True:
             try:
                 async with self.connection() as connection:

@@ -151,7 +151,7 @@ async def open_transport(origin: Origin) -> Transport:
     except trio.TooSlowError:
         raise ConnectFailed(f"{where} did not accept a connection in {CONNECT_TIMEOUT_S:g} s.") from None
     except (OSError, trio.BrokenResourceError) as problem:
-        raise ConnectFailed(f"No server answers at {where}: {_reason(problem)}.") from problem
+        raise ConnectFailed(f"{where} cannot be reached: {_reason(problem)}.") from problem
 
 
 def _has_unread(sock: socket.socket) -> bool:
@@ -169,6 +169,10 @@ def _reason(problem: BaseException) -> str:
     while inner is not None:
         if isinstance(inner, BaseExceptionGroup):
             inner = inner.exceptions[0]
+        elif isinstance(inner, ssl.SSLCertVerificationError):
+            return f"certificate verify failed: {inner.verify_message}"
+        elif isinstance(inner, ssl.SSLError):
+            return str(inner.reason or inner).replace("_", " ").lower()
         elif isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
             return os.strerror(inner.errno).lower()
         else:

@@ -6,6 +6,7 @@ changing it, storing what it refused), so that a test can show that the tools no
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import AsyncIterator, Callable
@@ -34,6 +35,7 @@ class FakeApi:
         self.applications: dict[str, str] = {}
         self.devices: dict[str, dict[str, Any]] = {}
         self.states: dict[str, dict[int, dict[str, Any]]] = {}
+        self.latest: dict[str, list[dict[str, Any]]] = {}
         self.calls: list[tuple[str, str]] = []
         self.state_posts = 0
         self.start_is_inclusive = True
@@ -43,9 +45,16 @@ class FakeApi:
         self.keep: Callable[[str, int, dict[str, Any]], dict[str, Any] | None] = lambda device, time, data: (
             data
         )
+        self.commands: dict[str, list[str]] = {}
+        self.streams: list[tuple[str, str]] = []
+        self.arrived = trio.Condition()
         self.cut: Callable[[str, str, int], bool] = lambda method, path, number: False
 
     async def serve(self, stream: trio.SocketStream) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):  # A tool may leave at any moment.
+            await self._serve(stream)
+
+    async def _serve(self, stream: trio.SocketStream) -> None:
         buffer = bytearray()
         async with stream:
             while True:
@@ -62,22 +71,41 @@ class FakeApi:
                 del buffer[:size]
                 method, target, _ = head.split("\r\n")[0].split(" ")
                 self.calls.append((method, target))
+                if "/commandStream" in target and target.split("/")[4] in self.devices:
+                    await self.stream_commands(stream, target.split("/")[4], head)
+                    return
                 status, answer, headers = self.handle(method, target, head, body)
+                async with self.arrived:
+                    self.arrived.notify_all()
                 if self.cut(method, target, len(self.calls)):
                     return
                 raw = json.dumps(answer).encode()
                 fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
                 reply = f"HTTP/1.1 {status} X\r\ncontent-length: {len(raw)}\r\n{fields}\r\n".encode() + raw
-                try:
-                    await stream.send_all(reply)
-                except trio.BrokenResourceError:
-                    return
+                await stream.send_all(reply)
+
+    async def stream_commands(self, stream: trio.SocketStream, device: str, head: str) -> None:
+        """Send the waiting commands, one a connection, and then close: the tool has to come again."""
+        last = re.search(r"(?i)\r\nlast-event-id: (\S+)", head)
+        self.streams.append((device, last[1] if last else ""))
+        waiting = self.commands.get(device, [])
+        text = f"id: {len(waiting)}\nevent: deviceCommand\ndata: {waiting.pop(0)}\n\n" if waiting else ""
+        await stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n: hello\n\n" + text.encode())
+        if not waiting:
+            await trio.sleep_forever()
+
+    async def until(self, seen: Callable[[], bool]) -> None:
+        """Wait until a call has made something true."""
+        with trio.fail_after(10):
+            async with self.arrived:
+                while not seen():
+                    await self.arrived.wait()
 
     def handle(self, method: str, target: str, head: str, body: bytes) -> Answer:
         parts = urlsplit(target)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         path = parts.path.strip("/").split("/")
-        data = json.loads(body) if body else None
+        data: Any = json.loads(body) if body else None
         if (method, parts.path) == ("POST", "/auth/user"):
             if data == {"email": self.email, "password": self.password}:
                 return 200, {"token": "t0ken", "userId": "0" * 24}, {}
@@ -93,6 +121,7 @@ class FakeApi:
                 made = self.add({}, data["name"])
                 self.devices[made["id"]] = {**data, "id": made["id"]}
                 self.states[made["id"]] = {}
+                self.latest[made["id"]] = []
                 return 201, self.devices[made["id"]], {}
             case ("GET", "applications", app, "devices") if app in self.applications:
                 return self.page(list(self.devices.values()), query)
@@ -126,6 +155,9 @@ class FakeApi:
         answer = self.answer_state(device, states, self.state_posts)
         if answer is None or answer[0] == 500:
             for state in states:
+                self.latest[device].append(state["data"])
+                if "time" not in state:
+                    continue
                 if (kept := self.keep(device, state["time"], state["data"])) is not None:
                     self.states[device].setdefault(state["time"], {}).update(kept)
         return answer or (200, {"success": True}, {})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 import trio
@@ -12,6 +14,26 @@ from trunkline.bench.errors import BenchError, ConnectFailed, ConnectionBroken, 
 from trunkline.bench.transport import Origin
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+TEST_ONLY_PEM = """
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg3OTuwowTPGBe8x3y
+HYRpukmZigu7ARrgOK4dnHNFwvqhRANCAASrJJ5i5q7ZcRle4V2/29sPfXdEkhv5
+vFkyqZ6JKlLp1N9uHM1zt32yyRb6gQ6n6yxq8VIPmLQ2zo/+4v2jlsLH
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBgzCCASmgAwIBAgIUQYfV9yL/9pBGOjwIhPt0aWDLr6EwCgYIKoZIzj0EAwIw
+HjEcMBoGA1UEAwwTdHJ1bmtsaW5lIHRlc3Qgb25seTAgFw0yMDAxMDEwMDAwMDBa
+GA8yMTIwMDEwMTAwMDAwMFowHjEcMBoGA1UEAwwTdHJ1bmtsaW5lIHRlc3Qgb25s
+eTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABKsknmLmrtlxGV7hXb/b2w99d0SS
+G/m8WTKpnokqUunU324czXO3fbLJFvqBDqfrLGrxUg+YtDbOj/7i/aOWwsejQzBB
+MA8GA1UdEQQIMAaHBH8AAAEwDwYDVR0TAQH/BAUwAwEB/zAdBgNVHQ4EFgQUGIxB
+bpI0VN+lLpQ4iIcx10dALH0wCgYIKoZIzj0EAwIDSAAwRQIhAOngl/ZlMlafbUDt
+Amde634lOa0eKBxzbmOSrYCEdrC8AiA05rSjUXNE17MqZdAHVusRmWTe2KvI+gqe
+YaMapM+YzA==
+-----END CERTIFICATE-----
+"""
+"""A self-signed certificate for 127.0.0.1 with its key: made for this test, trusted by nothing else."""
 
 
 class Peer:
@@ -200,7 +222,9 @@ async def test_nobody_listening_is_a_clear_error() -> None:
     port = listener.socket.getsockname()[1]
     await listener.aclose()
     async with Connection(Origin("127.0.0.1", port, False, "")) as connection:
-        with pytest.raises(ConnectFailed, match=f"at 127[.]0[.]0[.]1:{port}: connection refused") as caught:
+        with pytest.raises(
+            ConnectFailed, match=f"127[.]0[.]0[.]1:{port} cannot be reached: connection refused"
+        ) as caught:
             await connection.request("GET", "/")
     assert not caught.value.maybe_done
 
@@ -219,6 +243,35 @@ async def test_a_large_request_is_sent_whole(nursery: trio.Nursery) -> None:
         async with Connection(peer.origin) as connection:
             assert (await connection.request("POST", "/", b"x" * 8_000_000)).status == 200
     assert received > 8_000_000
+
+
+async def test_tls_is_spoken_and_the_certificate_is_checked(
+    nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkline.bench.client.IDLE_PROBE_S", -1.0)
+    file = tmp_path / "server.pem"
+    file.write_text(TEST_ONLY_PEM, encoding="ascii")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+
+    async def handler(raw: trio.SocketStream) -> None:
+        stream = trio.SSLStream(raw, context, server_side=True, https_compatible=True)
+        try:
+            while await stream.receive_some(65_536):
+                await stream.send_all(OK)
+        except trio.BrokenResourceError:
+            await trio.aclose_forcefully(raw)
+
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    nursery.start_soon(trio.serve_listeners, handler, [listener])
+    origin = Origin.parse(f"https://127.0.0.1:{listener.socket.getsockname()[1]}")
+    with trio.fail_after(5):
+        async with Connection(origin) as connection:
+            with pytest.raises(ConnectFailed, match="certificate verify failed: self-signed"):
+                await connection.request("GET", "/")
+            monkeypatch.setenv("SSL_CERT_FILE", str(file))
+            for _ in range(3):
+                assert (await connection.request("GET", "/")).body == b"ok"
 
 
 def test_origins() -> None:
