@@ -172,7 +172,7 @@ def _problems(snapshot: Snapshot, db: str, key: bytes, value: bytes) -> Iterator
     try:
         document = codec.decode(value)
     except ValueError as error:
-        yield f"the value is no CBOR: {error}"
+        yield f"the value is {error}"
         return
     if db == keys.RECORDS:
         for index in _listed(document):

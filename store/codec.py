@@ -19,4 +19,7 @@ def encode(obj: Any) -> bytes:
 
 def decode(raw: bytes) -> Any:
     """Return what `encode` was given. Raises ValueError where `raw` is no CBOR."""
-    return cbor2.loads(raw)
+    try:
+        return cbor2.loads(raw)
+    except cbor2.CBORDecodeError as error:
+        raise ValueError(f"no CBOR: {error}") from error

@@ -11,6 +11,7 @@ long reads. The pieces do the work: `journal.py` writes, `snapshot.py` reads, `m
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -82,11 +83,13 @@ class Store:
         read_threads_max: int = 4,
         read_queue_length_max: int = 64,
         sync_delay_s: Callable[[], float] | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> Store:
         """Lock the directory, open what it holds (or make it), bring it to our format.
 
         `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
-        `store_size_max_bytes` the file never gets larger than that. `sync_delay_s`: see `Journal`.
+        `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are the
+        seams of the `Journal`.
         Raises DirectoryInUse, FormatUnsupported, StoreFull or StoreBroken.
         """
         held = DataDirectory.open(directory)
@@ -110,6 +113,7 @@ class Store:
             bytes_max=journal_bytes_max,
             batches_max=journal_batches_max,
             sync_delay_s=sync_delay_s,
+            monotonic_s=monotonic_s,
         )
         return cls(held, memory_map, journal, read_threads=read_threads_max, read_queue=read_queue_length_max)
 

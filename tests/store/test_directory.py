@@ -1,0 +1,155 @@
+"""A data directory belongs to one process, and its secret to nobody else."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trunkline.store.directory import DataDirectory
+from trunkline.store.env import Store
+from trunkline.store.errors import DirectoryInUse, SecretExposed, StoreBroken
+
+TRY_TO_OPEN = """
+import sys
+from pathlib import Path
+from trunkline.store.directory import DataDirectory
+from trunkline.store.errors import DirectoryInUse
+try:
+    DataDirectory.open(Path(sys.argv[1]))
+except DirectoryInUse as refusal:
+    print(refusal)
+else:
+    print("opened")
+print(DataDirectory.holder_pid(Path(sys.argv[1])))
+"""
+
+
+def in_another_process(path: Path) -> list[str]:
+    command = [sys.executable, "-c", TRY_TO_OPEN, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.slow
+def test_another_process_is_refused_with_a_sentence_while_we_hold_it(tmp_path: Path) -> None:
+    with DataDirectory.open(tmp_path):
+        refusal, holder = in_another_process(tmp_path)
+        assert str(tmp_path) in refusal
+        assert f"in use by process {os.getpid()}. Stop that one first" in refusal
+        assert holder == str(os.getpid())
+        assert DataDirectory.holder_pid(tmp_path) == os.getpid()
+    assert DataDirectory.holder_pid(tmp_path) is None
+    assert in_another_process(tmp_path)[0] == "opened"
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
+    hold = (
+        "import sys, signal, pathlib; from trunkline.store.directory import DataDirectory\n"
+        "held = DataDirectory.open(pathlib.Path(sys.argv[1])); print('held', flush=True); signal.pause()"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(DirectoryInUse, match=f"process {holder.pid}"):
+            DataDirectory.open(tmp_path)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert DataDirectory.holder_pid(tmp_path) is None
+    DataDirectory.open(tmp_path).close()
+
+
+def test_a_second_store_in_the_same_process_is_refused(tmp_path: Path) -> None:
+    with (
+        Store.open(tmp_path, map_size_bytes=1 << 20),
+        pytest.raises(DirectoryInUse, match=f"process {os.getpid()}"),
+    ):
+        Store.open(tmp_path, map_size_bytes=1 << 20)
+    Store.open(tmp_path, map_size_bytes=1 << 20).close()
+
+
+def test_a_store_that_can_not_be_opened_gives_the_directory_up(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "data.mdb").write_bytes(b"no database at all" * 1000)
+    with pytest.raises(StoreBroken, match="opening of"):
+        Store.open(tmp_path, map_size_bytes=1 << 20)
+    DataDirectory.open(tmp_path).close()
+
+
+def test_the_directory_is_closed_to_others(tmp_path: Path) -> None:
+    made = tmp_path / "deep" / "data"
+    DataDirectory.open(made).close()
+    assert mode(made) == 0o700
+    made.chmod(0o755)
+    DataDirectory.open(made).close()
+    assert mode(made) == 0o700
+    with Store.open(made, map_size_bytes=1 << 20):
+        assert mode(made / "store" / "data.mdb") == 0o600
+
+
+def test_a_place_that_can_not_be_a_directory_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreBroken, match=r"opening of the data directory .*file"):
+        DataDirectory.open(tmp_path / "file")
+
+
+def test_the_secret_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        with DataDirectory.open(tmp_path) as directory:
+            secret = directory.secret()
+            assert len(secret) == 32
+            assert mode(tmp_path / "secret") == 0o600
+            assert directory.secret() == secret
+    finally:
+        os.umask(umask)
+    with DataDirectory.open(tmp_path) as directory:
+        assert directory.secret() == secret
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "secret"]
+
+
+def test_a_new_secret_replaces_the_old_one(tmp_path: Path) -> None:
+    with DataDirectory.open(tmp_path) as directory:
+        old = directory.secret()
+        new = directory.rotate_secret()
+        assert old != new == directory.secret()
+        assert mode(tmp_path / "secret") == 0o600
+
+
+@pytest.mark.parametrize("exposed", [0o640, 0o604, 0o644])
+def test_a_secret_that_others_may_read_is_refused(tmp_path: Path, exposed: int) -> None:
+    with DataDirectory.open(tmp_path) as directory:
+        secret = directory.secret()
+        (tmp_path / "secret").chmod(exposed)
+        with pytest.raises(
+            SecretExposed, match=r"may be read by others \(mode 0\d{3}\).*chmod 600"
+        ) as refusal:
+            directory.secret()
+        assert secret.hex() not in str(refusal.value)
+
+
+@pytest.mark.parametrize("damage", [b"", b"12ab", b"zz" * 32, b"\xff" * 64, b"ab" * 100])
+def test_a_damaged_secret_is_refused(tmp_path: Path, damage: bytes) -> None:
+    with DataDirectory.open(tmp_path) as directory:
+        directory.secret()
+        (tmp_path / "secret").write_bytes(damage)
+        with pytest.raises(SecretExposed, match="damaged"):
+            directory.secret()
+
+
+def test_a_secret_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("ab" * 32)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "secret").symlink_to(tmp_path / "elsewhere")
+    with DataDirectory.open(tmp_path / "data") as directory, pytest.raises(StoreBroken, match="reading of"):
+        directory.secret()

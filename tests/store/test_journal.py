@@ -1,0 +1,398 @@
+"""The promises of the journal: order, groups, callbacks, failures, bounds, cancellation."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trunkline.store import codec
+from trunkline.store.batch import Batch
+from trunkline.store.env import Store
+from trunkline.store.errors import JournalFull, StoreBroken, StoreFull
+from trunkline.store.keys import COUNTS, META, RECORDS, TIMELINE
+
+
+def put(key: bytes, value: bytes, db: str = RECORDS) -> Batch:
+    batch = Batch()
+    batch.put(db, key, value)
+    return batch
+
+
+def added(key: bytes, **counts: int) -> Batch:
+    batch = Batch()
+    batch.add(COUNTS, key, counts)
+    return batch
+
+
+def stored(store: Store, key: bytes, db: str = RECORDS) -> bytes | None:
+    with store.snapshot() as snapshot:
+        return snapshot.get(db, key)
+
+
+# Groups.
+
+
+async def test_who_was_acknowledged_is_found_by_every_reader(store: Store, nursery: trio.Nursery) -> None:
+    await nursery.start(store.journal.run)
+    await store.journal.submit(put(b"k", b"v")).wait()
+    assert stored(store, b"k") == b"v"
+    assert await store.read(lambda snapshot: snapshot.get(RECORDS, b"k")) == b"v"
+
+
+async def test_nothing_is_stored_before_the_commit(store: Store) -> None:
+    group = store.journal.submit(put(b"k", b"v"))
+    assert not group.done
+    assert stored(store, b"k") is None
+    store.journal.flush()
+    assert group.done
+    assert stored(store, b"k") == b"v"
+
+
+async def test_all_that_can_run_join_one_group(store: Store, nursery: trio.Nursery) -> None:
+    await nursery.start(store.journal.run)
+
+    async def write(number: int) -> None:
+        await store.journal.submit(put(b"%d" % number, b"v")).wait()
+
+    async with trio.open_nursery() as writers:
+        for number in range(50):
+            writers.start_soon(write, number)
+    assert store.journal.statistics.commits == 1
+    assert store.journal.statistics.batches == 50
+    assert store.journal.statistics.group_sizes[5] == 1  # 32 to 63
+
+
+async def test_a_batch_is_stored_whole_over_all_databases(store: Store) -> None:
+    batch = put(b"k", b"v")
+    batch.put(TIMELINE, b"t", b"w")
+    batch.add(COUNTS, b"c", {"n": 1})
+    store.journal.submit(batch)
+    store.journal.flush()
+    assert (stored(store, b"k"), stored(store, b"t", TIMELINE)) == (b"v", b"w")
+    assert stored(store, b"c", COUNTS) == codec.encode({"n": 1})
+
+
+async def test_a_batch_may_be_changed_after_it_was_submitted(store: Store) -> None:
+    batch = put(b"k", b"v")
+    batch.add(COUNTS, b"c", {"n": 1})
+    store.journal.submit(batch)
+    batch.put(RECORDS, b"k", b"other")
+    batch.put(RECORDS, b"more", b"v")
+    batch.add(COUNTS, b"c", {"n": 1})
+    store.journal.flush()
+    assert (stored(store, b"k"), stored(store, b"more")) == (b"v", None)
+    assert stored(store, b"c", COUNTS) == codec.encode({"n": 1})
+
+
+# Order, and reading one's own writes.
+
+Step = tuple[str, bytes, Any]
+steps = st.one_of(
+    st.tuples(
+        st.just("put"), st.sampled_from([b"a", b"b"]), st.dictionaries(st.just("n"), st.integers(0, 9))
+    ),
+    st.tuples(st.just("delete"), st.sampled_from([b"a", b"b"]), st.none()),
+    st.tuples(
+        st.just("add"),
+        st.sampled_from([b"a", b"b"]),
+        st.dictionaries(st.sampled_from("nm"), st.integers(-9, 9)),
+    ),
+)
+
+
+def apply(state: dict[bytes, dict[str, int]], step: Step) -> None:
+    """What a step means, naively."""
+    name, key, value = step
+    if name == "put":
+        state[key] = dict(value)
+    elif name == "delete":
+        state.pop(key, None)
+    else:
+        sums = state.setdefault(key, {})
+        for count_name, count in value.items():
+            sums[count_name] = sums.get(count_name, 0) + count
+
+
+def batch_of(part: list[Step]) -> Batch:
+    batch = Batch()
+    for name, key, value in part:
+        if name == "put":
+            batch.put(META, key, codec.encode(value))
+        elif name == "delete":
+            batch.delete(META, key)
+        else:
+            batch.add(META, key, value)
+    return batch
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.lists(steps, max_size=4), st.booleans()), max_size=8))
+def test_batches_take_effect_in_their_order_before_and_after_the_commit(
+    parts: list[tuple[list[Step], bool]],
+) -> None:
+    def decoded(raw: bytes | None) -> Any:
+        return None if raw is None else codec.decode(raw)
+
+    state: dict[bytes, dict[str, int]] = {}
+    with TemporaryDirectory() as directory, Store.open(Path(directory), map_size_bytes=256 * 1024) as store:
+        for part, commit in parts:
+            store.journal.submit(batch_of(part))
+            for step in part:
+                apply(state, step)
+            if commit:
+                store.journal.flush()
+            for key in (b"a", b"b"):
+                assert decoded(store.journal.get(META, key)) == state.get(key)
+                if commit:
+                    assert decoded(stored(store, key, META)) == state.get(key)
+
+
+async def test_an_actor_reads_its_own_pending_writes(store: Store) -> None:
+    store.journal.submit(put(b"old", b"1"))
+    store.journal.submit(added(b"c", n=2))
+    store.journal.flush()
+    pending = put(b"new", b"2")
+    pending.delete(RECORDS, b"old")
+    store.journal.submit(pending)
+    store.journal.submit(added(b"c", n=3))
+    assert store.journal.get(RECORDS, b"new") == b"2"
+    assert store.journal.get(RECORDS, b"old") is None
+    assert codec.decode(store.journal.get(COUNTS, b"c") or b"") == {"n": 5}
+    assert stored(store, b"old") == b"1"
+
+
+async def test_a_damaged_counter_does_not_keep_others_from_writing(store: Store) -> None:
+    store.journal.submit(put(b"c", b"\xff no cbor", COUNTS))
+    store.journal.flush()
+    store.journal.submit(added(b"c", n=1))
+    group = store.journal.submit(put(b"k", b"v"))
+    with structlog.testing.capture_logs() as logs:
+        store.journal.flush()
+    assert group.error is None
+    assert stored(store, b"c", COUNTS) == codec.encode({"n": 1})
+    assert [entry["event"] for entry in logs] == ["sums can not be read and start again"]
+
+
+# Callbacks.
+
+
+async def test_callbacks_run_after_the_commit_in_order_and_before_waiters(
+    store: Store, nursery: trio.Nursery
+) -> None:
+    await nursery.start(store.journal.run)
+    events: list[str] = []
+
+    async def wait() -> None:
+        await store.journal.submit(put(b"first", b"v")).wait()
+        events.append("waiter")
+
+    async with trio.open_nursery() as waiters:
+        waiters.start_soon(wait)
+        waiters.start_soon(wait)
+        await trio.testing.wait_all_tasks_blocked()
+        # The committer has run, so this is a new group with waiters of its own.
+        waiters.start_soon(wait)
+        for name in ("one", "two", "three"):
+            group = store.journal.submit(put(name.encode(), b"v"))
+
+            def seen(name: str = name) -> None:
+                assert stored(store, name.encode()) == b"v"
+                events.append(name)
+
+            group.then(seen)
+        del events[:]
+    assert events == ["one", "two", "three", "waiter"]
+
+
+async def test_a_callback_that_fails_hurts_nobody(store: Store, nursery: trio.Nursery) -> None:
+    await nursery.start(store.journal.run)
+    events: list[str] = []
+
+    def fail() -> None:
+        raise RuntimeError("a bug of one actor")
+
+    group = store.journal.submit(put(b"k", b"v"))
+    group.then(lambda: events.append("before"))
+    group.then(fail)
+    group.then(lambda: events.append("after"))
+    with structlog.testing.capture_logs() as logs:
+        await group.wait()
+    assert events == ["before", "after"]
+    assert [entry["event"] for entry in logs] == ["a callback after a commit failed"]
+    await store.journal.submit(put(b"k2", b"v")).wait()
+
+
+async def test_a_callback_may_submit_the_next_batch(store: Store, nursery: trio.Nursery) -> None:
+    await nursery.start(store.journal.run)
+    following: list[Any] = []
+    group = store.journal.submit(put(b"k", b"1"))
+    group.then(lambda: following.append(store.journal.submit(put(b"k", b"2"))))
+    await group.wait()
+    assert following[0] is not group
+    await following[0].wait()
+    assert stored(store, b"k") == b"2"
+
+
+async def test_a_callback_that_comes_late_runs_at_once(store: Store) -> None:
+    group = store.journal.submit(put(b"k", b"v"))
+    store.journal.flush()
+    events: list[str] = []
+    group.then(lambda: events.append("late"))
+    assert events == ["late"]
+
+
+# Failures.
+
+
+class Disk:
+    """A disk that fails with `error` while that is set."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __call__(self) -> float:
+        if self.error is not None:
+            raise self.error
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EIO, "Input/output error"), StoreBroken),
+        (OSError(errno.ENOSPC, "No space left on device"), StoreFull),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), StoreFull),
+        (OSError(errno.EFBIG, "File too large"), StoreFull),
+        (TypeError("no bytes"), StoreBroken),
+    ],
+)
+async def test_a_failed_commit_fails_all_and_leaves_nothing(
+    open_store: Callable[..., Store], nursery: trio.Nursery, error: Exception, told: type[Exception]
+) -> None:
+    disk = Disk()
+    store = open_store(sync_delay_s=disk)
+    await nursery.start(store.journal.run)
+    await store.journal.submit(put(b"k", b"before")).wait()
+    assert store.journal.epoch == 0
+
+    disk.error = error
+    called: list[str] = []
+    failed: list[Exception] = []
+
+    async def write(key: bytes) -> None:
+        group = store.journal.submit(put(key, b"lost"))
+        group.then(lambda: called.append("never"))
+        with pytest.raises(told) as caught:
+            await group.wait()
+        group.then(lambda: called.append("never"))
+        failed.append(caught.value)
+
+    async with trio.open_nursery() as writers:
+        writers.start_soon(write, b"k")
+        writers.start_soon(write, b"other")
+    assert len(failed) == 2
+    assert failed[0] is not failed[1], "tasks must not share an exception: each adds its own traceback"
+    assert called == []
+    assert store.journal.epoch == 1
+    assert store.journal.pending_batches == 0
+    assert store.journal.get(RECORDS, b"k") == b"before"
+    assert store.journal.get(RECORDS, b"other") is None
+
+    disk.error = None
+    await store.journal.submit(put(b"k", b"after")).wait()
+    assert stored(store, b"k") == b"after"
+    assert store.journal.epoch == 1
+    assert store.journal.statistics.failures == 1
+
+
+# Bounds.
+
+
+async def test_over_the_bound_of_bytes_the_caller_is_told_at_once(open_store: Callable[..., Store]) -> None:
+    store = open_store(journal_bytes_max=4096)
+    store.journal.submit(put(b"a", b"x" * 2000))
+    before = (store.journal.pending_bytes, store.journal.pending_batches)
+    with pytest.raises(JournalFull, match="wait to be stored already"):
+        store.journal.submit(put(b"b", b"x" * 2000))
+    assert store.journal.get(RECORDS, b"b") is None
+    assert (store.journal.pending_bytes, store.journal.pending_batches) == before
+    store.journal.flush()
+    assert store.journal.pending_bytes == 0
+    store.journal.submit(put(b"b", b"x" * 2000))
+    with pytest.raises(JournalFull, match="larger than the journal"):
+        store.journal.submit(put(b"c", b"x" * 5000))
+    assert store.journal.statistics.refused == 2
+
+
+async def test_over_the_bound_of_batches_the_caller_is_told_at_once(open_store: Callable[..., Store]) -> None:
+    store = open_store(journal_batches_max=2)
+    store.journal.submit(put(b"a", b"1"))
+    store.journal.submit(put(b"b", b"1"))
+    with pytest.raises(JournalFull):
+        store.journal.submit(put(b"a", b"2"))
+    store.journal.flush()
+    assert stored(store, b"a") == b"1"
+
+
+# Cancellation.
+
+
+async def test_who_stops_waiting_neither_loses_nor_undoes_the_write(
+    store: Store, nursery: trio.Nursery
+) -> None:
+    await nursery.start(store.journal.run)
+    acknowledged: list[bytes] = []
+
+    async def write(key: bytes, scope: trio.CancelScope) -> None:
+        with scope:
+            group = store.journal.submit(put(key, b"v"))
+            group.then(lambda: acknowledged.append(key))
+            await group.wait()
+
+    leaving, staying = trio.CancelScope(), trio.CancelScope()
+    async with trio.open_nursery() as writers:
+        writers.start_soon(write, b"leaving", leaving)
+        writers.start_soon(write, b"staying", staying)
+        leaving.cancel()
+    assert leaving.cancelled_caught
+    assert not staying.cancelled_caught
+    assert sorted(acknowledged) == [b"leaving", b"staying"]
+    assert stored(store, b"leaving") == stored(store, b"staying") == b"v"
+    await store.journal.submit(put(b"next", b"v")).wait()
+
+
+async def test_a_committer_that_is_cancelled_commits_what_waits(store: Store) -> None:
+    async with trio.open_nursery() as nursery:
+        await nursery.start(store.journal.run)
+        group = store.journal.submit(put(b"k", b"v"))
+        nursery.cancel_scope.cancel()
+    assert group.done
+    assert group.error is None
+    assert stored(store, b"k") == b"v"
+
+
+async def test_what_was_submitted_before_the_committer_ran_is_committed(
+    store: Store, nursery: trio.Nursery
+) -> None:
+    group = store.journal.submit(put(b"k", b"v"))
+    await nursery.start(store.journal.run)
+    await group.wait()
+    assert stored(store, b"k") == b"v"
+
+
+def test_closing_commits_what_waits(tmp_path: Path) -> None:
+    with Store.open(tmp_path, map_size_bytes=1 << 20) as store:
+        group = store.journal.submit(put(b"k", b"v"))
+    assert group.done
+    with Store.open(tmp_path, map_size_bytes=1 << 20) as store:
+        assert stored(store, b"k") == b"v"
