@@ -17,8 +17,8 @@ The rules are those of document databases, so that a query means here what its a
 4. `$ne` and `$nin` are exactly "not `$eq`" and "not `$in`": they match missing fields and other types.
 5. Types never meet: 1 is 1.0, but neither true nor "1". The range operators compare numbers with numbers,
    texts with texts (by code point), false with true, and match nothing across types.
-6. `$startsWith`, `$endsWith` and `$contains` match texts only. `$ci: true` ignores case (Unicode case
-   folding) in these and in `$eq`, `$ne`, `$in` and `$nin`. It leaves the range operators alone, and all but texts.
+6. `$startsWith`, `$endsWith` and `$contains` match texts only. `$ci: true` ignores case (Unicode
+   case folding) of texts in these and in `$eq`, `$ne`, `$in` and `$nin`; the range operators do not heed it.
 7. A field of many values (kinds `ids`, `values`) matches an operator if any of its elements does, `$ne` and
    `$nin` if none is equal. Two operators may be met by two elements. A list without elements is null:
    whoever sees the resource cannot tell it from a missing one.
