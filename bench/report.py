@@ -46,6 +46,10 @@ def print_figures(console: Console, figures: Figures, found: Audit) -> None:
     console.print(table)
     if figures.client_cpu_share > BUSY_SHARE:
         console.print("The load generator was busy all the time: the server may be faster than this figure.")
+    if any(reason.startswith("429") for reason in figures.refused):
+        console.print(
+            "The server throttles each device; with more devices, or with --limits off, it takes more."
+        )
 
 
 def print_loss(console: Console, found: Audit) -> None:

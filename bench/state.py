@@ -189,6 +189,7 @@ class StateLoad:
             if target.ready_s > now_s:
                 earliest_s = min(one.ready_s for one in own)
                 if earliest_s > now_s:
+                    scope.deadline = min(earliest_s, end_s) + REQUEST_TIMEOUT_S
                     await trio.sleep(min(earliest_s, end_s) - now_s)
                 continue
             number, time_ms = target.book.begin(time.time_ns() // 1_000_000)

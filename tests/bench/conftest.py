@@ -26,6 +26,13 @@ def iso(time_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def moment(time: str | int) -> int:
+    """A state's time by the API's rule: text is ISO, small numbers are seconds."""
+    if isinstance(time, str):
+        return round(datetime.fromisoformat(time).timestamp() * 1000)
+    return time * 1000 if time < 100_000_000_000 else time
+
+
 class FakeApi:
     """Applications, devices and states by the rules of the API; see the fault hooks for what breaks them."""
 
@@ -158,8 +165,9 @@ class FakeApi:
                 self.latest[device].append(state["data"])
                 if "time" not in state:
                     continue
-                if (kept := self.keep(device, state["time"], state["data"])) is not None:
-                    self.states[device].setdefault(state["time"], {}).update(kept)
+                time_ms = moment(state["time"])
+                if (kept := self.keep(device, time_ms, state["data"])) is not None:
+                    self.states[device].setdefault(time_ms, {}).update(kept)
         return answer or (200, {"success": True}, {})
 
     def get_states(self, device: str, query: dict[str, str]) -> Answer:
