@@ -17,6 +17,8 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from trunkline.actors.errors import Invalid
+
 MOMENT_MS_MAX = 253_402_300_799_999
 """The last millisecond of the year 9999: beyond it there is no ISO text of four-digit years."""
 
@@ -45,7 +47,7 @@ _QUERY_FORMS = (
 )
 
 
-class MomentError(ValueError):
+class MomentError(Invalid, ValueError):
     """A time that cannot be read. Its text is for the caller: field, what was given, what is right."""
 
     def __init__(self, field: str, problem: str) -> None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from trunkline.actors.aggregates import ACCUMULATORS, Accumulator, Value, as_number
+from trunkline.actors.errors import Invalid, PayloadTooLarge
 from trunkline.actors.moments import parse_duration
 
 Point = tuple[int, dict[str, Value]]
@@ -47,12 +48,14 @@ AggregationType = Literal[
 Order = Literal["asc", "desc"]
 
 
-class SeriesError(ValueError):
+class SeriesError(Invalid, ValueError):
     """An aggregation that cannot be read. The text is a sentence for the caller."""
 
 
 class SeriesTooLarge(SeriesError):  # noqa: N818 - how much was asked for, not a fault
     """More values than one query may keep at a time. The text tells how to ask for less."""
+
+    type = PayloadTooLarge.type
 
     def __init__(self, points_max: int) -> None:
         super().__init__(

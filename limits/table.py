@@ -249,6 +249,13 @@ class Limits:
     actor_idle_s: float = _bound(
         60, "seconds", "Longer than each device's window: idling forgets no throttle."
     )
+    actors_active_max: int = _bound(
+        200_000, "actors", "About 1.5 kB each with their throttles: 300 MB; over it idle ones go, else 503."
+    )
+    actor_sweep_s: float = _bound(5, "seconds", "How often idle actors are looked for; a slice at a time.")
+    purge_interval_s: float = _bound(
+        60, "seconds", "How soon what a deleted application left behind begins to be removed."
+    )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
     query_cache_length_max: int = _bound(
         256, "queries", "Dashboards repeat their queries; a compiled one is small."

@@ -16,6 +16,7 @@ import math
 from array import array
 
 import msgspec
+
 from trunkline.limits.table import Rate
 
 

@@ -124,28 +124,36 @@ class Report:
             self.problems.append(problem)
 
 
-def verify(path: Path) -> Report:
-    """Read everything in the store at `path` (a data directory, in use or not, or a backup) and report.
+def verify(source: Store | Path) -> Report:
+    """Read everything in a store (a data directory, in use or not, a backup, or an open store) and report.
 
-    Every value is decoded; every index entry must point to a record, and to one that knows of it; every index
-    key that a record lists in `_ix` must exist. Raises BackupRefused where there is no store at all.
+    Every value is decoded; every index entry must point to a record, and to one that knows of it; every
+    index key that a record lists in `_ix` must exist. Raises BackupRefused or StoreBroken where there is no
+    store at all. Long: call it in a worker thread.
     """
-    report = Report()
-    memory_map = _open_to_read(path)
+    if not isinstance(source, Path):
+        return _verify(source.memory_map)
+    memory_map = _open_to_read(source)
     try:
-        with Snapshot(memory_map) as snapshot:
-            report.format = stored_format(memory_map)
-            if report.format != FORMAT:
-                report.add(f"The store is in format {report.format}, this program checks format {FORMAT}.")
-            for db in keys.DATABASES:
-                if db in snapshot.databases():
-                    _walk(snapshot, db, report)
-                else:
-                    report.add(f"The database {db} is missing.")
-    except StoreError as error:
-        report.add(str(error))
+        return _verify(memory_map)
     finally:
         memory_map.close(0)
+
+
+def _verify(memory_map: MemoryMap) -> Report:
+    report = Report()
+    try:
+        report.format = stored_format(memory_map)
+        if report.format != FORMAT:
+            report.add(f"The store is in format {report.format}, this program checks format {FORMAT}.")
+    except StoreError as error:
+        report.add(str(error))
+    with Snapshot(memory_map) as snapshot:
+        for db in keys.DATABASES:
+            if db in snapshot.databases():
+                _walk(snapshot, db, report)
+            else:
+                report.add(f"The database {db} is missing.")
     return report
 
 

@@ -61,9 +61,10 @@ def translate(error: Exception, doing: str) -> StoreError:
     """
     if isinstance(error, StoreError):
         return error
+    said = str(error).rstrip(".")
     code = getattr(error, "errno", None) or getattr(error, "code", None)
     if code in _NO_ROOM or isinstance(error, lmdb.DiskError):
-        return StoreFull(f"The disk is full, so the {doing} failed: {error}.")
+        return StoreFull(f"The disk is full, so the {doing} failed: {said}.")
     if isinstance(error, lmdb.MapFullError):
-        return StoreFull(f"The store has no room left, so the {doing} failed: {error}.")
-    return StoreBroken(f"The {doing} failed: {error}.")
+        return StoreFull(f"The store has no room left, so the {doing} failed: {said}.")
+    return StoreBroken(f"The {doing} failed: {said}.")

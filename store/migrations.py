@@ -10,6 +10,7 @@ is read wrongly or, worse, written.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -39,7 +40,10 @@ _log = structlog.get_logger("trunkline.store")
 
 
 def stored_format(memory_map: MemoryMap) -> int | None:
-    """The format of what is stored; None where the store is new. Raises FormatUnsupported for no number."""
+    """The format of what is stored; None where the store is new.
+
+    Raises FormatUnsupported where it does not say, StoreBroken where it can not be read.
+    """
     try:
         with memory_map.env.begin() as transaction:
             raw = transaction.get(FORMAT_KEY, db=memory_map.handles[META])
@@ -48,8 +52,11 @@ def stored_format(memory_map: MemoryMap) -> int | None:
         raise StoreBroken(f"{memory_map.path} holds no store of this program: {error}.") from error
     if raw is None and empty:
         return None
-    number = None if raw is None else codec.decode(raw)
-    if not isinstance(number, int):
+    number = None
+    if raw is not None:
+        with contextlib.suppress(ValueError):
+            number = codec.decode(raw)
+    if type(number) is not int:
         raise FormatUnsupported(f"{memory_map.path} does not say in which format it is, so it is left alone.")
     return number
 

@@ -8,6 +8,7 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from trunkline.limits.errors import GateClosed
 from trunkline.limits.gate import Gate
 

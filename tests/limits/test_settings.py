@@ -7,6 +7,7 @@ import traceback
 from typing import Any
 
 import pytest
+
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings, load_settings
 from trunkline.limits.table import Limits, Rate

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import pytest
+
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.table import RATE_CALLS_MAX, RATE_WINDOW_MAX_S, Limits, Rate
 

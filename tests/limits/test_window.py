@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from trunkline.limits.table import Rate
 from trunkline.limits.window import SlidingWindow, Verdict
 

@@ -1,0 +1,103 @@
+"""An actor: the single writer of its keys, one message at a time.
+
+Owns the base class and the rules of a turn. A handler is a method `on_<message>` that takes the message
+and returns the answer. It decides synchronously, changes its memory, and says what is to be stored with
+`put`, `delete` and `add`; the system submits that as one batch when the turn ends, and releases the
+answer when the batch is on disk. Validate before you change anything: a refusal must leave no trace.
+
+An `async def on_<message>` may wait (for a worker thread, or another actor); until it returns, later
+messages queue, so the rule of one message at a time holds for it as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from trunkline.actors.errors import NotFound
+from trunkline.actors.messages.base import Message
+from trunkline.store.batch import Batch
+
+if TYPE_CHECKING:
+    from trunkline.actors.system import System
+
+
+class Ref(NamedTuple):
+    """The address of an actor. It always exists; the actor is activated by its first message.
+
+    `parent` is the id of the application that holds the actor (`ids.ROOT` where none does).
+    """
+
+    kind: str
+    parent: bytes
+    id: bytes
+
+
+class Actor:
+    """Base of all actors. Subclasses load their state in `load` and answer in `on_<message>`."""
+
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+    births: ClassVar[frozenset[type[Message]]] = frozenset()
+    """Messages that may reach an actor that does not exist yet, to create it."""
+    _handlers: ClassVar[dict[type[Message], Callable[[Any, Any], Any]]]
+
+    __slots__ = ("batch", "effects", "exists", "ref", "system")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._handlers = {}
+
+    def __init__(self, system: System, ref: Ref) -> None:
+        self.system = system
+        self.ref = ref
+        self.batch: Batch | None = None
+        self.effects: list[Callable[[], None]] = []
+        self.exists = self.load()
+
+    def load(self) -> bool:
+        """Read the state through `self.system.journal.get`, which also sees writes that are not synced yet.
+
+        Returns False where there is no such record.
+        """
+        raise NotFound(self.missing())
+
+    def flush(self) -> None:
+        """Called at the end of each turn, before the batch is submitted: the place for derived writes."""
+
+    def missing(self) -> str:
+        """The sentence for an actor that does not exist."""
+        return f"There is no {self.noun} {self.ref.id.hex()} here."
+
+    # What a handler says while it decides.
+
+    def put(self, db: str, key: bytes, value: bytes) -> None:
+        """Store `value` with the batch of this turn."""
+        self._writes().put(db, key, value)
+
+    def delete(self, db: str, key: bytes) -> None:
+        """Delete `key` with the batch of this turn."""
+        self._writes().delete(db, key)
+
+    def add(self, db: str, key: bytes, counts: dict[str, int]) -> None:
+        """Add to the counters at `key` with the batch of this turn."""
+        self._writes().add(db, key, counts)
+
+    def _writes(self) -> Batch:
+        if self.batch is None:
+            self.batch = Batch()
+        return self.batch
+
+    def after_commit(self, effect: Callable[[], None]) -> None:
+        """Run `effect` right after the commit of this turn; never where it fails."""
+        self.effects.append(effect)
+
+    @classmethod
+    def handler(cls, message: type[Message]) -> Callable[[Any, Any], Any]:
+        """The method that answers `message`, found by its name once and remembered."""
+        found = cls._handlers.get(message)
+        if found is None:
+            name = "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()
+            found = cls._handlers[message] = getattr(cls, name)
+        return found

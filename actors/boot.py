@@ -1,0 +1,174 @@
+"""Putting the system together: the store of a data directory, the actors on it, and the first user.
+
+The edge and the command line begin here, so neither of them needs to know the store.
+"""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import trio
+
+from trunkline.actors import records
+from trunkline.actors.account import Account, check_new_password
+from trunkline.actors.actor import Ref
+from trunkline.actors.application import Application
+from trunkline.actors.authority import find_user
+from trunkline.actors.clock import Clock, SystemClock
+from trunkline.actors.device import Device
+from trunkline.actors.errors import NotFound
+from trunkline.actors.ids import ROOT
+from trunkline.actors.kinds import USER
+from trunkline.actors.messages.account import CreateUser, SetPassword
+from trunkline.actors.moments import iso
+from trunkline.actors.purge import run_purge
+from trunkline.actors.system import System
+from trunkline.limits.settings import Settings
+from trunkline.store import backup
+from trunkline.store.directory import DataDirectory
+from trunkline.store.env import Store
+from trunkline.store.errors import DirectoryInUse, StoreError
+
+__all__ = [
+    "DirectoryInUse",
+    "FirstUser",
+    "StoreError",
+    "UserLine",
+    "add_user",
+    "back_up",
+    "ensure_first_user",
+    "opened",
+    "rotate_secret",
+    "running",
+    "set_password",
+    "users",
+    "verify",
+]
+
+ACTORS = (Account, Application, Device)
+
+
+class FirstUser(NamedTuple):
+    """The account that was made on the first start. `password` is None where the operator chose it."""
+
+    email: str
+    password: str | None
+
+
+class UserLine(NamedTuple):
+    """A user as the command line lists them."""
+
+    id: str
+    email: str
+    created: str
+
+
+@contextmanager
+def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
+    """Open the data directory and make the actor system on it; nothing runs yet.
+
+    Raises `StoreError` where the directory is in use, of a newer format, or broken.
+    """
+    limits = settings.limits
+    store = Store.open(
+        Path(settings.data_dir),
+        map_size_bytes=settings.map_size_bytes,
+        store_size_max_bytes=settings.store_size_max_bytes,
+        journal_bytes_max=limits.journal_bytes_max,
+        journal_batches_max=limits.journal_batches_max,
+        read_threads_max=limits.read_threads_max,
+        read_queue_length_max=limits.read_queue_length_max,
+    )
+    try:
+        yield System(store, limits, clock or SystemClock(), ACTORS)
+    finally:
+        store.close()
+
+
+@asynccontextmanager
+async def running(system: System) -> AsyncIterator[System]:
+    """Run the committer, the idle sweeper and the purge beside the body; commit what waits at the end."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(system.run)
+        nursery.start_soon(run_purge, system)
+        try:
+            yield system
+        finally:
+            system.drain()
+            nursery.cancel_scope.cancel()
+
+
+# Users, for the command line and the first start.
+
+
+async def ensure_first_user(system: System, settings: Settings) -> FirstUser | None:
+    """Create the first user of a new data directory; None where there is one already.
+
+    E-mail address and password come from the settings; without them a password is made, which the caller
+    shows once. It is kept nowhere.
+    """
+    if users(system):
+        return None
+    email = settings.admin_email or "admin@localhost"
+    password = settings.admin_password or _new_password()
+    await add_user(system, email, password)
+    return FirstUser(email, None if settings.admin_password else password)
+
+
+async def add_user(system: System, email: str, password: str) -> str:
+    """Create a user; returns the id. Raises `Invalid` for a taken address or a weak password."""
+    check_new_password(password)
+    ref = Ref("user", ROOT, system.ids.new(system.clock.wall_ms()))
+    name = email.partition("@")[0] or email
+    answer = await system.ask(ref, CreateUser(email=email, password=password, first_name=name))
+    id: bytes = answer.value
+    return id.hex()
+
+
+async def set_password(system: System, email: str, password: str) -> None:
+    """Set a user's password and end all tokens that were made before."""
+    check_new_password(password)
+    with system.store.snapshot() as snapshot:
+        user = find_user(snapshot, email)
+    if user is None:
+        raise NotFound(f"There is no user {email}.")
+    await system.ask(Ref("user", ROOT, user), SetPassword(password=password))
+
+
+def users(system: System) -> list[UserLine]:
+    """All users, oldest first."""
+    with system.store.snapshot() as snapshot:
+        return [
+            UserLine(id.hex(), doc["email"], iso(doc["creationDate"]))
+            for id, doc in records.scan(snapshot, USER, ROOT)
+        ]
+
+
+def _new_password() -> str:
+    """Twenty characters: letters, digits, and one of each kind that a password needs."""
+    letters = string.ascii_letters + string.digits
+    return "".join(secrets.choice(letters) for _ in range(17)) + secrets.choice(string.digits) + "-aZ"
+
+
+# Care of a data directory.
+
+
+def rotate_secret(path: Path) -> None:
+    """Replace the secret that signs tokens: every token of this data directory ends."""
+    with DataDirectory.open(path) as directory:
+        directory.rotate_secret()
+
+
+def back_up(path: Path, target: Path) -> None:
+    """Copy a data directory, also one that is being served, as it is at one moment."""
+    backup.backup(path, target)
+
+
+def verify(path: Path) -> backup.Report:
+    """Walk a data directory and report what is in it and what is wrong with it."""
+    return backup.verify(path)

@@ -1,0 +1,32 @@
+"""The seam to time: everything below the edge asks this object, so that tests can own the clock."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import trio
+
+
+class Clock(Protocol):
+    """Two clocks: wall time for records, a monotonic one for throttles and idling."""
+
+    def wall_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds that never run backwards, from an arbitrary start."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks. The monotonic one is Trio's, so a test's virtual Trio clock drives it."""
+
+    __slots__ = ()
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        return trio.current_time()

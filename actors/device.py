@@ -1,0 +1,391 @@
+"""The device actor: the only writer of a device's record, state, commands and connection log.
+
+Every handler decides in memory first and then says what is to be stored; the answer leaves when the batch
+is on disk. Streams hear of a state or a command right after that commit, in the same turn of the loop, so
+nobody is ever shown what a power cut could take back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import msgspec
+
+from trunkline.actors import records
+from trunkline.actors.actor import Actor, Ref
+from trunkline.actors.attributes import Attributes
+from trunkline.actors.errors import Invalid, NotFound, PayloadTooLarge
+from trunkline.actors.head import HOUR_MS, POSITION_SHIFT, Head
+from trunkline.actors.kinds import APPLICATION, DELETED_DEVICE, DEVICE
+from trunkline.actors.messages.base import Message
+from trunkline.actors.messages.devices import (
+    AddAttribute,
+    CommandPost,
+    CommandToMany,
+    Connected,
+    CreateDevice,
+    DeleteAttribute,
+    DeleteDevice,
+    DevicePatch,
+    DevicePost,
+    Disconnected,
+    PatchAttribute,
+    PatchDevice,
+    SendCommand,
+    SendState,
+    SetConnectionStatus,
+    StateReport,
+)
+from trunkline.actors.messages.terms import Moment
+from trunkline.actors.moments import iso, parse_report_time
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+
+META = -1
+FLOW_VERSION = -2
+"""Numbers below zero in a stored point are not attributes."""
+
+STATES = "states"
+COMMANDS = "commands"
+"""Topics of the device's streams."""
+
+_PLAIN_FIELDS = ("name", "description", "device_class", "gateway_id", "system_interval", "keep_duplicates")
+_CAMEL = {
+    "device_class": "deviceClass",
+    "gateway_id": "gatewayId",
+    "system_interval": "systemInterval",
+    "keep_duplicates": "keepDuplicates",
+}
+_GATEWAYS = frozenset({"gateway", "edgeCompute"})
+_ANCESTORS_MAX = 100
+
+
+class Device(Actor):
+    """One device of one application. `ref.parent` is the application's id."""
+
+    kind: ClassVar[str] = "device"
+    noun: ClassVar[str] = "device"
+    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
+
+    __slots__ = ("attributes", "doc", "head", "raw")
+
+    def __init__(self, system: Any, ref: Ref) -> None:
+        self.doc: records.Doc = {}
+        self.raw = b""
+        self.head = Head()
+        self.attributes = Attributes([], 0)
+        super().__init__(system, ref)
+
+    def load(self) -> bool:
+        journal = self.system.journal
+        raw = journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, self.ref.id))
+        if raw is None:
+            return False
+        self.raw = raw
+        self.doc = decode(raw)
+        self.attributes = Attributes(self.doc["attributes"], self.doc["attributeNext"])
+        self.head = Head.decoded(journal.get(keys.TIMELINE, keys.head_key(self.ref.id)))
+        return True
+
+    def flush(self) -> None:
+        if self.exists:
+            self.put(keys.TIMELINE, keys.head_key(self.ref.id), self.head.encoded())
+
+    # State.
+
+    def on_send_state(self, message: SendState) -> None:
+        """Store the states, all or none, and let the state streams hear of them."""
+        body = message.body
+        reports = body if isinstance(body, list) else [body]
+        limits = self.system.limits
+        if len(reports) > limits.states_per_call_max:
+            raise PayloadTooLarge(
+                f"{len(reports)} states in one call; send at most {limits.states_per_call_max} a call."
+            )
+        now_ms = self.system.clock.wall_ms()
+        checked = [self._check(report, now_ms, number) for number, report in enumerate(reports)]
+        for time_ms, point in self._merged(checked).items():
+            self.put(keys.TIMELINE, keys.point_key(self.ref.id, time_ms), encode(point))
+        values = self.head.values
+        for time_ms, point in checked:
+            for number, value in point.items():
+                if number >= 0 and (number not in values or time_ms >= values[number][0]):
+                    values[number] = (time_ms, value)
+        if checked:
+            self.head.newest_ms = max(self.head.newest_ms, max(time_ms for time_ms, _ in checked))
+            self._count("deviceState", len(checked), now_ms)
+        if self.system.has_subscribers(self.ref, STATES):
+            for time_ms, point in checked:
+                event = msgspec.json.encode(self.attributes.entry(time_ms, point))
+                self._publish(STATES, time_ms, event)
+
+    def _check(self, report: StateReport, now_ms: int, number: int) -> tuple[int, dict[int, Any]]:
+        """The report as it will be stored; `Invalid` where it can not be."""
+        time_ms = now_ms if report.time is None else self._time(report.time, now_ms)
+        try:
+            point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
+        except Invalid as refusal:
+            raise Invalid(f"State {number}: {refusal.message}" if number else refusal.message) from None
+        if report.meta is not msgspec.UNSET:
+            point[META] = report.meta
+        if report.flow_version is not msgspec.UNSET:
+            point[FLOW_VERSION] = report.flow_version
+        return time_ms, point
+
+    def _time(self, moment: Moment, now_ms: int, field: str = "time") -> int:
+        time_ms = parse_report_time(moment, now_ms, field=field)
+        ahead_s = (time_ms - now_ms) / 1000
+        if ahead_s > self.system.limits.future_state_max_s:
+            raise Invalid(
+                f"{field}: {iso(time_ms)} lies more than a day ahead of the server's {iso(now_ms)}; "
+                "check the clock of the sender, or leave the field out for now."
+            )
+        return time_ms
+
+    def _merged(self, checked: list[tuple[int, dict[int, Any]]]) -> dict[int, dict[int, Any]]:
+        """One point a millisecond: a later report overwrites only the attributes that it sends."""
+        merged: dict[int, dict[int, Any]] = {}
+        for time_ms, point in checked:
+            before = merged.get(time_ms)
+            if before is None and time_ms <= self.head.newest_ms:
+                raw = self.system.journal.get(keys.TIMELINE, keys.point_key(self.ref.id, time_ms))
+                before = None if raw is None else decode(raw)
+            merged[time_ms] = point if before is None else {**before, **point}
+        return merged
+
+    # Commands.
+
+    def on_send_command(self, message: SendCommand) -> None:
+        """Log the command and push it to every open command stream as soon as it is on disk."""
+        body: CommandPost | CommandToMany = message.body
+        now_ms = self.system.clock.wall_ms()
+        given_ms = now_ms if body.time is None else self._time(body.time, now_ms)
+        head = self.head
+        head.seq += 1
+        head.command_ms = max(now_ms, head.command_ms)
+        entry: dict[str, Any] = {"name": body.name, "time": given_ms}
+        if body.payload is not msgspec.UNSET:
+            entry["payload"] = body.payload
+        self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), encode(entry))
+        self._count("deviceCommand", 1, now_ms)
+        if self.system.has_subscribers(self.ref, COMMANDS):
+            position = head.command_ms << POSITION_SHIFT | head.seq
+            self._publish(COMMANDS, position, msgspec.json.encode(shown_command(entry)))
+
+    # Connection.
+
+    def on_set_connection_status(self, message: SetConnectionStatus) -> None:
+        """Log that the device came or went, and keep it as its present status."""
+        now_ms = self.system.clock.wall_ms()
+        status = message.body
+        connection = dict(self.doc.get("connection") or {})
+        if isinstance(status, Connected):
+            time_ms = self._moment(status.connected_at, now_ms, "connectedAt")
+            self._log(time_ms, _log_entry(1, status))
+            connection |= {"connected": 1, "time": time_ms, "connectedAt": time_ms}
+            self._count("deviceConnect", 1, now_ms)
+        else:
+            time_ms = self._moment(status.disconnected_at, now_ms, "disconnectedAt")
+            if status.connected_at is not None:
+                since_ms = self._moment(status.connected_at, now_ms, "connectedAt")
+                if since_ms > time_ms:
+                    raise Invalid(
+                        f"connectedAt: {iso(since_ms)} is later than disconnectedAt, {iso(time_ms)}; "
+                        "a connection begins before it ends."
+                    )
+                if connection.get("connectedAt") != since_ms:
+                    self._log(since_ms, {"connected": 1})
+                    connection["connectedAt"] = since_ms
+            self._log(time_ms, _log_entry(0, status))
+            connection |= {"connected": 0, "time": time_ms, "disconnectedAt": time_ms}
+            self._count("deviceDisconnect", 1, now_ms)
+        self._store({**self.doc, "connection": connection})
+
+    def _moment(self, moment: Moment | None, now_ms: int, field: str) -> int:
+        return now_ms if moment is None else self._time(moment, now_ms, field)
+
+    def _log(self, time_ms: int, entry: dict[str, Any]) -> None:
+        self.head.seq += 1
+        self.put(keys.LOGS, keys.log_key(self.ref.id, time_ms, self.head.seq), encode(entry))
+
+    # The record.
+
+    def on_create_device(self, message: CreateDevice) -> bytes:
+        """Create the record; the answer is its id."""
+        if self.exists:
+            raise Invalid(f"id: there is already a device {self.ref.id.hex()}.")
+        journal = self.system.journal
+        if journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, bytes(12), self.ref.parent)) is None:
+            raise NotFound(f"There is no application {self.ref.parent.hex()}.")
+        now_ms = self.system.clock.wall_ms()
+        body = message.body
+        attributes = Attributes([], 0)
+        if body.attributes is not msgspec.UNSET:
+            attributes = attributes.replaced(body.attributes)
+        doc: records.Doc = {
+            "creationDate": now_ms,
+            "lastUpdated": now_ms,
+            "tags": [],
+            "deviceClass": "standalone",
+        }
+        doc |= self._changes(body, doc)
+        self.attributes = attributes
+        self.exists = True
+        doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
+        self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
+        self.doc = doc
+        self._count("deviceCreate", 1, now_ms)
+        return self.ref.id
+
+    def on_patch_device(self, message: PatchDevice) -> None:
+        """Change what the body names."""
+        records.check_match(message.if_match, self.raw)
+        body = message.body
+        doc = {**self.doc, **self._changes(body, self.doc)}
+        attributes = self.attributes
+        if body.attributes is not msgspec.UNSET:
+            attributes = attributes.replaced(body.attributes)
+        self._redeclare(attributes, doc)
+
+    def on_delete_device(self, message: DeleteDevice) -> None:
+        """Move the record to the deleted ones, end the streams, and void the device's tokens."""
+        records.check_match(message.if_match, self.raw)
+        now_ms = self.system.clock.wall_ms()
+        records.erase(self, DEVICE, self.ref.parent, self.ref.id, self.doc)
+        records.write(
+            self, DELETED_DEVICE, self.ref.parent, self.ref.id, None, {**self.doc, "deletedAt": now_ms}
+        )
+        self._count("deviceDelete", 1, now_ms)
+        self.flush()
+        self.exists = False
+        self.after_commit(self.system.authority_changed)
+
+    def _changes(self, body: DevicePost | DevicePatch, before: records.Doc) -> records.Doc:
+        """The fields that `body` sets, checked against what they will stand beside."""
+        changes: records.Doc = {}
+        for field in _PLAIN_FIELDS:
+            value = getattr(body, field)
+            if value is not msgspec.UNSET:
+                changes[_CAMEL.get(field, field)] = value
+        if body.tags is not msgspec.UNSET:
+            changes["tags"] = [{"key": tag.key, "value": tag.value} for tag in body.tags]
+        if body.parent_id is not msgspec.UNSET:
+            changes["parentId"] = body.parent_id.lower() if body.parent_id is not None else None
+        if "gatewayId" in changes:
+            changes["gatewayId"] = changes["gatewayId"].lower()
+        after = {**before, **changes}
+        self._check_gateway(after, changes)
+        if changes.get("parentId") is not None:
+            self._check_parent(bytes.fromhex(changes["parentId"]))
+        return changes
+
+    def _check_gateway(self, after: records.Doc, changes: records.Doc) -> None:
+        gateway_id = after.get("gatewayId")
+        if after["deviceClass"] == "peripheral":
+            if gateway_id is None:
+                raise Invalid("gatewayId: is missing; a peripheral names the gateway that reports for it.")
+            if "gatewayId" in changes or "deviceClass" in changes:
+                gateway = self._other(bytes.fromhex(gateway_id))
+                if gateway is None or gateway["deviceClass"] not in _GATEWAYS:
+                    raise Invalid(
+                        f"gatewayId: {gateway_id} is not a gateway of this application; "
+                        "name a device of class gateway or edgeCompute."
+                    )
+        elif "gatewayId" in changes:
+            raise Invalid(
+                f"gatewayId: a device of class {after['deviceClass']} has no gateway; only a peripheral has one."
+            )
+
+    def _check_parent(self, parent_id: bytes) -> None:
+        """A parent is a system device, and nobody is its own ancestor."""
+        above: bytes | None = parent_id
+        for _ in range(_ANCESTORS_MAX):
+            if above is None:
+                return
+            if above == self.ref.id:
+                raise Invalid(
+                    f"parentId: {parent_id.hex()} lies below this device; it can not stand above it as well."
+                )
+            doc = self._other(above)
+            if doc is None or doc["deviceClass"] != "system":
+                raise Invalid(
+                    f"parentId: {above.hex()} is not a system device of this application; only those have children."
+                )
+            above = bytes.fromhex(doc["parentId"]) if doc.get("parentId") else None
+        raise Invalid(
+            f"parentId: {parent_id.hex()} has {_ANCESTORS_MAX} devices above it, which is the bound."
+        )
+
+    def _other(self, id: bytes) -> records.Doc | None:
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, id))
+        return None if raw is None else decode(raw)
+
+    # Attributes.
+
+    def on_add_attribute(self, message: AddAttribute) -> None:
+        """Declare one more attribute."""
+        self._redeclare(self.attributes.added(message.body), dict(self.doc))
+
+    def on_patch_attribute(self, message: PatchAttribute) -> str:
+        """Change an attribute; the answer is its name, which may have changed."""
+        changed, name = self.attributes.patched(message.name, message.body)
+        self._redeclare(changed, dict(self.doc))
+        return name
+
+    def on_delete_attribute(self, message: DeleteAttribute) -> None:
+        """Take an attribute away."""
+        self._redeclare(self.attributes.removed(message.name), dict(self.doc))
+
+    def _redeclare(self, attributes: Attributes, doc: records.Doc) -> None:
+        self.attributes = attributes
+        values = self.head.values
+        self.head.values = {number: values[number] for number in values if number in attributes.names}
+        doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
+        doc["lastUpdated"] = max(self.system.clock.wall_ms(), self.doc["lastUpdated"] + 1)
+        self._store(doc)
+
+    def _store(self, doc: records.Doc) -> None:
+        self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)
+        self.doc = doc
+
+    # Counting and publishing.
+
+    def _count(self, what: str, by: int, now_ms: int) -> None:
+        """Count payloads of the device (in its head, by hour) and of its application (merged at commit)."""
+        hour = now_ms // HOUR_MS
+        head = self.head
+        if hour != head.hour:
+            if head.counts:
+                self.add(keys.TIMELINE, keys.counts_key(self.ref.id, head.hour), head.counts)
+            head.hour, head.counts = hour, {}
+        head.counts[what] = head.counts.get(what, 0) + by
+        self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
+
+    def _publish(self, topic: str, position: int, event: bytes) -> None:
+        self.after_commit(partial(self.system.publish, self.ref, topic, position, event))
+
+
+def shown_command(entry: dict[str, Any]) -> dict[str, Any]:
+    """A logged command as the caller sees it."""
+    shown: dict[str, Any] = {"name": entry["name"], "time": iso(entry["time"])}
+    if "payload" in entry:
+        shown["payload"] = entry["payload"]
+    return shown
+
+
+_LOG_FIELDS: tuple[tuple[str, str], ...] = (
+    ("disconnectReason", "disconnect_reason"),
+    ("messagesFromClient", "messages_from_client"),
+    ("messagesToClient", "messages_to_client"),
+    ("ipAddress", "ip_address"),
+)
+
+
+def _log_entry(connected: int, status: Connected | Disconnected) -> dict[str, Any]:
+    entry: dict[str, Any] = {"connected": connected}
+    for name, attribute in _LOG_FIELDS:
+        value = getattr(status, attribute, msgspec.UNSET)
+        if value is not msgspec.UNSET:
+            entry[name] = value
+    return entry

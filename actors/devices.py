@@ -1,0 +1,320 @@
+"""Reading many devices: lists, selections by id, tag or query, names and tags across an application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from trunkline.actors import records
+from trunkline.actors.attributes import Attributes
+from trunkline.actors.authority import has_tag
+from trunkline.actors.errors import Invalid, PayloadTooLarge
+from trunkline.actors.history import (
+    Opened,
+    ancestors,
+    chosen_names,
+    composite,
+    composite_span,
+    open_device,
+    show_device,
+)
+from trunkline.actors.kinds import DELETED_DEVICE, DEVICE, connection_status
+from trunkline.actors.messages.devices import DeviceShape
+from trunkline.actors.messages.reads import (
+    ListAttributeNames,
+    ListCompositeStates,
+    ListDeviceNames,
+    ListDevices,
+    ListTagKeys,
+    ListTagValues,
+    SelectDevices,
+)
+from trunkline.actors.messages.terms import Page, TagFilter
+from trunkline.actors.query import DEVICE_FIELDS, compile_glob, compile_query
+from trunkline.store.snapshot import Snapshot
+
+Match = Callable[[Mapping[str, Any]], bool]
+
+NAMES_MAX = 1000
+"""The API's bound on what a search for names gives back."""
+
+SELECTION_MAX = 1000
+"""Devices that one call may mean: the API's bound on a list of ids, kept for tags and queries as well."""
+
+
+# Matching.
+
+
+def device_query(snapshot: Snapshot, application: bytes, query: object) -> Match:
+    """The compiled advanced query over stored device documents. Raises `QueryError` naming the path."""
+    compiled = compile_query(query, DEVICE_FIELDS)
+    wants_ancestors = "ancestorId" in str(query)
+
+    def match(doc: Mapping[str, Any]) -> bool:
+        connection = doc.get("connection") or {}
+        shown = {
+            **doc,
+            "attributeName": [attribute["name"] for attribute in doc["attributes"]],
+            "connectedAt": connection.get("connectedAt"),
+            "disconnectedAt": connection.get("disconnectedAt"),
+            "connectionStatus": connection_status(dict(doc)) or "notConnected",
+            "ancestorId": ancestors(snapshot, application, dict(doc)) if wants_ancestors else [],
+        }
+        return compiled.matches(shown)
+
+    return match
+
+
+def all_of(matches: list[Match]) -> Match | None:
+    """One predicate out of several; None where there is none, so that an index can serve the list."""
+    if not matches:
+        return None
+    if len(matches) == 1:
+        return matches[0]
+    return lambda doc: all(match(doc) for match in matches)
+
+
+def glob_match(query: Page, field: str | None) -> list[Match]:
+    """The `filterField` and `filter` of a list as a predicate; nothing where either is blank."""
+    if field is None or not query.filter:
+        return []
+    matches = compile_glob(query.filter)
+    return [lambda doc: matches(str(doc.get(field) or ""))]
+
+
+# Lists.
+
+
+def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
+    """What a device list asks for."""
+    query = message.query
+    matches = glob_match(query, query.filter_field)
+    if query.device_class:
+        classes = frozenset(query.device_class)
+        matches.append(lambda doc: doc["deviceClass"] in classes)
+    if query.tag_filter:
+        filters = [msgspec.to_builtins(each) for each in query.tag_filter]
+        matches.append(lambda doc: has_tag(doc["tags"], filters))
+    if query.parent_id is not None:
+        parent = None if query.parent_id == "null" else query.parent_id.lower()
+        matches.append(lambda doc: doc.get("parentId") == parent)
+    if query.query is not None:
+        matches.append(device_query(snapshot, message.application, query.query))
+    kind = DELETED_DEVICE if query.query_deleted else DEVICE
+    return records.Listing(
+        kind=kind,
+        parent=message.application,
+        sort_field=query.sort_field,
+        descending=query.sort_direction == "desc",
+        page=query.page,
+        per_page=query.per_page,
+        match=all_of(matches),
+    )
+
+
+def list_devices(snapshot: Snapshot, message: ListDevices) -> dict[str, Any]:
+    """A page of devices."""
+    query = message.query
+    found, total = records.page(snapshot, device_listing(snapshot, message))
+    shape = DeviceShape(
+        exclude_connection_info=query.exclude_connection_info,
+        tags_as_object=query.tags_as_object,
+        attributes_as_object=query.attributes_as_object,
+    )
+    items = [show_device(snapshot, message.application, each, shape) for each in found]
+    shown = envelope("devices", items, total, query, query.sort_field, query.filter_field)
+    shown["applicationId"] = message.application.hex()
+    if query.query is not None:
+        shown["query"] = query.query
+    return shown
+
+
+def list_devices_is_long(snapshot: Snapshot, message: ListDevices) -> bool:
+    """True where the list is not cut out of an index."""
+    return records.is_long(snapshot, device_listing(snapshot, message))
+
+
+def envelope(
+    type: str, items: list[dict[str, Any]], total: int, query: Page, sort_field: str, filter_field: str | None
+) -> dict[str, Any]:
+    """The list that every page is wrapped in."""
+    shown: dict[str, Any] = {
+        "items": items,
+        "count": len(items),
+        "totalCount": total,
+        "page": query.page,
+        "perPage": query.per_page,
+        "sortField": sort_field,
+        "sortDirection": query.sort_direction,
+        "_type": type,
+    }
+    if filter_field is not None:
+        shown["filterField"] = filter_field
+    if query.filter is not None:
+        shown["filter"] = query.filter
+    return shown
+
+
+def list_composite_states(snapshot: Snapshot, message: ListCompositeStates) -> dict[str, Any]:
+    """A page of devices with their composite states."""
+    query = message.query
+    span = composite_span(query.start, query.end, message.now_ms)
+    names = chosen_names(query.attributes)
+    found, total = records.page(snapshot, composite_listing(snapshot, message))
+    items = [
+        {
+            "id": each.id.hex(),
+            "name": each.doc["name"],
+            "compositeState": composite(snapshot, _opened(each), span, names),
+        }
+        for each in found
+    ]
+    shown = envelope("compositeDevicesState", items, total, query, query.sort_field, None)
+    shown["applicationId"] = message.application.hex()
+    if query.query is not None:
+        shown["query"] = query.query
+    return shown
+
+
+def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> records.Listing:
+    """What a page of composite states asks for."""
+    query = message.query
+    matches = [] if query.query is None else [device_query(snapshot, message.application, query.query)]
+    return records.Listing(
+        kind=DEVICE,
+        parent=message.application,
+        sort_field=query.sort_field,
+        descending=query.sort_direction == "desc",
+        page=query.page,
+        per_page=query.per_page,
+        match=all_of(matches),
+    )
+
+
+def _opened(found: records.Found) -> Opened:
+    return Opened(found.id, found, Attributes(found.doc["attributes"], found.doc["attributeNext"]))
+
+
+# Selections.
+
+
+def select(
+    snapshot: Snapshot,
+    application: bytes,
+    ids: Iterable[str] | msgspec.UnsetType,
+    tags: list[TagFilter] | msgspec.UnsetType,
+    query: dict[str, Any] | msgspec.UnsetType,
+    *,
+    default_all: bool,
+) -> list[Opened]:
+    """The devices that are named by id, by tag or by query (any of them), each once.
+
+    Raises `Invalid` where nothing names a device (unless `default_all`) and for an id that is not there;
+    `PayloadTooLarge` where more than 1,000 devices are meant.
+    """
+    chosen: dict[bytes, Opened] = {}
+    matches: list[Match] = []
+    named = ids is not msgspec.UNSET and bool(list(ids))
+    if ids is not msgspec.UNSET:
+        for text in ids:
+            id = bytes.fromhex(text)
+            found = records.find(snapshot, DEVICE, application, id)
+            if found is None:
+                raise Invalid(f"deviceIds: there is no device {text} in this application.")
+            chosen[id] = _opened(found)
+    if tags is not msgspec.UNSET and tags:
+        filters = [msgspec.to_builtins(each) for each in tags]
+        matches.append(lambda doc: has_tag(doc["tags"], filters))
+    if query is not msgspec.UNSET:
+        matches.append(device_query(snapshot, application, query))
+    if not named and not matches:
+        if not default_all:
+            raise Invalid("deviceIds, deviceTags or deviceQuery: name the devices by one of them at least.")
+        matches.append(lambda doc: True)
+    if matches:
+        for id, doc in records.scan(snapshot, DEVICE, application):
+            if id not in chosen and any(match(doc) for match in matches):
+                if len(chosen) >= SELECTION_MAX:
+                    raise PayloadTooLarge(
+                        f"More than {SELECTION_MAX} devices are meant, which is the bound of one call; "
+                        "narrow the tags or the query, or page through the devices and name them by id."
+                    )
+                chosen[id] = open_device(snapshot, application, id)
+    return list(chosen.values())
+
+
+def select_devices(snapshot: Snapshot, message: SelectDevices) -> list[bytes]:
+    """The ids of the devices that a command to many means."""
+    body = message.body
+    chosen = select(
+        snapshot,
+        message.application,
+        body.device_ids,
+        body.device_tags,
+        body.device_query,
+        default_all=False,
+    )
+    return [device.id for device in chosen]
+
+
+def scans_application(snapshot: Snapshot, application: bytes) -> bool:
+    """True where looking at every device of the application takes more than a moment."""
+    return records.total(snapshot, DEVICE, application) > records.SCAN_INLINE_MAX
+
+
+# Names and tags.
+
+_Search = ListAttributeNames | ListDeviceNames | ListTagKeys | ListTagValues
+
+
+def _searched(snapshot: Snapshot, message: _Search) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
+    query = message.query.query
+    match = None if query is None else device_query(snapshot, message.application, query)
+    for id, doc in records.scan(snapshot, DEVICE, message.application):
+        if match is None or match(doc):
+            yield id, doc
+
+
+def _starting(found: Iterable[str], starts_with: str | None) -> list[str]:
+    return sorted({each for each in found if starts_with is None or each.startswith(starts_with)})[:NAMES_MAX]
+
+
+def list_attribute_names(snapshot: Snapshot, message: ListAttributeNames) -> dict[str, Any]:
+    """The names of attributes, of some data types if asked."""
+    types = message.query.data_type
+    found = (
+        attribute["name"]
+        for _, doc in _searched(snapshot, message)
+        for attribute in doc["attributes"]
+        if types is None or attribute["dataType"] in types
+    )
+    return {"attributeNames": _starting(found, message.query.starts_with)}
+
+
+def list_device_names(snapshot: Snapshot, message: ListDeviceNames) -> dict[str, Any]:
+    """Devices in the shortest form, by name."""
+    starts_with = message.query.starts_with
+    found = [
+        {"id": id.hex(), "deviceClass": doc["deviceClass"], "name": doc["name"]}
+        for id, doc in _searched(snapshot, message)
+        if starts_with is None or doc["name"].startswith(starts_with)
+    ]
+    found.sort(key=lambda each: (each["name"], each["id"]))
+    return {"deviceSummary": found[:NAMES_MAX]}
+
+
+def list_tag_keys(snapshot: Snapshot, message: ListTagKeys) -> dict[str, Any]:
+    """The keys of tags."""
+    found = (tag["key"] for _, doc in _searched(snapshot, message) for tag in doc["tags"])
+    return {"tagKeys": _starting(found, message.query.starts_with)}
+
+
+def list_tag_values(snapshot: Snapshot, message: ListTagValues) -> dict[str, Any]:
+    """The values of one tag key."""
+    key = message.query.key
+    found = (
+        tag["value"] for _, doc in _searched(snapshot, message) for tag in doc["tags"] if tag["key"] == key
+    )
+    return {"tagKey": key, "tagValues": _starting(found, message.query.starts_with)}

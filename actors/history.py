@@ -1,0 +1,321 @@
+"""Reading one device: its record, its states, commands and connection log, its composite state.
+
+Pure reads of a snapshot. Nothing here goes through the device's mailbox: the actor is the only writer, and
+whoever saw its answer sees its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from trunkline.actors import records
+from trunkline.actors.attributes import Attributes, shown_attribute
+from trunkline.actors.device import shown_command
+from trunkline.actors.errors import NotFound
+from trunkline.actors.head import POSITION_SHIFT, Head
+from trunkline.actors.kinds import DEVICE
+from trunkline.actors.messages.devices import DeviceShape, History
+from trunkline.actors.messages.reads import (
+    GetAttribute,
+    GetCommand,
+    GetCompositeState,
+    GetDevice,
+    GetLogEntries,
+    GetState,
+    ListAttributes,
+    ReplayCommands,
+)
+from trunkline.actors.moments import iso, resolve_moment, resolve_range
+from trunkline.actors.query import compile_glob
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.snapshot import Snapshot
+
+Range = tuple[int, int]
+Composite = dict[int, tuple[int, Any]]
+"""Attribute number to `(time_ms, value)`."""
+
+
+class Opened(NamedTuple):
+    """A device as it was read."""
+
+    id: bytes
+    found: records.Found
+    attributes: Attributes
+
+
+def open_device(snapshot: Snapshot, application: bytes, device: bytes) -> Opened:
+    """The device's record and declarations; `NotFound` where there is no such device in the application."""
+    found = records.find(snapshot, DEVICE, application, device)
+    if found is None:
+        raise NotFound(f"There is no device {device.hex()} here.")
+    return Opened(device, found, Attributes(found.doc["attributes"], found.doc["attributeNext"]))
+
+
+# The record.
+
+
+def get_device(snapshot: Snapshot, message: GetDevice) -> dict[str, Any]:
+    """One device."""
+    found = open_device(snapshot, message.application, message.device).found
+    return show_device(snapshot, message.application, found, message.query)
+
+
+def show_device(
+    snapshot: Snapshot, application: bytes, found: records.Found, shape: DeviceShape
+) -> dict[str, Any]:
+    """A device as the caller sees it."""
+    doc, id = found.doc, found.id.hex()
+    shown: dict[str, Any] = {
+        "id": id,
+        "deviceId": id,
+        "applicationId": application.hex(),
+        "creationDate": iso(doc["creationDate"]),
+        "lastUpdated": iso(doc["lastUpdated"]),
+        "name": doc["name"],
+        "deviceClass": doc["deviceClass"],
+    }
+    for field in ("description", "gatewayId", "systemInterval", "keepDuplicates", "parentId"):
+        if doc.get(field) is not None:
+            shown[field] = doc[field]
+    if "parentId" in shown:
+        shown["ancestorIds"] = ancestors(snapshot, application, doc)
+    attributes = [shown_attribute(attribute) for attribute in doc["attributes"]]
+    shown["tags"] = tags_as_object(doc["tags"]) if shape.tags_as_object else doc["tags"]
+    shown["attributes"] = (
+        {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
+        if shape.attributes_as_object
+        else attributes
+    )
+    if not shape.exclude_connection_info:
+        connection = doc.get("connection")
+        shown["connectionInfo"] = (
+            {"connected": connection["connected"], "time": iso(connection["time"])}
+            if connection
+            else {"connected": None}
+        )
+    if "deletedAt" in doc:
+        shown["deletedAt"] = iso(doc["deletedAt"])
+    shown["_etag"] = found.etag
+    shown["_type"] = "device"
+    return shown
+
+
+def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Tags by key, each with all its values in the order of the list."""
+    grouped: dict[str, list[str]] = {}
+    for tag in tags:
+        grouped.setdefault(tag["key"], []).append(tag["value"])
+    return grouped
+
+
+def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[str]:
+    """The ids of the devices above, the nearest first."""
+    above: list[str] = []
+    parent = doc.get("parentId")
+    while parent is not None and parent not in above and len(above) < 1000:
+        above.append(parent)
+        found = records.find(snapshot, DEVICE, application, bytes.fromhex(parent))
+        parent = found.doc.get("parentId") if found is not None else None
+    return above
+
+
+# History.
+
+
+def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
+    """States of a range, newest first unless asked otherwise."""
+    device = open_device(snapshot, message.application, message.device)
+    span = _span(message.query, message.now_ms)
+    entry = device.attributes.entry
+    found = []
+    for time_ms, point in points(snapshot, device.id, span, reverse=message.query.sort_direction == "desc"):
+        found.append(entry(time_ms, point))
+        if len(found) >= message.query.limit:
+            break
+    return found
+
+
+def points(
+    snapshot: Snapshot, device: bytes, span: Range, *, reverse: bool = False
+) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Stored points whose time lies in `span` (both ends belong to it), as `(time_ms, point)`."""
+    if span[0] > span[1]:
+        return
+    low, high = keys.point_key(device, span[0]), keys.point_key(device, span[1]) + b"\x00"
+    for key, raw in snapshot.range(keys.TIMELINE, low, high, reverse=reverse):
+        yield keys.point_time_ms(key), decode(raw)
+
+
+def get_command(snapshot: Snapshot, message: GetCommand) -> list[dict[str, Any]]:
+    """Commands by the time of their arrival, newest first unless asked otherwise."""
+    device = open_device(snapshot, message.application, message.device)
+    return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, device.id, message)]
+
+
+def get_log_entries(snapshot: Snapshot, message: GetLogEntries) -> list[dict[str, Any]]:
+    """Changes of the connection, newest first unless asked otherwise."""
+    device = open_device(snapshot, message.application, message.device)
+    return [
+        entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, device.id, message)
+    ]
+
+
+def _log(
+    snapshot: Snapshot, db: str, device: bytes, message: GetCommand | GetLogEntries
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    low_ms, high_ms = _span(message.query, message.now_ms)
+    if low_ms > high_ms:
+        return
+    low, high = keys.command_key(device, low_ms, 0), keys.command_key(device, high_ms + 1, 0)
+    left = message.query.limit
+    for key, raw in snapshot.range(db, low, high, reverse=message.query.sort_direction == "desc"):
+        yield keys.entry_time_seq(key)[0], decode(raw)
+        left -= 1
+        if left == 0:
+            return
+
+
+def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> list[tuple[int, bytes]]:
+    """What a stream missed after `position`, encoded as the stream sends it."""
+    device = open_device(snapshot, message.application, message.device)
+    time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
+    low = keys.command_key(device.id, time_ms, seq) + b"\x00"
+    missed: list[tuple[int, bytes]] = []
+    for key, raw in snapshot.range(keys.COMMANDS, low, keys.prefix_end(device.id)):
+        at_ms, number = keys.entry_time_seq(key)
+        missed.append((at_ms << POSITION_SHIFT | number, msgspec.json.encode(shown_command(decode(raw)))))
+        if len(missed) >= message.limit:
+            break
+    return missed
+
+
+def _span(query: History, now_ms: int) -> Range:
+    span = resolve_range(
+        now_ms,
+        start=query.start,
+        end=query.end,
+        duration=query.duration,
+        since=query.since,
+        default_end=now_ms + 366 * 86_400_000,
+    )
+    return span.start_ms, span.end_ms
+
+
+# Composite state.
+
+
+def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[str, Any]:
+    """The newest value of each attribute within the range."""
+    device = open_device(snapshot, message.application, message.device)
+    query = message.query
+    span = composite_span(query.start, query.end, message.now_ms)
+    return composite(snapshot, device, span, chosen_names(query.attributes))
+
+
+def composite_span(start: int, end: int, now_ms: int) -> Range:
+    """`start` and `end` of a composite query; 0 as the end also counts what was reported ahead of now."""
+    span = resolve_range(now_ms, start=start, end=end)
+    return span.start_ms, span.end_ms
+
+
+def chosen_names(attributes: str | None) -> frozenset[str] | None:
+    """The comma-separated names of a query; None for all."""
+    if attributes is None or not attributes.strip():
+        return None
+    return frozenset(name.strip() for name in attributes.split(",") if name.strip())
+
+
+def composite(
+    snapshot: Snapshot, device: Opened, span: Range, names: frozenset[str] | None
+) -> dict[str, dict[str, Any]]:
+    """`{name: {value, time}}` of the declared (and wanted) attributes that have a value in the range."""
+    wanted = {
+        number: name for number, name in device.attributes.names.items() if names is None or name in names
+    }
+    return {
+        wanted[number]: {"value": value, "time": iso(time_ms)}
+        for number, (time_ms, value) in last_values(snapshot, device.id, span, wanted).items()
+    }
+
+
+def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collection[int]) -> Composite:
+    """The newest value within `span` of each wanted attribute number.
+
+    The head answers at once for every attribute whose newest report lies in the range; only for those that
+    were reported after its end are older points read.
+    """
+    head = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(device)))
+    found: Composite = {}
+    sought: set[int] = set()
+    for number in wanted:
+        newest = head.values.get(number)
+        if newest is None or newest[0] < span[0]:
+            continue
+        if newest[0] <= span[1]:
+            found[number] = newest
+        else:
+            sought.add(number)
+    if sought:
+        for time_ms, point in points(snapshot, device, span, reverse=True):
+            for number in sought & point.keys():
+                found[number] = (time_ms, point[number])
+                sought.discard(number)
+            if not sought:
+                break
+    return found
+
+
+def composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
+    """True where points must be read because something was reported after the end of the range."""
+    raw = snapshot.get(keys.TIMELINE, keys.head_key(message.device))
+    end_ms = resolve_moment(message.query.end, message.now_ms, field="end")
+    return raw is not None and Head.decoded(raw).newest_ms > end_ms
+
+
+# Attributes.
+
+
+def get_attribute(snapshot: Snapshot, message: GetAttribute) -> dict[str, Any]:
+    """One attribute."""
+    device = open_device(snapshot, message.application, message.device)
+    return _show_attribute(message.application, message.device, device.attributes.find(message.name))
+
+
+def list_attributes(snapshot: Snapshot, message: ListAttributes) -> dict[str, Any]:
+    """All attributes that pass the filter, sorted. There is no paging: a device has at most 256."""
+    query = message.query
+    device = open_device(snapshot, message.application, message.device)
+    docs = [_show_attribute(message.application, message.device, doc) for doc in device.attributes.docs]
+    total = len(docs)
+    if query.filter and query.filter_field is not None:
+        matches, field = compile_glob(query.filter), query.filter_field
+        docs = [doc for doc in docs if matches(doc[field])]
+    docs.sort(key=lambda doc: (doc[query.sort_field], doc["name"]), reverse=query.sort_direction == "desc")
+    shown = {
+        "items": docs,
+        "count": len(docs),
+        "totalCount": total,
+        "sortField": query.sort_field,
+        "sortDirection": query.sort_direction,
+        "applicationId": message.application.hex(),
+        "deviceId": message.device.hex(),
+        "_type": "deviceAttributes",
+    }
+    if query.filter_field is not None:
+        shown["filterField"] = query.filter_field
+    if query.filter is not None:
+        shown["filter"] = query.filter
+    return shown
+
+
+def _show_attribute(application: bytes, device: bytes, doc: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **shown_attribute(doc),
+        "applicationId": application.hex(),
+        "deviceId": device.hex(),
+        "_type": "deviceAttribute",
+    }

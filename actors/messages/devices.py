@@ -1,0 +1,439 @@
+"""Devices: what they are, what is asked of them, and how they are answered."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.messages.base import Body, Message, View
+from trunkline.actors.messages.terms import (
+    Attribute,
+    Attributes,
+    DataType,
+    Description,
+    DeviceClass,
+    Id,
+    Ids,
+    IsoTime,
+    Key,
+    Links,
+    Moment,
+    Name,
+    Page,
+    Scalar,
+    SortDirection,
+    SystemAttribute,
+    TagFilters,
+    Tags,
+)
+
+# Bodies.
+
+
+class DevicePost(Body, frozen=True):
+    """A new device."""
+
+    name: Name
+    description: Description | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
+    attributes: Attributes | UnsetType = UNSET
+    device_class: DeviceClass = "standalone"
+    gateway_id: Id | UnsetType = UNSET
+    parent_id: Id | UnsetType | None = UNSET
+    system_interval: Annotated[int, Meta(ge=5, le=3600)] | UnsetType = UNSET
+    keep_duplicates: bool | UnsetType = UNSET
+
+
+class DevicePatch(Body, frozen=True):
+    """Changes of a device; what is left out stays. `tags` and `attributes` replace the whole list."""
+
+    name: Name | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
+    attributes: Attributes | UnsetType = UNSET
+    device_class: DeviceClass | UnsetType = UNSET
+    gateway_id: Id | UnsetType = UNSET
+    parent_id: Id | UnsetType | None = UNSET
+    system_interval: Annotated[int, Meta(ge=5, le=3600)] | UnsetType = UNSET
+    keep_duplicates: bool | UnsetType = UNSET
+
+
+class StateReport(Body, frozen=True):
+    """One state of a device: values of declared attributes at one time. Without `time`: now."""
+
+    data: dict[str, Scalar]
+    time: Moment | None = None
+    meta: Any = UNSET
+    flow_version: Name | UnsetType = UNSET
+
+
+StateOrStates = StateReport | list[StateReport]
+
+
+class CommandPost(Body, frozen=True):
+    """A command for a device. Without `time`: now."""
+
+    name: Name
+    payload: Any = UNSET
+    time: Moment | None = None
+
+
+class CommandToMany(Body, frozen=True):
+    """A command for every device that is named by id, by tags, or by an advanced query."""
+
+    name: Name
+    payload: Any = UNSET
+    time: Moment | None = None
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    device_query: dict[str, Any] | UnsetType = UNSET
+
+
+_Count32 = Annotated[int, Meta(ge=0, le=2147483647)]
+_Address = Annotated[str, Meta(min_length=2, max_length=39)]
+
+
+class Connected(Body, frozen=True, tag_field="status", tag="connected"):
+    """The device is connected, by its own word or that of whoever watches it."""
+
+    connected_at: Moment | None = None
+    ip_address: _Address | UnsetType = UNSET
+
+
+class Disconnected(Body, frozen=True, tag_field="status", tag="disconnected"):
+    """The device is gone."""
+
+    connected_at: Moment | None = None
+    disconnected_at: Moment | None = None
+    disconnect_reason: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
+    messages_from_client: _Count32 | UnsetType = UNSET
+    messages_to_client: _Count32 | UnsetType = UNSET
+    ip_address: _Address | UnsetType = UNSET
+
+
+ConnectionStatus = Connected | Disconnected
+
+
+class AttributePatch(Body, frozen=True):
+    """Changes of one attribute. Its data type is fixed once it is declared."""
+
+    name: Key | UnsetType = UNSET
+    content_type: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    attribute_tags: dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]] | UnsetType = UNSET
+    system: SystemAttribute | UnsetType = UNSET
+
+
+# Queries in the URL.
+
+
+class DeviceShape(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """How a device is shown."""
+
+    exclude_connection_info: bool = False
+    tags_as_object: bool = False
+    attributes_as_object: bool = False
+
+
+class DevicePage(Page, frozen=True):
+    """A page of the devices of an application."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated", "connectionStatus", "deletedAt"] = "name"
+    filter_field: Literal["name"] | None = None
+    device_class: list[DeviceClass] | None = None
+    tag_filter: TagFilters | None = None
+    parent_id: Id | Literal["null"] | None = None
+    query: dict[str, Any] | None = None
+    query_deleted: bool = False
+    exclude_connection_info: bool = False
+    tags_as_object: bool = False
+    attributes_as_object: bool = False
+
+
+class CompositePage(Page, frozen=True):
+    """A page of devices, each with its composite state."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated", "connectionStatus"] = "name"
+    start: int = 1
+    end: int = 0
+    attributes: str | None = None
+    query: dict[str, Any] | None = None
+
+
+class History(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """A stretch of a device's history. Times in ms: 0 is now, negative counts back from now."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1
+    since: int | None = None
+    sort_direction: SortDirection = "desc"
+    duration: Annotated[int, Meta(ge=0)] | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+class CompositeRange(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which reports the composite state counts, and of which attributes (comma-separated, default all)."""
+
+    start: int = 1
+    end: int = 0
+    attributes: str | None = None
+
+
+class KeepAlive(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Seconds between the comments that keep a stream open."""
+
+    keep_alive_interval: Annotated[float, Meta(ge=1, le=60)] = 2
+
+
+class AttributeList(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Order and filter of a device's attributes."""
+
+    sort_field: Literal["name", "dataType"] = "name"
+    sort_direction: SortDirection = "asc"
+    filter_field: Literal["name", "dataType"] | None = None
+    filter: Annotated[str, Meta(max_length=1024)] | None = None
+
+
+class NameSearch(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which devices are searched for names, and how the names begin."""
+
+    query: dict[str, Any] | None = None
+    starts_with: Annotated[str, Meta(max_length=255)] | None = None
+
+
+class AttributeNameSearch(NameSearch, frozen=True):
+    """As `NameSearch`, for attributes of some data types only."""
+
+    data_type: list[DataType] | None = None
+
+
+class TagValueSearch(NameSearch, frozen=True):
+    """As `NameSearch`, for the values of one tag key."""
+
+    key: Key
+
+
+class PayloadRange(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which hours are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
+
+    start: int = -2592000000
+    end: int = 0
+
+
+# Messages.
+
+
+class CreateDevice(Message, frozen=True):
+    """Create the device behind the ref."""
+
+    body: DevicePost
+
+
+class PatchDevice(Message, frozen=True):
+    """Change the device's record."""
+
+    body: DevicePatch
+    if_match: str | None = None
+
+
+class DeleteDevice(Message, frozen=True):
+    """Delete the device; it can be restored for 93 days."""
+
+    if_match: str | None = None
+
+
+class SendState(Message, frozen=True):
+    """Store one or more states: one call, one turn, one batch."""
+
+    throttle: ClassVar[str | None] = "send_state"
+    body: StateOrStates
+
+
+class SendCommand(Message, frozen=True):
+    """Log a command and push it to the open command streams."""
+
+    throttle: ClassVar[str | None] = "send_command"
+    body: CommandPost | CommandToMany
+
+
+class SetConnectionStatus(Message, frozen=True):
+    """Log that the device came or went."""
+
+    throttle: ClassVar[str | None] = "set_connection_status"
+    body: ConnectionStatus
+
+
+class AddAttribute(Message, frozen=True):
+    """Declare one more attribute."""
+
+    body: Attribute
+
+
+class PatchAttribute(Message, frozen=True):
+    """Change a declared attribute."""
+
+    name: str
+    body: AttributePatch
+
+
+class DeleteAttribute(Message, frozen=True):
+    """Take an attribute away. Its reported values are not shown any more."""
+
+    name: str
+
+
+class Listen(Message, frozen=True):
+    """Activates a device so that a stream can be opened on it."""
+
+
+# Answers.
+
+
+class ConnectionInfo(View, frozen=True):
+    """Whether the device is connected (1, 0, or null where never heard of), and since when."""
+
+    connected: Literal[0, 1] | None = None
+    time: IsoTime | None = None
+
+
+class DeviceView(View, frozen=True):
+    """A device."""
+
+    id: Id
+    device_id: Id
+    application_id: Id
+    creation_date: IsoTime
+    last_updated: IsoTime
+    name: str
+    device_class: DeviceClass
+    tags: list[Any] | dict[str, Any]
+    attributes: list[Any] | dict[str, Any]
+    description: str | None = None
+    gateway_id: Id | None = None
+    parent_id: Id | None = None
+    ancestor_ids: list[Id] | None = None
+    system_interval: int | None = None
+    keep_duplicates: bool | None = None
+    connection_info: ConnectionInfo | None = None
+    deleted_at: IsoTime | None = None
+    etag: str | None = msgspec.field(default=None, name="_etag")
+    type: str | None = msgspec.field(default=None, name="_type")
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class StateEntry(View, frozen=True):
+    """One stored state. `data` holds the attributes that are declared now."""
+
+    time: IsoTime
+    data: dict[str, Scalar]
+    meta: Any = None
+    flow_version: str | None = None
+
+
+class CommandEntry(View, frozen=True):
+    """One logged command; also the data of a `deviceCommand` event."""
+
+    name: str
+    time: IsoTime
+    payload: Any = None
+
+
+class LogEntry(View, frozen=True):
+    """One change of the connection."""
+
+    connected: Literal[0, 1]
+    time: IsoTime
+    disconnect_reason: str | None = None
+    messages_from_client: int | None = None
+    messages_to_client: int | None = None
+    ip_address: str | None = None
+
+
+class CompositeValue(View, frozen=True):
+    """The newest value of one attribute and when it was reported."""
+
+    value: Scalar
+    time: IsoTime
+
+
+class DeviceComposite(View, frozen=True):
+    """A device of a page with its composite state."""
+
+    id: Id
+    name: str
+    composite_state: dict[str, CompositeValue]
+
+
+class AttributeView(View, frozen=True):
+    """One attribute of a device."""
+
+    name: str
+    data_type: DataType
+    application_id: Id
+    device_id: Id
+    content_type: str | None = None
+    description: str | None = None
+    attribute_tags: dict[str, str] | None = None
+    system: Any = None
+    type: str | None = msgspec.field(default=None, name="_type")
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class AttributeNames(View, frozen=True):
+    """At most 1,000 attribute names, sorted."""
+
+    attribute_names: list[str]
+
+
+class DeviceSummary(View, frozen=True):
+    """A device in the shortest form."""
+
+    id: Id
+    device_class: DeviceClass
+    name: str
+
+
+class DeviceNames(View, frozen=True):
+    """At most 1,000 devices, sorted by name."""
+
+    device_summary: list[DeviceSummary]
+
+
+class TagKeys(View, frozen=True):
+    """At most 1,000 tag keys, sorted."""
+
+    tag_keys: list[str]
+
+
+class TagValues(View, frozen=True):
+    """At most 1,000 values of one tag key, sorted."""
+
+    tag_key: str
+    tag_values: list[str]
+
+
+class DevicePayloadCounts(View, frozen=True):
+    """Payloads of one device by kind."""
+
+    device_command: int
+    device_connect: int
+    device_disconnect: int
+    device_state: int
+    mqtt_in: int
+    mqtt_out: int

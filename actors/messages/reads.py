@@ -1,0 +1,242 @@
+"""Messages that only read. They are answered from a snapshot by `trunkline.actors.readers`, not by an actor.
+
+Ids are raw bytes. `now_ms` is the wall clock of the call: times relative to now are resolved against it.
+"""
+
+from __future__ import annotations
+
+from trunkline.actors.messages.account import MeChoice
+from trunkline.actors.messages.applications import (
+    ApplicationPage,
+    CountRange,
+    KeyPage,
+    PayloadCountRange,
+    SummaryChoice,
+    TokenPage,
+)
+from trunkline.actors.messages.base import Message
+from trunkline.actors.messages.devices import (
+    AttributeList,
+    AttributeNameSearch,
+    CommandToMany,
+    CompositePage,
+    CompositeRange,
+    DevicePage,
+    DeviceShape,
+    History,
+    NameSearch,
+    PayloadRange,
+    TagValueSearch,
+)
+from trunkline.actors.messages.series import LastValueQuery, TimeSeriesQuery
+
+
+class GetApplication(Message, frozen=True):
+    """One application."""
+
+    application: bytes
+    query: SummaryChoice
+
+
+class ListApplications(Message, frozen=True):
+    """The applications of one user."""
+
+    user: bytes
+    query: ApplicationPage
+
+
+class GetRecord(Message, frozen=True):
+    """One record of a plain kind under `parent`."""
+
+    kind: str
+    parent: bytes
+    record: bytes
+
+
+class ListKeys(Message, frozen=True):
+    """A page of access keys."""
+
+    application: bytes
+    query: KeyPage
+
+
+class ListTokens(Message, frozen=True):
+    """A page of the API tokens of `parent` (an application or a user)."""
+
+    parent: bytes
+    query: TokenPage
+
+
+class GetMe(Message, frozen=True):
+    """The current user."""
+
+    user: bytes
+    query: MeChoice
+
+
+class GetDevice(Message, frozen=True):
+    """One device."""
+
+    application: bytes
+    device: bytes
+    query: DeviceShape
+
+
+class ListDevices(Message, frozen=True):
+    """A page of devices."""
+
+    application: bytes
+    query: DevicePage
+
+
+class GetState(Message, frozen=True):
+    """A stretch of a device's states."""
+
+    application: bytes
+    device: bytes
+    query: History
+    now_ms: int
+
+
+class GetCommand(Message, frozen=True):
+    """A stretch of a device's commands."""
+
+    application: bytes
+    device: bytes
+    query: History
+    now_ms: int
+
+
+class GetLogEntries(Message, frozen=True):
+    """A stretch of a device's connection log."""
+
+    application: bytes
+    device: bytes
+    query: History
+    now_ms: int
+
+
+class GetCompositeState(Message, frozen=True):
+    """The newest value of each attribute within a range."""
+
+    application: bytes
+    device: bytes
+    query: CompositeRange
+    now_ms: int
+
+
+class ListCompositeStates(Message, frozen=True):
+    """A page of devices with their composite states."""
+
+    application: bytes
+    query: CompositePage
+    now_ms: int
+
+
+class GetAttribute(Message, frozen=True):
+    """One attribute of a device."""
+
+    application: bytes
+    device: bytes
+    name: str
+
+
+class ListAttributes(Message, frozen=True):
+    """The attributes of a device."""
+
+    application: bytes
+    device: bytes
+    query: AttributeList
+
+
+class ListAttributeNames(Message, frozen=True):
+    """Names of attributes across devices."""
+
+    application: bytes
+    query: AttributeNameSearch
+
+
+class ListDeviceNames(Message, frozen=True):
+    """Names of devices."""
+
+    application: bytes
+    query: NameSearch
+
+
+class ListTagKeys(Message, frozen=True):
+    """Keys of tags across devices."""
+
+    application: bytes
+    query: NameSearch
+
+
+class ListTagValues(Message, frozen=True):
+    """Values of one tag key across devices."""
+
+    application: bytes
+    query: TagValueSearch
+
+
+class SelectDevices(Message, frozen=True):
+    """The ids of all devices that a command to many means."""
+
+    application: bytes
+    body: CommandToMany
+
+
+class QueryLastValues(Message, frozen=True):
+    """The newest value of one attribute of many devices."""
+
+    application: bytes
+    body: LastValueQuery
+    now_ms: int
+
+
+class QueryTimeSeries(Message, frozen=True):
+    """Points of many devices."""
+
+    application: bytes
+    body: TimeSeriesQuery
+    now_ms: int
+
+
+class CountDevices(Message, frozen=True):
+    """Devices per day of one application."""
+
+    application: bytes
+    query: CountRange
+    now_ms: int
+
+
+class CountMyDevices(Message, frozen=True):
+    """Devices per day of all applications of one user."""
+
+    user: bytes
+    query: CountRange
+    now_ms: int
+
+
+class CountPayloads(Message, frozen=True):
+    """Payloads of one application."""
+
+    application: bytes
+    query: PayloadCountRange
+    now_ms: int
+
+
+class CountDevicePayloads(Message, frozen=True):
+    """Payloads of one device."""
+
+    application: bytes
+    device: bytes
+    query: PayloadRange
+    now_ms: int
+
+
+class ReplayCommands(Message, frozen=True):
+    """The commands after a stream position, as `(position, JSON)`, oldest first."""
+
+    application: bytes
+    device: bytes
+    position: int
+    limit: int

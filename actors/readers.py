@@ -1,0 +1,87 @@
+"""Which function answers which reading message, and whether that would hold the event loop.
+
+A short read runs inside the loop on a snapshot of its own; a long one (a scan of an application, a query
+over history) runs the same function in a worker thread. Both see everything that was acknowledged before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trunkline.actors import counts, devices, history, listings, measurements, records
+from trunkline.actors.errors import Crashed, Overloaded
+from trunkline.actors.messages import reads
+from trunkline.actors.messages.base import Message
+from trunkline.store.errors import ReadQueueFull, StoreError
+
+if TYPE_CHECKING:
+    from trunkline.actors.system import System
+    from trunkline.store.snapshot import Snapshot
+
+
+class Reader(NamedTuple):
+    """A read, and how to tell beforehand that it is long."""
+
+    read: Callable[[Snapshot, Any], Any]
+    is_long: Callable[[Snapshot, Any], bool]
+
+
+def _never(snapshot: Snapshot, message: Message) -> bool:
+    return False
+
+
+def _always(snapshot: Snapshot, message: Message) -> bool:
+    return True
+
+
+def _scans(snapshot: Snapshot, message: Any) -> bool:
+    return devices.scans_application(snapshot, message.application)
+
+
+READERS: dict[type[Message], Reader] = {
+    reads.GetApplication: Reader(listings.get_application, _never),
+    reads.ListApplications: Reader(listings.list_applications, _never),
+    reads.GetRecord: Reader(listings.get_record, _never),
+    reads.ListKeys: Reader(listings.list_keys, _never),
+    reads.ListTokens: Reader(listings.list_tokens, _never),
+    reads.GetMe: Reader(listings.get_me, _never),
+    reads.GetDevice: Reader(history.get_device, _never),
+    reads.ListDevices: Reader(devices.list_devices, devices.list_devices_is_long),
+    reads.GetState: Reader(history.get_state, _never),
+    reads.GetCommand: Reader(history.get_command, _never),
+    reads.GetLogEntries: Reader(history.get_log_entries, _never),
+    reads.GetCompositeState: Reader(history.get_composite_state, history.composite_is_long),
+    reads.ListCompositeStates: Reader(
+        devices.list_composite_states,
+        lambda snapshot, message: records.is_long(snapshot, devices.composite_listing(snapshot, message)),
+    ),
+    reads.GetAttribute: Reader(history.get_attribute, _never),
+    reads.ListAttributes: Reader(history.list_attributes, _never),
+    reads.ListAttributeNames: Reader(devices.list_attribute_names, _scans),
+    reads.ListDeviceNames: Reader(devices.list_device_names, _scans),
+    reads.ListTagKeys: Reader(devices.list_tag_keys, _scans),
+    reads.ListTagValues: Reader(devices.list_tag_values, _scans),
+    reads.SelectDevices: Reader(devices.select_devices, _scans),
+    reads.QueryLastValues: Reader(measurements.query_last_values, _always),
+    reads.QueryTimeSeries: Reader(measurements.query_time_series, _always),
+    reads.CountDevices: Reader(counts.count_devices, _never),
+    reads.CountMyDevices: Reader(counts.count_my_devices, _never),
+    reads.CountPayloads: Reader(counts.count_payloads, _never),
+    reads.CountDevicePayloads: Reader(counts.count_device_payloads, _never),
+    reads.ReplayCommands: Reader(history.replay_commands, _never),
+}
+
+
+async def read(system: System, message: Message) -> Any:
+    """Answer a reading message. Raises the `DomainError` that the read ends with."""
+    reader = READERS[type(message)]
+    try:
+        with system.store.snapshot() as snapshot:
+            if not reader.is_long(snapshot, message):
+                return reader.read(snapshot, message)
+        return await system.read(lambda beside: reader.read(beside, message))
+    except ReadQueueFull as full:
+        raise Overloaded(f"{full} Try again in a second.") from full
+    except StoreError as broken:
+        raise Crashed("The store failed to read; the fault is logged.") from broken

@@ -1,0 +1,196 @@
+"""Records of every kind: one way to store, index, count, find and list them.
+
+A record is a CBOR map under `kind | parent | id`. With each record go its index entries (one for each
+field by which lists are sorted) and the counter of its kind under that parent; all of them change in the
+batch that changes the record, so a list, an index and a count never disagree.
+
+Writing is for the actor that owns the record; reading is for anybody with a snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trunkline.actors.errors import PreconditionFailed
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+
+if TYPE_CHECKING:
+    from trunkline.actors.actor import Actor
+    from trunkline.store.snapshot import Snapshot
+
+Doc = dict[str, Any]
+
+SCAN_INLINE_MAX = 256
+"""Records that a list may scan inside the event loop: about a millisecond. More go to a worker thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is common to all records of one noun.
+
+    `indexes` are the document fields by which lists are sorted without a scan (`id` needs none).
+    `sort_key` turns a document and a field into what is sorted by; the default is the field itself.
+    """
+
+    name: str
+    noun: str
+    indexes: tuple[str, ...] = ("name", "creationDate", "lastUpdated")
+    sort_key: Callable[[Doc, str], Any] = lambda doc, field: doc.get(field)
+
+
+class Found(NamedTuple):
+    """A record as it was read: `raw` are the stored bytes, of which the entity tag is made."""
+
+    id: bytes
+    doc: Doc
+    raw: bytes
+
+    @property
+    def etag(self) -> str:
+        """The entity tag of this revision."""
+        return etag_of(self.raw)
+
+
+def etag_of(raw: bytes) -> str:
+    """A strong entity tag: equal tags mean equal stored bytes."""
+    return hashlib.blake2b(raw, digest_size=8).hexdigest()
+
+
+def check_match(if_match: str | None, raw: bytes) -> None:
+    """Raise `PreconditionFailed` where the caller's `If-Match` names another revision than the stored one."""
+    if if_match is None or if_match.strip() == "*":
+        return
+    wanted = {tag.strip().removeprefix("W/").strip('"') for tag in if_match.split(",")}
+    if etag_of(raw) not in wanted:
+        raise PreconditionFailed(
+            f"If-Match: the record has changed; its _etag is {etag_of(raw)}. Read it again before you change it."
+        )
+
+
+# Writing, by the owner of the record.
+
+
+def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> bytes:
+    """Stage a new or changed record with its indexes and its counter; return the bytes that are stored."""
+    raw = encode(new)
+    actor.put(keys.RECORDS, keys.record_key(kind.name, parent, id), raw)
+    for field in kind.indexes:
+        value = keys.sortable(kind.sort_key(new, field))
+        if old is not None:
+            before = keys.sortable(kind.sort_key(old, field))
+            if before == value:
+                continue
+            actor.delete(keys.INDEXES, keys.index_key(kind.name, parent, field, before, id))
+        actor.put(keys.INDEXES, keys.index_key(kind.name, parent, field, value, id), b"")
+    if old is None:
+        actor.add(keys.COUNTS, keys.total_key(kind.name, parent), {"n": 1})
+    return raw
+
+
+def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
+    """Stage the removal of a record, its index entries and its share of the counter."""
+    actor.delete(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    for field in kind.indexes:
+        value = keys.sortable(kind.sort_key(old, field))
+        actor.delete(keys.INDEXES, keys.index_key(kind.name, parent, field, value, id))
+    actor.add(keys.COUNTS, keys.total_key(kind.name, parent), {"n": -1})
+
+
+# Reading, by anybody.
+
+
+def find(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Found | None:
+    """The record, or None."""
+    raw = snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    return None if raw is None else Found(id, decode(raw), raw)
+
+
+def total(snapshot: Snapshot, kind: Kind, parent: bytes) -> int:
+    """How many records of this kind lie under `parent`. One read, whatever the number."""
+    raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
+    return 0 if raw is None else int(decode(raw).get("n", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page that is asked for. `match` sees the stored document with its hexadecimal `id`; None takes all."""
+
+    kind: Kind
+    parent: bytes
+    sort_field: str
+    descending: bool
+    page: int
+    per_page: int
+    match: Callable[[Mapping[str, Any]], bool] | None = None
+
+    @property
+    def by_index(self) -> bool:
+        """True where the page can be cut out of an index without looking at any other record."""
+        return self.match is None and (self.sort_field == "id" or self.sort_field in self.kind.indexes)
+
+
+def is_long(snapshot: Snapshot, listing: Listing) -> bool:
+    """True where answering would hold the event loop for more than a moment."""
+    if listing.by_index:
+        return listing.page * listing.per_page > 20 * SCAN_INLINE_MAX
+    return total(snapshot, listing.kind, listing.parent) > SCAN_INLINE_MAX
+
+
+def page(snapshot: Snapshot, listing: Listing) -> tuple[list[Found], int]:
+    """The records of the page, in order, and the count of all that match. Ties are broken by id."""
+    skip = listing.page * listing.per_page
+    if listing.by_index:
+        return _by_index(snapshot, listing, skip), total(snapshot, listing.kind, listing.parent)
+    return _by_scan(snapshot, listing, skip)
+
+
+def _by_index(snapshot: Snapshot, listing: Listing, skip: int) -> list[Found]:
+    kind, parent = listing.kind, listing.parent
+    if listing.sort_field == "id":
+        prefix = keys.record_prefix(kind.name, parent)
+        db = keys.RECORDS
+    else:
+        prefix = keys.index_prefix(kind.name, parent, listing.sort_field)
+        db = keys.INDEXES
+    found: list[Found] = []
+    for key in snapshot.keys(db, prefix, keys.prefix_end(prefix), reverse=listing.descending, skip=skip):
+        record = find(snapshot, kind, parent, bytes(key[-12:]))
+        if record is not None:
+            found.append(record)
+        if len(found) >= listing.per_page:
+            break
+    return found
+
+
+def _by_scan(snapshot: Snapshot, listing: Listing, skip: int) -> tuple[list[Found], int]:
+    kind, parent = listing.kind, listing.parent
+    ranked = [
+        (
+            id.hex() if listing.sort_field == "id" else keys.sortable(kind.sort_key(doc, listing.sort_field)),
+            id,
+        )
+        for id, doc in scan(snapshot, kind, parent)
+        if listing.match is None or listing.match(doc)
+    ]
+    pick = heapq.nlargest if listing.descending else heapq.nsmallest
+    chosen = pick(skip + listing.per_page, ranked)[skip:]
+    found = [find(snapshot, kind, parent, id) for _, id in chosen]
+    return [record for record in found if record is not None], len(ranked)
+
+
+def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Any:
+    """Yield `(id, document)` of every record of the kind under `parent`, in the order of ids.
+
+    The document carries its own id in hexadecimal, as the advanced query expects.
+    """
+    prefix = keys.record_prefix(kind.name, parent)
+    for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+        id = bytes(key[-12:])
+        doc = decode(raw)
+        doc["id"] = id.hex()
+        yield id, doc

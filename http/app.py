@@ -1,0 +1,193 @@
+"""The Quart-Trio application: a thin door to the dispatcher, and the pages for operators.
+
+Quart takes a request apart and sends the answer; what the answer is, `dispatch.py` says. Beside the API
+stand `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need no token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import swagger_ui_bundle
+from quart import Response as QuartResponse
+from quart import request
+from quart.wrappers.response import ResponseBody
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
+
+from trunkline.actors.errors import Invalid, PayloadTooLarge
+from trunkline.http.call import Headers, Request, Response, Stream
+from trunkline.http.dispatch import Dispatcher
+from trunkline.http.errors import JSON, answer
+from trunkline.http.metrics import exposition
+from trunkline.http.openapi import document
+
+try:
+    VERSION = version("trunkline")
+except PackageNotFoundError:  # a checkout that is not installed
+    VERSION = "0+checkout"
+
+_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_ASSETS = {
+    "swagger-ui.css": "text/css; charset=utf-8",
+    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+}
+_DOCS_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Trunkline API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="api"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+"""
+_DOCS_START = """SwaggerUIBundle({
+  url: "/openapi.json", dom_id: "#api", deepLinking: true, docExpansion: "none", filter: true,
+});
+"""
+_DOCS_POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'",
+)
+
+
+class StreamBody(ResponseBody):
+    """A `Stream` as Quart sends it: closed however the connection ends."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    async def __aenter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __aexit__(self, exc_type: type, exc_value: BaseException, tb: TracebackType) -> None:
+        self._stream.close()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await self._stream.next()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+
+def create_app(dispatcher: Dispatcher, *, trust_forwarded_for: bool = False) -> QuartTrio:
+    """The application that serves `dispatcher`."""
+    app = QuartTrio("trunkline", static_folder=None, root_path=str(Path(__file__).parent))
+    system = dispatcher.system
+    app.config["MAX_CONTENT_LENGTH"] = system.limits.body_bytes_max
+    app.config["BODY_TIMEOUT"] = system.limits.body_timeout_s
+    app.config["RESPONSE_TIMEOUT"] = None
+
+    @app.route("/", defaults={"path": ""}, methods=_METHODS)
+    @app.route("/<path:path>", methods=_METHODS)
+    async def api(path: str) -> QuartResponse:  # noqa: ARG001 - the undecoded path of the scope is used
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        address = _address(headers, trust_forwarded_for=trust_forwarded_for)
+        plain = Request(
+            request.method,
+            request.scope["path"],
+            request.query_string,
+            headers,
+            await request.get_data(),
+            address,
+        )
+        return _quart(await dispatcher.handle(plain))
+
+    @app.errorhandler(HTTPException)
+    async def refused(error: HTTPException) -> QuartResponse:
+        return _quart(Response(*_refusal(error, system.limits.body_bytes_max)))
+
+    _operator_pages(app, dispatcher)
+    return app
+
+
+def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, bytes]:
+    """What Quart itself refuses, in the one shape that errors have."""
+    if isinstance(error, RequestEntityTooLarge):
+        return answer(
+            PayloadTooLarge(f"The body is larger than {body_bytes_max} bytes, which a call takes at most.")
+        )
+    if isinstance(error, RequestTimeout):
+        return (
+            408,
+            [JSON],
+            msgspec.json.encode({"type": "RequestTimeout", "message": "The body came too slowly."}),
+        )
+    return answer(Invalid(f"The request can not be read: {error.name}."))
+
+
+def _address(headers: dict[str, str], *, trust_forwarded_for: bool) -> str:
+    if trust_forwarded_for and headers.get("x-forwarded-for"):
+        return headers["x-forwarded-for"].partition(",")[0].strip()
+    client: Any = request.scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _quart(response: Response) -> QuartResponse:
+    body = response.body if response.stream is None else StreamBody(response.stream)
+    shown = QuartResponse(body, status=response.status, content_type=None)
+    del shown.headers["content-type"]
+    for name, value in response.headers:
+        shown.headers.add(name.decode("latin1"), value.decode("latin1"))
+    if response.stream is not None:
+        shown.timeout = None
+    return shown
+
+
+def _operator_pages(app: QuartTrio, dispatcher: Dispatcher) -> None:
+    system = dispatcher.system
+    openapi = msgspec.json.encode(document(dispatcher.table, VERSION))
+    assets = Path(swagger_ui_bundle.swagger_ui_path)
+
+    @app.get("/healthz")
+    async def healthz() -> QuartResponse:
+        return _quart(Response(200, [JSON], b'{"status":"alive"}'))
+
+    @app.get("/readyz")
+    async def readyz() -> QuartResponse:
+        if system.draining:
+            return _quart(Response(503, [JSON], b'{"status":"draining"}'))
+        return _quart(Response(200, [JSON], b'{"status":"ready"}'))
+
+    @app.get("/metrics")
+    async def metrics() -> QuartResponse:
+        text, content_type = exposition(dispatcher)
+        return _quart(Response(200, [(b"content-type", content_type.encode())], text))
+
+    @app.get("/openapi.json")
+    async def openapi_document() -> QuartResponse:
+        return _quart(Response(200, [JSON], openapi))
+
+    @app.get("/docs")
+    async def docs() -> QuartResponse:
+        return _quart(
+            Response(200, [(b"content-type", b"text/html; charset=utf-8"), _DOCS_POLICY], _DOCS_PAGE.encode())
+        )
+
+    @app.get("/docs/start.js")
+    async def docs_start() -> QuartResponse:
+        return _quart(
+            Response(200, [(b"content-type", b"text/javascript; charset=utf-8")], _DOCS_START.encode())
+        )
+
+    for name, content_type in _ASSETS.items():
+        content = (assets / name).read_bytes()
+
+        async def asset(content: bytes = content, content_type: str = content_type) -> QuartResponse:
+            return _quart(Response(200, [(b"content-type", content_type.encode())], content))
+
+        app.add_url_rule(f"/docs/{name}", f"docs_{name}", asset)

@@ -1,0 +1,138 @@
+"""One call on its way through the edge: what came in, what was found out about it, and what goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from trunkline.actors.authority import Principal
+from trunkline.actors.messages.applications import Creator
+
+if TYPE_CHECKING:
+    from trunkline.http.dispatch import Dispatcher
+    from trunkline.http.route import Route
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Request:
+    """A request in plain values. Header names are lower case."""
+
+    __slots__ = ("address", "body", "headers", "method", "path", "query")
+
+    def __init__(
+        self, method: str, path: str, query: bytes, headers: Mapping[str, str], body: bytes, address: str
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.body = body
+        self.address = address
+
+
+class Stream(Protocol):
+    """A body that is sent piece by piece. The door calls `close` when the client or the stream is gone."""
+
+    async def next(self) -> bytes | None:
+        """The next piece; None at the end."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back. Idempotent, never waits."""
+        ...
+
+
+class Response:
+    """Status, headers, and either a whole body or a stream."""
+
+    __slots__ = ("body", "headers", "status", "stream")
+
+    def __init__(
+        self, status: int, headers: Headers, body: bytes = b"", stream: Stream | None = None
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.stream = stream
+
+
+class Call:
+    """A matched, authenticated, parsed call. Messages take their fields from it by name.
+
+    Ids are raw bytes. `application`, `device`, `record` and `name` come from the path; `user` is the user of
+    the token; `parent` is the owner of plain records: the application of the path, else the user.
+    """
+
+    __slots__ = (
+        "_principal",
+        "address",
+        "application",
+        "body",
+        "device",
+        "dispatcher",
+        "headers",
+        "if_match",
+        "links",
+        "name",
+        "now_ms",
+        "query",
+        "record",
+        "route",
+    )
+
+    def __init__(self, dispatcher: Dispatcher, route: Route, request: Request, now_ms: int) -> None:
+        self.dispatcher = dispatcher
+        self.route = route
+        self.headers = request.headers
+        self.address = request.address
+        self.now_ms = now_ms
+        self.if_match = request.headers.get("if-match")
+        self.links = True
+        self._principal: Principal | None = None
+        self.application: bytes | None = None
+        self.device: bytes | None = None
+        self.record: bytes | None = None
+        self.name = ""
+        self.query: Any = None
+        self.body: Any = None
+
+    @property
+    def principal(self) -> Principal:
+        """Who calls. Only routes without access control have none."""
+        assert self._principal is not None
+        return self._principal
+
+    @principal.setter
+    def principal(self, principal: Principal) -> None:
+        self._principal = principal
+
+    @property
+    def id(self) -> bytes | None:
+        """The addressed plain record, as its messages call it."""
+        return self.record
+
+    @property
+    def user(self) -> bytes | None:
+        """The user of the token."""
+        return self.principal.user_id
+
+    @property
+    def owner_id(self) -> bytes | None:
+        """Who owns an application that this call creates."""
+        return self.principal.user_id
+
+    @property
+    def parent(self) -> bytes | None:
+        """The owner of the plain records that this call is about."""
+        return self.application if self.application is not None else self.principal.user_id
+
+    @property
+    def by(self) -> Creator:
+        """Who is written into a record."""
+        return self.principal.creator
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of plain record that this call is about."""
+        return self.route.kind

@@ -1,0 +1,286 @@
+"""The command line: `trunkline serve` and everything around it.
+
+The root of the program: the one module of this room that also knows the bench, to mount its commands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import sys
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import structlog
+import trio
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from trunkline.actors import boot
+from trunkline.actors.authority import find_user
+from trunkline.actors.errors import DomainError
+from trunkline.bench.cli import bench_app, curl_lines
+from trunkline.bench.cli import demo as bench_demo
+from trunkline.bench.demo import DemoReady, run_demo
+from trunkline.http import control
+from trunkline.http.app import VERSION
+from trunkline.http.openapi import document
+from trunkline.http.routes import TABLE
+from trunkline.http.serve import Serving, configure_logging, serve
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
+
+app = typer.Typer(
+    help="An application platform for connected devices.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+user_app = typer.Typer(help="The users of a data directory.", no_args_is_help=True)
+secret_app = typer.Typer(help="The secret that signs tokens.", no_args_is_help=True)
+app.add_typer(user_app, name="user")
+app.add_typer(secret_app, name="secret")
+app.add_typer(bench_app, name="bench")
+
+_out = Console(soft_wrap=True, highlight=False)
+_err = Console(stderr=True, soft_wrap=True, highlight=False)
+
+DataOption = Annotated[
+    str | None, typer.Option("--data", metavar="DIR", help="The data directory (default: ./trunkline-data).")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE.toml", help="A configuration file.")
+]
+
+
+EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
+"""Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
+
+
+def main() -> None:
+    """The entry point: every expected failure is one sentence and exit code 1."""
+    try:
+        app()
+    except EXPECTED as failure:
+        _fail(str(failure))
+    except BaseExceptionGroup as group:
+        # Nurseries wrap what ends them; one expected failure in there is still one sentence.
+        expected, other = group.split(EXPECTED)
+        if expected is None or other is not None:
+            raise
+        leaf: BaseException = expected
+        while isinstance(leaf, BaseExceptionGroup):
+            leaf = leaf.exceptions[0]
+        _fail(str(leaf))
+
+
+def _fail(sentence: str) -> NoReturn:
+    _err.print(f"trunkline: {sentence}", markup=False)
+    sys.exit(1)
+
+
+def _settings(config: Path | None, limits: str | None = None, **overrides: object) -> Settings:
+    """The settings in force: command line, then environment, then file, then default."""
+    file = config or (Path(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
+    text = file.read_text() if file is not None else None
+    if limits == "off":
+        overrides["throttles"] = False
+    settings = load_settings(toml_text=text, environ=os.environ, overrides=overrides)
+    if limits is not None and limits != "off":
+        try:
+            numbers = tomllib.loads(Path(limits).read_text())
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(limits, f"is no TOML: {error}", "correct it there") from None
+        settings = dataclasses.replace(settings, limits=settings.limits.override(numbers))
+    return settings
+
+
+# Serving.
+
+
+@app.command("serve")
+def serve_command(
+    data: DataOption = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on (default: 127.0.0.1).")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on, 0 for any (default: 8080).")
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(
+            metavar="off|FILE.toml", help="Lift the throttles, or change single numbers of the limits."
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Also run an application with living devices.")
+    ] = False,
+) -> None:
+    """Serve a data directory until SIGTERM. On a first start the first user is created."""
+    settings = _settings(config, limits, data_dir=data, host=host, port=port)
+    configure_logging(settings)
+    if limits == "off":
+        _err.print(
+            "THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.", style="bold red"
+        )
+    trio.run(partial(serve, settings, ready=partial(_greet, settings=settings, demo=demo)))
+
+
+async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
+    _out.print(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
+    first = serving.first_user
+    if first is not None and first.password is not None:
+        _out.print(f"First user: {first.email}  password: {first.password}  (shown only now)")
+    if demo:
+        email = first.email if first is not None else boot.users(serving.dispatcher.system)[0].email
+        token = await _demo_token(serving, email)
+        await run_demo(serving.url, token, on_ready=partial(_show_demo, serving.url, email))
+
+
+async def _demo_token(serving: Serving, email: str) -> str:
+    """A token of the user for the demo's own calls; it stays in this process."""
+    dispatcher = serving.dispatcher
+    with dispatcher.system.store.snapshot() as snapshot:
+        user = find_user(snapshot, email)
+    assert user is not None
+    claims = {"typ": "user", "sub": user.hex()}
+    return dispatcher.tokens.issue(claims, {"all.User"}, dispatcher.system.clock.wall_ms(), None)
+
+
+def _show_demo(url: str, email: str, ready: DemoReady) -> None:
+    login = json.dumps({"email": email, "password": "PASSWORD"})
+    pick = "python3 -c 'import json,sys; print(json.load(sys.stdin)[\"token\"])'"
+    _out.print(
+        "The devices of the demo report once a second. Log in (put the password in), then three calls to try:"
+    )
+    for line in (
+        f"export TRUNKLINE_TOKEN=$(curl -s {url}/auth/user -H 'Content-Type: application/json' -d '{login}' | {pick})",
+        *curl_lines(ready),
+    ):
+        _out.print(f"  {line}", markup=False)
+
+
+app.command("demo")(bench_demo)
+
+
+# Users.
+
+
+def _on_data(data: str | None, config: Path | None, command: str, **arguments: str) -> Any:
+    """Run a command on the data directory itself, or ask the server that holds it."""
+    settings = _settings(config, data_dir=data)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+
+    async def run() -> Any:
+        try:
+            with boot.opened(settings) as system:
+                async with boot.running(system):
+                    return await control.run_command(system, command, arguments)
+        except boot.DirectoryInUse:
+            return await control.ask_server(Path(settings.data_dir), command, arguments)
+
+    return trio.run(run)
+
+
+Password = Annotated[
+    str,
+    typer.Option(
+        envvar="TRUNKLINE_PASSWORD_FOR_USER",
+        prompt=True,
+        hide_input=True,
+        confirmation_prompt=True,
+        help="Asked for if left out.",
+    ),
+]
+
+
+@user_app.command("add")
+def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
+    """Add a user, also while a server runs."""
+    id = _on_data(data, config, "user.add", email=email, password=password)
+    _out.print(f"{id}  {email}")
+
+
+@user_app.command("passwd")
+def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
+    """Set a user's password and end the tokens made before, also while a server runs."""
+    _on_data(data, config, "user.passwd", email=email, password=password)
+    _out.print(f"The password of {email} is set; earlier tokens do not hold any more.")
+
+
+@user_app.command("list")
+def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
+    """List the users, also while a server runs."""
+    for id, email, created in _on_data(data, config, "user.list"):
+        _out.print(f"{id}  {created}  {email}")
+
+
+# Care of a data directory.
+
+
+@secret_app.command("rotate")
+def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Replace the secret that signs tokens: every token ends. The server must be stopped."""
+    path = _settings(config, data_dir=data).data_dir
+    boot.rotate_secret(Path(path))
+    _out.print(f"The secret of {path} is replaced; everybody logs in anew.")
+
+
+@app.command("backup")
+def backup_command(
+    target: Annotated[Path, typer.Argument(help="A directory that does not exist or is empty.")],
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Copy a data directory as it is at one moment, also while a server runs."""
+    path = _settings(config, data_dir=data).data_dir
+    boot.back_up(Path(path), target)
+    _out.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
+
+
+@app.command("check")
+def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Walk a data directory and verify what is in it."""
+    path = _settings(config, data_dir=data).data_dir
+    report = boot.verify(Path(path))
+    table = Table("database", "entries", title=path)
+    for name, count in report.counts.items():
+        table.add_row(name, str(count))
+    _out.print(table)
+    for problem in report.problems:
+        _out.print(problem, style="red", markup=False)
+    if not report.ok:
+        _fail(f"{path}: {len(report.problems)} problems found")
+    _out.print("No problem found.")
+
+
+# The API as text.
+
+
+@app.command("routes")
+def routes_command() -> None:
+    """Print the route table: method, path, operation and the scopes of which a token needs one."""
+    for route in sorted(TABLE.routes, key=lambda route: (route.path, route.method)):
+        scopes = " ".join(sorted(route.scopes)) or "(no token)"
+        typer.echo(f"{route.method:7}{route.path:64}{route.operation:32}{scopes}")
+
+
+@app.command("openapi")
+def openapi_command() -> None:
+    """Print the OpenAPI 3.1 document."""
+    sys.stdout.write(json.dumps(document(TABLE, VERSION), indent=2) + "\n")
+
+
+@app.command("version")
+def version_command() -> None:
+    """Print the version."""
+    typer.echo(VERSION)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""The one way in: match, authenticate, check the fences, parse, ask or read, answer.
+
+Works on plain bytes and header maps, so that Quart and any other door in front of it give the same answer
+to the same request. Holds no logic of the domain: a row names a message, and the message is answered by an
+actor or by a reader.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import structlog
+import trio
+
+from trunkline.actors import authority, readers
+from trunkline.actors.actor import Ref
+from trunkline.actors.errors import Crashed, DomainError, Forbidden, Invalid, NotFound, PayloadTooLarge
+from trunkline.actors.ids import ROOT, parse_id
+from trunkline.actors.messages.base import Message
+from trunkline.actors.system import System
+from trunkline.http.auth import Tokens, bearer, check_scope
+from trunkline.http.call import Call, Request, Response
+from trunkline.http.errors import JSON, MethodNotAllowed, UnsupportedMediaType, answer, invalid, rate_limit
+from trunkline.http.links import with_links
+from trunkline.http.logins import LoginGuard
+from trunkline.http.route import Route, RouteTable
+
+_log = structlog.get_logger("trunkline.http")
+
+SUCCESS = b'{"success":true}'
+_RECORD_IDS = frozenset({"apiTokenId", "applicationKeyId"})
+
+
+class Dispatcher:
+    """Answers requests by the route table. `answered` counts answers by operation and status."""
+
+    def __init__(self, system: System, tokens: Tokens, table: RouteTable, *, token_ttl_s: int) -> None:
+        self.system = system
+        self.tokens = tokens
+        self.table = table
+        self.token_ttl_s = token_ttl_s
+        self.logins = LoginGuard(system.limits)
+        self.answered: dict[tuple[str, int], int] = {}
+
+    async def handle(self, request: Request) -> Response:
+        """Answer a request. Never raises anything but cancellation: every failure is an answer."""
+        operation = "none"
+        try:
+            methods, values = self._match(request.path)
+            method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
+            route = methods.get(method)
+            if route is None:
+                allowed = ", ".join(sorted(methods))
+                raise MethodNotAllowed(
+                    f"{request.method} is not a method of this path; it takes {allowed}.", allowed
+                )
+            operation = route.operation
+            response = await self._call(route, values, request)
+        except DomainError as refusal:
+            status, headers, body = answer(refusal)
+            response = Response(status, headers, body)
+        except trio.Cancelled:
+            raise
+        except Exception as bug:
+            _log.error("call failed", operation=operation, exc_info=bug)
+            status, headers, body = answer(
+                Crashed("The server failed to handle this call; the fault is logged.")
+            )
+            response = Response(status, headers, body)
+        key = (operation, response.status)
+        self.answered[key] = self.answered.get(key, 0) + 1
+        return response
+
+    def _match(self, path: str) -> tuple[dict[str, Route], list[str]]:
+        found = self.table.match(path)
+        if found is None:
+            raise NotFound(f"There is nothing at {path[:200]}; `/docs` shows the API.")
+        return found
+
+    async def _call(self, route: Route, values: list[str], request: Request) -> Response:
+        system = self.system
+        call = Call(self, route, request, system.clock.wall_ms())
+        if route.access != "none":
+            call.principal = self.tokens.principal(bearer(request.headers.get("authorization")))
+            self._check_address(call)
+            check_scope(route, call.principal)
+        self._place(call, values)
+        self.check_fences(call)
+        assert route.parser is not None
+        call.query, call.links = route.parser.parse(request.query)
+        if route.decoder is not None:
+            call.body = _decode(route.decoder, request, system.limits.body_bytes_max)
+        if route.handler is not None:
+            return await route.handler(call)
+        return await self._answer(call)
+
+    def _place(self, call: Call, values: list[str]) -> None:
+        """Put the values of the path's placeholders where messages look for them."""
+        for name, value in zip(call.route.params, values, strict=True):
+            if name == "applicationId":
+                call.application = parse_id(value, name)
+            elif name == "deviceId":
+                call.device = parse_id(value, name)
+            elif name in _RECORD_IDS:
+                call.record = parse_id(value, name)
+            else:
+                call.name = value
+
+    def _check_address(self, call: Call) -> None:
+        key = call.principal.key
+        if key and not authority.key_admits_address(key, call.address):
+            raise Forbidden(
+                "The access key of this token is not for the network address that the call came from."
+            )
+
+    def check_fences(self, call: Call) -> None:
+        """Raise where the application or device of the path is not there, or not within the token's reach."""
+        if call.route.access == "none":
+            return
+        principal = call.principal
+        if call.application is not None and not (
+            principal.application_id == call.application or call.application in principal.owns
+        ):
+            with self.system.store.snapshot() as snapshot:
+                authority.check_application(snapshot, principal, call.application)
+        if call.device is not None and principal.kind == "device" and principal.device_id != call.device:
+            with self.system.store.snapshot() as snapshot:
+                authority.check_device(snapshot, principal, call.device, states=call.route.device == "self")
+
+    async def _answer(self, call: Call) -> Response:
+        route = call.route
+        headers = [JSON]
+        value: Any = None
+        assert route.message is not None
+        if route.to is None:
+            value = await self.read(call, route.message)
+        else:
+            answered = await self.system.ask(self.ref(call), self.message(call, route.message))
+            if answered.verdict is not None:
+                assert route.throttle is not None
+                headers += rate_limit(route.throttle, answered.verdict)
+            self._keep(call, answered.value)
+            if route.then is None:
+                return Response(route.ok, headers, SUCCESS)
+            value = await self.read(call, route.then)
+        return reply(call, route.ok, value, headers)
+
+    def _keep(self, call: Call, value: Any) -> None:
+        """Remember the id (or the name) that an ask gave back, for the read that follows."""
+        if call.route.creates == "device":
+            call.device = value
+        elif call.route.creates == "application":
+            call.application = value
+        elif call.route.creates == "record":
+            call.record = value.id
+        elif isinstance(value, str):
+            call.name = value
+
+    # For handlers as well.
+
+    async def read(self, call: Call, message: type[Message]) -> Any:
+        """Answer a reading message whose fields come from the call."""
+        return await self.read_message(self.message(call, message))
+
+    async def read_message(self, message: Message) -> Any:
+        """Answer a reading message."""
+        return await readers.read(self.system, message)
+
+    def message(self, call: Call, message: type[Message]) -> Message:
+        """Make a message of this type out of the call."""
+        return message(**{field: getattr(call, field) for field in message.__struct_fields__})
+
+    def ref(self, call: Call) -> Ref:
+        """The actor that the row addresses; a fresh id where the row creates it."""
+        route = call.route
+        if route.to == "device":
+            id = self.system.ids.new(call.now_ms) if route.creates == "device" else call.device
+            assert call.application is not None
+            assert id is not None
+            return Ref("device", call.application, id)
+        if route.to == "application":
+            id = self.system.ids.new(call.now_ms) if route.creates == "application" else call.application
+            assert id is not None
+            return Ref("application", ROOT, id)
+        assert call.principal.user_id is not None
+        return Ref("user", ROOT, call.principal.user_id)
+
+
+def reply(call: Call, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
+    """The JSON answer of a value: links where they are wanted, an entity tag and 304 where it has one."""
+    headers = [JSON] if headers is None else headers
+    if isinstance(value, dict) and "_type" in value:
+        etag = value.get("_etag")
+        if etag is not None:
+            headers.append((b"etag", f'"{etag}"'.encode()))
+            if call.route.method == "GET" and _same(call.headers.get("if-none-match"), etag):
+                return Response(304, headers)
+        if call.links:
+            with_links(value)
+    return Response(status, headers, msgspec.json.encode(value))
+
+
+def _same(if_none_match: str | None, etag: str) -> bool:
+    if if_none_match is None:
+        return False
+    tags = {tag.strip().removeprefix("W/").strip('"') for tag in if_none_match.split(",")}
+    return "*" in tags or etag in tags
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], request: Request, bytes_max: int) -> Any:
+    """The typed body. Another content type is 415, malformed JSON 400 with the place, a wrong value 400."""
+    if len(request.body) > bytes_max:
+        raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
+    content_type = request.headers.get("content-type", "")
+    if (
+        content_type != "application/json"
+        and content_type.partition(";")[0].strip().lower() != "application/json"
+    ):
+        shown = repr(content_type[:100]) if content_type else "no content type"
+        raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
+    if not request.body:
+        raise Invalid("The body is empty; this call needs a JSON body.")
+    try:
+        return decoder.decode(request.body)
+    except msgspec.ValidationError as error:
+        raise invalid(error, "body") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        place = "" if "byte" in str(error) else f" (byte {len(request.body)})"
+        raise Invalid(f"The body is not JSON: {error}{place}.") from None

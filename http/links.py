@@ -1,0 +1,53 @@
+"""The `_links` of answers: where a record and its parents are to be found, by the record's `_type`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_APPLICATION = "/applications/{applicationId}"
+_DEVICE = _APPLICATION + "/devices/{deviceId}"
+
+_LINKS: dict[str, dict[str, str]] = {
+    "application": {"self": _APPLICATION, "devices": _APPLICATION + "/devices"},
+    "applications": {"self": "/applications"},
+    "applicationKey": {"self": _APPLICATION + "/keys/{applicationKeyId}", "application": _APPLICATION},
+    "applicationKeys": {"self": _APPLICATION + "/keys", "application": _APPLICATION},
+    "device": {
+        "self": _DEVICE,
+        "application": _APPLICATION,
+        "state": _DEVICE + "/state",
+        "commandStream": _DEVICE + "/commandStream",
+    },
+    "devices": {"self": _APPLICATION + "/devices", "application": _APPLICATION},
+    "compositeDevicesState": {"self": _APPLICATION + "/devices/compositeState", "application": _APPLICATION},
+    "deviceAttribute": {
+        "self": _DEVICE + "/attributes/{name}",
+        "device": _DEVICE,
+        "application": _APPLICATION,
+    },
+    "deviceAttributes": {"self": _DEVICE + "/attributes", "device": _DEVICE, "application": _APPLICATION},
+    "me": {"self": "/me", "applications": "/applications"},
+}
+_APPLICATION_TOKEN = {"self": _APPLICATION + "/tokens/{apiTokenId}", "application": _APPLICATION}
+_APPLICATION_TOKENS = {"self": _APPLICATION + "/tokens", "application": _APPLICATION}
+_USER_TOKEN = {"self": "/me/tokens/{apiTokenId}", "me": "/me"}
+_USER_TOKENS = {"self": "/me/tokens", "me": "/me"}
+
+
+def with_links(value: dict[str, Any]) -> None:
+    """Add `_links` to a record, or to a list and each of its items."""
+    for item in value.get("items", ()):
+        if "_type" in item:
+            with_links(item)
+    templates = _templates(value)
+    if templates is not None:
+        value["_links"] = {name: {"href": template.format_map(value)} for name, template in templates.items()}
+
+
+def _templates(value: dict[str, Any]) -> dict[str, str] | None:
+    type = value["_type"]
+    if type == "apiToken":
+        return _APPLICATION_TOKEN if "applicationId" in value else _USER_TOKEN
+    if type == "apiTokens":
+        return _APPLICATION_TOKENS if "applicationId" in value else _USER_TOKENS
+    return _LINKS.get(type)

@@ -1,0 +1,153 @@
+"""Logging in: users by password, devices by access key."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from trunkline.actors.account import burn
+from trunkline.actors.actor import Ref
+from trunkline.actors.authority import admit_device, find_user, key_admits_address
+from trunkline.actors.errors import Invalid, Unauthorized
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages.account import (
+    AuthedDevice,
+    AuthedUser,
+    DeviceCredentials,
+    LogIn,
+    UserCredentials,
+)
+from trunkline.http.call import Call, Response
+from trunkline.http.dispatch import reply
+from trunkline.http.route import ME, Route
+
+_TTL_S_MAX = 10 * 366 * 86_400
+
+
+async def authenticate_user(call: Call) -> Response:
+    """A user's token for e-mail address and password."""
+    body: UserCredentials = call.body
+    dispatcher = call.dispatcher
+    system = dispatcher.system
+    scopes = frozenset({"all.User"})
+    if body.requested_scopes is not UNSET:
+        scopes = dispatcher.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
+    ttl_s = _ttl_s(body.token_ttl, dispatcher.token_ttl_s)
+    dispatcher.logins.attempt(body.email, call.address, system.clock.monotonic_s())
+    with system.store.snapshot() as snapshot:
+        user = find_user(snapshot, body.email)
+    right = False
+    if user is None:
+        await burn()
+    else:
+        right = (await system.ask(Ref("user", ROOT, user), LogIn(password=body.password))).value
+    if user is None or not right:
+        raise Unauthorized("email and password do not fit together.")
+    claims = {"typ": "user", "sub": user.hex()}
+    token = dispatcher.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
+    return reply(call, 200, {"userId": user.hex(), "token": token})
+
+
+async def authenticate_device(call: Call) -> Response:
+    """A device's token for an access key of its application and the key's secret."""
+    body: DeviceCredentials = call.body
+    dispatcher = call.dispatcher
+    system = dispatcher.system
+    for field in ("key", "secret"):
+        if getattr(body, field) is UNSET:
+            raise Invalid(f"{field}: is missing; a device logs in with deviceId, key and secret.")
+    assert isinstance(body.key, str)
+    assert isinstance(body.secret, str)
+    scopes = frozenset({"all.Device"})
+    if body.requested_scopes is not UNSET:
+        scopes = dispatcher.tokens.checked_scopes(
+            body.requested_scopes, kind="device", field="requestedScopes"
+        )
+    ttl_s = _ttl_s(body.token_ttl, None)
+    now_s = system.clock.monotonic_s()
+    device_id = body.device_id.lower()
+    dispatcher.logins.check(device_id, call.address, now_s)
+    try:
+        with system.store.snapshot() as snapshot:
+            admitted = admit_device(snapshot, bytes.fromhex(device_id), body.key, body.secret)
+        if not key_admits_address(admitted.key, call.address):
+            raise Unauthorized("deviceId, key and secret do not fit together.")
+    except Unauthorized:
+        dispatcher.logins.failed(device_id, call.address, now_s)
+        raise
+    claims = {
+        "typ": "device",
+        "sub": device_id,
+        "app": admitted.application_id.hex(),
+        "key": admitted.key_id.hex(),
+    }
+    token = dispatcher.tokens.issue(claims, scopes, call.now_ms, ttl_s)
+    shown = {
+        "applicationId": admitted.application_id.hex(),
+        "deviceId": device_id,
+        "deviceClass": admitted.device["deviceClass"],
+        "token": token,
+        "restricted": admitted.key["filterType"] != "all",
+        "ownerType": admitted.owner_type,
+        "filterType": admitted.key["filterType"],
+        "pubTopics": admitted.key["pubTopics"],
+        "subTopics": admitted.key["subTopics"],
+    }
+    return reply(call, 200, shown)
+
+
+async def refresh_token(call: Call) -> Response:
+    """A new token with the scopes and the life time of the one that asks."""
+    principal = call.principal
+    if principal.token_id is not None:
+        raise Invalid("An API token can not be renewed; its expiry is fixed when it is made. Make a new one.")
+    assert principal.user_id is not None
+    claims = {"typ": "user", "sub": principal.user_id.hex()}
+    token = call.dispatcher.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
+    return reply(call, 200, {"userId": principal.user_id.hex(), "token": token})
+
+
+def _ttl_s(asked: int | UnsetType, default_s: int | None) -> int | None:
+    """Seconds that a token lives; None for no expiry, which is what 0 asks for."""
+    if asked is UNSET:
+        return default_s or None
+    if asked > _TTL_S_MAX:
+        raise Invalid(f"tokenTTL: {asked} seconds are more than ten years; give less, or 0 for no expiry.")
+    return asked or None
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/auth/user",
+        operation="auth.authenticateUser",
+        summary="Log a user in",
+        body=UserCredentials,
+        reply=AuthedUser,
+        access="none",
+        reach="public",
+        handler=authenticate_user,
+        also={401: "E-mail address and password do not fit together", 429: "Too many attempts"},
+    ),
+    Route(
+        method="POST",
+        path="/auth/device",
+        operation="auth.authenticateDevice",
+        summary="Log a device in",
+        body=DeviceCredentials,
+        reply=AuthedDevice,
+        access="none",
+        reach="public",
+        handler=authenticate_device,
+        also={401: "Device, key and secret do not fit together", 429: "Too many failures"},
+    ),
+    Route(
+        method="GET",
+        path=ME + "/refreshToken",
+        operation="me.refreshToken",
+        summary="Renew the token",
+        reply=AuthedUser,
+        access="read",
+        reach="user",
+        handler=refresh_token,
+    ),
+)

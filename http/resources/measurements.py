@@ -1,0 +1,30 @@
+"""Queries over the states of many devices."""
+
+from __future__ import annotations
+
+from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
+from trunkline.actors.messages.series import LastValueQuery, LastValues, TimeSeries, TimeSeriesQuery
+from trunkline.http.route import APP, Route
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=APP + "/data/time-series-query",
+        operation="data.timeSeriesQuery",
+        summary="Points of many devices, raw or aggregated",
+        message=QueryTimeSeries,
+        body=TimeSeriesQuery,
+        reply=TimeSeries,
+        device="read",
+    ),
+    Route(
+        method="POST",
+        path=APP + "/data/last-value-query",
+        operation="data.lastValueQuery",
+        summary="The newest value of an attribute of many devices",
+        message=QueryLastValues,
+        body=LastValueQuery,
+        reply=LastValues,
+        device="read",
+    ),
+)

@@ -1,0 +1,10 @@
+"""The whole route table: every operation that this server answers."""
+
+from __future__ import annotations
+
+from trunkline.http.resources import applications, auth, devices, me, measurements
+from trunkline.http.route import RouteTable
+
+TABLE = RouteTable(
+    (*auth.ROUTES, *me.ROUTES, *applications.ROUTES, *devices.ROUTES, *measurements.ROUTES),
+)

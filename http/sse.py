@@ -1,0 +1,138 @@
+"""Server-sent events: the command and the state stream of a device.
+
+A stream is a subscription to the device's actor, framed. Comments keep it open while nothing happens; on
+each wake-up the token is checked again, so a key that is switched off ends its streams at once. The events
+carry their position in the log as `id`, and `Last-Event-ID` replays what was missed from the command log.
+"""
+
+from __future__ import annotations
+
+import trio
+
+from trunkline.actors.actor import Ref
+from trunkline.actors.device import COMMANDS, STATES
+from trunkline.actors.errors import DomainError, Invalid
+from trunkline.actors.messages.devices import Listen
+from trunkline.actors.messages.reads import ReplayCommands
+from trunkline.actors.subscription import Subscription
+from trunkline.http.auth import bearer, check_scope
+from trunkline.http.call import Call, Headers, Response
+
+HEADERS: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+KEEP_ALIVE = b":\n\n"
+POSITION_MAX = 1 << 96
+
+
+class EventStream:
+    """The body of an open stream: `next` gives the bytes to send, `close` ends the subscription."""
+
+    def __init__(
+        self, call: Call, subscription: Subscription, event: str, missed: list[tuple[int, bytes]]
+    ) -> None:
+        self._call = call
+        self._subscription = subscription
+        self._keep_alive_s: float = call.query.keep_alive_interval
+        self._opening = f"event: {event}\n".encode()
+        self._numbered = event == "deviceCommand"
+        self._sent = -1
+        # A first comment at once, so that proxies and clients see that the stream is open.
+        self._pending: list[bytes] | None = [KEEP_ALIVE, *self._frames(missed)]
+
+    async def next(self) -> bytes | None:
+        """Wait for events or the next keep-alive; None when the stream has ended."""
+        if self._pending is not None:
+            first, self._pending = b"".join(self._pending), None
+            return first
+        subscription = self._subscription
+        with trio.move_on_after(self._wait_s()) as timer:
+            frames = self._frames(await subscription.receive())
+        if timer.cancelled_caught:
+            frames = [KEEP_ALIVE]
+        if not self._allowed():
+            return None
+        if not frames and subscription.ending is not None:
+            return None
+        return b"".join(frames) or KEEP_ALIVE
+
+    def close(self) -> None:
+        self._call.dispatcher.system.unsubscribe(self._subscription)
+
+    def _frames(self, events: list[tuple[int, bytes]]) -> list[bytes]:
+        frames = []
+        for position, data in events:
+            if not self._numbered:
+                frames.append(b"%bdata: %b\n\n" % (self._opening, data))
+            elif position > self._sent:
+                self._sent = position
+                frames.append(b"%bid: %d\ndata: %b\n\n" % (self._opening, position, data))
+        return frames
+
+    def _wait_s(self) -> float:
+        """Until the next keep-alive, or until the token expires if that is sooner."""
+        expires_ms = self._call.principal.expires_ms
+        if expires_ms is None:
+            return self._keep_alive_s
+        left_s = (expires_ms - self._call.dispatcher.system.clock.wall_ms()) / 1000
+        return max(0.0, min(self._keep_alive_s, left_s))
+
+    def _allowed(self) -> bool:
+        """Whether the token still holds: verified anew where anything about authority has changed."""
+        call = self._call
+        try:
+            principal = call.dispatcher.tokens.principal(bearer(call.headers.get("authorization")))
+            if principal is not call.principal:
+                call.principal = principal
+                check_scope(call.route, principal)
+                call.dispatcher.check_fences(call)
+        except DomainError:
+            return False
+        return True
+
+
+async def command_stream(call: Call) -> Response:
+    """Open the command stream of the device in the path."""
+    subscription = _subscribe(call, COMMANDS)
+    try:
+        missed = await _missed(call)
+    except BaseException:
+        call.dispatcher.system.unsubscribe(subscription)
+        raise
+    return Response(200, HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
+
+
+async def state_stream(call: Call) -> Response:
+    """Open the state stream of the device in the path. States have no replay: the history has them."""
+    return Response(200, HEADERS, stream=EventStream(call, _subscribe(call, STATES), "deviceState", []))
+
+
+def _subscribe(call: Call, topic: str) -> Subscription:
+    assert call.application is not None
+    assert call.device is not None
+    ref = Ref("device", call.application, call.device)
+    return call.dispatcher.system.subscribe(ref, topic, Listen())
+
+
+async def _missed(call: Call) -> list[tuple[int, bytes]]:
+    """Commands after `Last-Event-ID`, read after subscribing, so that none falls between the two."""
+    last = call.headers.get("last-event-id")
+    if last is None or not last.strip():
+        return []
+    if not last.strip().isascii() or not last.strip().isdigit() or int(last) > POSITION_MAX:
+        raise Invalid(
+            f"Last-Event-ID: {last[:40]!r} is not an id of this stream; send the last `id` that it carried."
+        )
+    system = call.dispatcher.system
+    assert call.application is not None
+    assert call.device is not None
+    replay = ReplayCommands(
+        application=call.application,
+        device=call.device,
+        position=int(last),
+        limit=system.limits.stream_replay_max,
+    )
+    found: list[tuple[int, bytes]] = await call.dispatcher.read_message(replay)
+    return found

@@ -1,0 +1,289 @@
+"""A backup is a whole store of one moment, made beside running writes; verify finds what is wrong."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import pytest
+import trio
+
+from trunkline.store import codec, keys
+from trunkline.store.backup import PROBLEMS_MAX, backup, verify
+from trunkline.store.batch import Batch
+from trunkline.store.env import Store
+from trunkline.store.errors import BackupRefused, StoreBroken, StoreError
+
+APP = b"a" * 12
+
+
+def device(number: int) -> bytes:
+    return number.to_bytes(12, "big")
+
+
+def record(number: int, name: str = "") -> Batch:
+    """A record with its index entry, its head and its share of the total."""
+    index = keys.index_key("device", APP, "name", keys.sortable(name or f"device {number}"), device(number))
+    batch = Batch()
+    batch.put(keys.RECORDS, keys.record_key("device", APP, device(number)), codec.encode({"_ix": [index]}))
+    batch.put(keys.INDEXES, index, b"")
+    batch.put(keys.UNIQUE, keys.unique_key("device", APP, "name", str(number)), device(number))
+    batch.put(keys.TIMELINE, keys.head_key(device(number)), codec.encode({"a": 1}))
+    batch.add(keys.COUNTS, keys.total_key("device", APP), {"n": 1})
+    return batch
+
+
+def commit(store: Store, batch: Batch) -> None:
+    group = store.journal.submit(batch)
+    store.journal.flush()
+    assert group.error is None
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    for number in range(20):
+        commit(store, record(number))
+    return store
+
+
+def tree(path: Path) -> list[str]:
+    return sorted(str(entry.relative_to(path)) for entry in path.rglob("*"))
+
+
+# Copies.
+
+
+@pytest.mark.slow
+async def test_a_backup_beside_running_writes_is_whole(
+    store: Store, nursery: trio.Nursery, tmp_path: Path
+) -> None:
+    """Each batch touches five databases: a copy that held one by half would not verify or not add up."""
+    await nursery.start(store.journal.run)
+    acknowledged = 0
+    writing = True
+
+    async def write(first: int) -> None:
+        nonlocal acknowledged
+        number = first
+        while writing:
+            await store.journal.submit(record(number)).wait()
+            acknowledged += 1
+            number += 1
+
+    async with trio.open_nursery() as writers:
+        for writer in range(8):
+            writers.start_soon(write, writer * 1_000_000)
+        for copy in range(5):
+            before = acknowledged
+            with trio.fail_after(30):
+                while acknowledged < before + 50:
+                    await trio.lowlevel.checkpoint()
+                await trio.to_thread.run_sync(backup, store, tmp_path / f"copy-{copy}")
+        writing = False
+
+    sizes = []
+    for copy in range(5):
+        report = verify(tmp_path / f"copy-{copy}")
+        assert report.problems == []
+        with Store.open(tmp_path / f"copy-{copy}") as restored, restored.snapshot() as snapshot:
+            total = codec.decode(snapshot.get(keys.COUNTS, keys.total_key("device", APP)) or b"")
+            assert total == {"n": report.counts[keys.RECORDS]}
+            sizes.append(total["n"])
+    assert sizes == sorted(sizes)
+    assert sizes[0] > 0
+    assert sizes[-1] <= acknowledged
+
+
+def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path: Path) -> None:
+    secret = filled.directory.secret()
+    backup(filled, tmp_path / "deep" / "copy")
+    copy = tmp_path / "deep" / "copy"
+    assert tree(copy) == ["secret", "store", "store/data.mdb"]
+    for path in (copy, copy / "store"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    for path in (copy / "secret", copy / "store" / "data.mdb"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert tree(tmp_path / "deep") == ["copy", "copy/secret", "copy/store", "copy/store/data.mdb"]
+    with Store.open(copy) as restored:
+        assert restored.directory.secret() == secret
+        commit(restored, record(99))
+
+
+def test_a_backup_without_a_secret_and_into_an_empty_directory(filled: Store, tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    backup(filled, tmp_path / "copy")
+    assert tree(tmp_path / "copy") == ["store", "store/data.mdb"]
+
+
+@pytest.mark.slow
+def test_another_process_may_back_up_and_check_a_store_in_use(filled: Store, tmp_path: Path) -> None:
+    commands = (
+        "import sys; from pathlib import Path; from trunkline.store.backup import backup, verify\n"
+        "backup(Path(sys.argv[1]), Path(sys.argv[2])); print(verify(Path(sys.argv[1])).ok)"
+    )
+    command = [sys.executable, "-c", commands, str(filled.directory.path), str(tmp_path / "copy")]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert said == "True\n"
+    assert verify(tmp_path / "copy").counts[keys.RECORDS] == 20
+    commit(filled, record(20))
+
+
+@pytest.mark.parametrize("taken", ["file", "directory"])
+def test_a_target_that_holds_something_is_refused(filled: Store, tmp_path: Path, taken: str) -> None:
+    target = tmp_path / "copy"
+    if taken == "file":
+        target.write_text("mine")
+    else:
+        target.mkdir()
+        (target / "mine").write_text("mine")
+    before = tree(tmp_path)
+    with pytest.raises(BackupRefused, match="exists and is not empty"):
+        backup(filled, target)
+    assert tree(tmp_path) == before
+
+
+def test_a_backup_that_fails_leaves_nothing(
+    filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, content: bytes) -> None:
+        raise OSError(5, "Input/output error")
+
+    filled.directory.secret()
+    monkeypatch.setattr("trunkline.store.backup.write_private", fail)
+    before = tree(tmp_path)
+    with pytest.raises(StoreBroken, match=r"backup to .*copy failed"):
+        backup(filled, tmp_path / "copy")
+    assert tree(tmp_path) == before
+    assert filled.memory_map.open_reads == 0
+
+
+def test_where_there_is_no_store_there_is_no_backup(tmp_path: Path) -> None:
+    for act in (
+        lambda: backup(tmp_path / "nothing", tmp_path / "copy"),
+        lambda: verify(tmp_path / "nothing"),
+    ):
+        with pytest.raises(BackupRefused, match="holds no store"):
+            act()
+    assert tree(tmp_path) == []
+
+
+# Checks.
+
+
+def damaged(store: Store, batch: Batch) -> list[str]:
+    """Commit the damage and return what verify says of it."""
+    commit(store, batch)
+    report = verify(store)
+    assert report.problem_count == len(report.problems)
+    assert not report.ok
+    return report.problems
+
+
+def test_a_sound_store_has_no_problem(filled: Store) -> None:
+    report = verify(filled)
+    assert report.ok
+    assert report.format == 1
+    assert report.counts == {
+        keys.META: 1,
+        keys.RECORDS: 20,
+        keys.INDEXES: 20,
+        keys.UNIQUE: 20,
+        keys.TIMELINE: 20,
+        keys.COMMANDS: 0,
+        keys.LOGS: 0,
+        keys.COUNTS: 1,
+    }
+
+
+def test_an_index_entry_without_its_record_is_found(filled: Store) -> None:
+    batch = Batch()
+    batch.delete(keys.RECORDS, keys.record_key("device", APP, device(3)))
+    (problem,) = damaged(filled, batch)
+    assert "points to no record" in problem
+
+
+def test_a_record_without_its_index_entry_is_found(filled: Store) -> None:
+    batch = Batch()
+    batch.delete(keys.INDEXES, keys.index_key("device", APP, "name", keys.sortable("device 3"), device(3)))
+    (problem,) = damaged(filled, batch)
+    assert "its index entry" in problem
+    assert "is missing" in problem
+
+
+def test_an_index_entry_that_its_record_does_not_know_is_found(filled: Store) -> None:
+    batch = Batch()
+    batch.put(keys.INDEXES, keys.index_key("device", APP, "name", keys.sortable("old"), device(3)), b"")
+    (problem,) = damaged(filled, batch)
+    assert "does not know of this index entry" in problem
+
+
+def test_a_record_need_not_list_its_index_entries(filled: Store) -> None:
+    batch = Batch()
+    batch.put(keys.RECORDS, keys.record_key("device", APP, device(3)), codec.encode({"name": "device 3"}))
+    commit(filled, batch)
+    assert verify(filled).ok
+
+
+@pytest.mark.parametrize(
+    "db", [keys.RECORDS, keys.TIMELINE, keys.COMMANDS, keys.LOGS, keys.COUNTS, keys.META]
+)
+def test_a_value_that_can_not_be_decoded_is_found(filled: Store, db: str) -> None:
+    batch = Batch()
+    batch.put(db, b"damaged", b"\xff")
+    (problem,) = damaged(filled, batch)
+    assert problem.startswith(f"{db} {b'damaged'.hex()}: the value is no CBOR")
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"_ix": 5}, {"_ix": ["text"]}, 7])
+def test_strange_records_do_not_stop_the_check(filled: Store, value: Any) -> None:
+    batch = Batch()
+    batch.put(keys.RECORDS, b"strange", codec.encode(value))
+    commit(filled, batch)
+    assert verify(filled).counts[keys.RECORDS] == 21
+
+
+def test_a_key_that_is_no_index_key_is_found(filled: Store) -> None:
+    batch = Batch()
+    batch.put(keys.INDEXES, b"short", b"")
+    (problem,) = damaged(filled, batch)
+    assert problem.startswith(f"indexes {b'short'.hex()}")
+
+
+def test_many_problems_are_counted_and_not_all_told(filled: Store) -> None:
+    batch = Batch()
+    for number in range(PROBLEMS_MAX + 10):
+        batch.put(keys.LOGS, b"%d" % number, b"\xff")
+    commit(filled, batch)
+    report = verify(filled)
+    assert len(report.problems) == PROBLEMS_MAX
+    assert report.problem_count == PROBLEMS_MAX + 10
+
+
+def test_a_missing_database_is_found(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    env = lmdb.open(str(tmp_path / "store"), max_dbs=16)
+    env.open_db(keys.META.encode())
+    env.close()
+    report = verify(tmp_path)
+    assert "The database records is missing." in report.problems
+    assert report.counts == {keys.META: 0}
+
+
+def test_damage_is_found_in_a_copy_as_well(filled: Store, tmp_path: Path) -> None:
+    commit(filled, record(77, name="x"))
+    batch = Batch()
+    batch.delete(keys.RECORDS, keys.record_key("device", APP, device(77)))
+    commit(filled, batch)
+    backup(filled, tmp_path / "copy")
+    assert verify(tmp_path / "copy").problems == verify(filled).problems != []
+
+
+def test_a_file_that_is_no_store_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "data.mdb").write_bytes(b"nothing of the kind" * 1000)
+    with pytest.raises(StoreError, match="opening of"):
+        verify(tmp_path)

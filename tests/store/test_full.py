@@ -1,0 +1,230 @@
+"""A full disk or a used-up quota: writers are told, readers go on, and it works again when there is room."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from trunkline.store.batch import Batch
+from trunkline.store.env import Store
+from trunkline.store.errors import StoreFull
+from trunkline.store.journal import QUOTA_RETRY_S, Group
+from trunkline.store.keys import INDEXES, RECORDS, UNIQUE
+
+KIB = 1024
+QUOTA = 1024 * KIB
+
+FILL_THE_DISK = """
+import json, resource, signal, sys
+from pathlib import Path
+import trio
+from trunkline.store.batch import Batch
+from trunkline.store.env import Store
+from trunkline.store.errors import StoreFull
+from trunkline.store.keys import RECORDS
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that a write beyond the limit is EFBIG and no signal
+seen = {}
+
+def put(number):
+    batch = Batch()
+    batch.put(RECORDS, b"%06d" % number, bytes(4000))
+    return batch
+
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+async def main():
+    with Store.open(Path(sys.argv[1]), map_size_bytes=1 << 30) as store:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.journal.run)
+            limit(256 * 1024)
+            stored = 0
+            try:
+                while stored < 1000:
+                    await store.journal.submit(put(stored)).wait()
+                    stored += 1
+            except StoreFull as full:
+                seen["error"] = str(full)
+            seen["stored"] = stored
+            seen["epoch"] = store.journal.epoch
+            seen["read"] = await store.read(lambda snapshot: snapshot.count(RECORDS, b"", None))
+            seen["pending"] = store.journal.get(RECORDS, b"%06d" % stored) is not None
+            try:
+                await store.journal.submit(put(stored)).wait()
+            except StoreFull:
+                seen["again"] = store.journal.epoch
+            limit(resource.RLIM_INFINITY)
+            for number in range(stored, stored + 100):
+                await store.journal.submit(put(number)).wait()
+            nursery.cancel_scope.cancel()
+    with Store.open(Path(sys.argv[1])) as store, store.snapshot() as snapshot:
+        seen["after"] = snapshot.count(RECORDS, b"", None)
+
+trio.run(main)
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILL_THE_DISK, str(tmp_path)]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+    seen = json.loads(output.splitlines()[-1])
+    assert 10 < seen["stored"] < 1000
+    assert seen["error"].startswith("The disk is full, so the commit failed")
+    assert seen["read"] == seen["stored"]
+    assert not seen["pending"]
+    assert (seen["epoch"], seen["again"]) == (1, 2)
+    assert seen["after"] == seen["stored"] + 100
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def small(open_store: Callable[..., Store], clock: Clock) -> Store:
+    return open_store(map_size_bytes=128 * KIB, store_size_max_bytes=QUOTA, monotonic_s=clock)
+
+
+def record(number: int) -> Batch:
+    """A record with what finds it: three databases are touched, as by a real one."""
+    batch = Batch()
+    batch.put(RECORDS, b"%06d" % number, bytes(900))
+    batch.put(INDEXES, b"name %06d" % number, b"")
+    batch.put(UNIQUE, b"email %06d" % number, b"")
+    return batch
+
+
+def removal(number: int) -> Batch:
+    batch = Batch()
+    batch.delete(RECORDS, b"%06d" % number)
+    batch.delete(INDEXES, b"name %06d" % number)
+    batch.delete(UNIQUE, b"email %06d" % number)
+    return batch
+
+
+def committed(store: Store, batch: Batch) -> Group:
+    group = store.journal.submit(batch)
+    store.journal.flush()
+    return group
+
+
+def fill(store: Store) -> int:
+    """Write records until the quota is reached; return how many were stored."""
+    for number in range(10_000):
+        error = committed(store, record(number)).error
+        if error is not None:
+            assert isinstance(error, StoreFull)
+            return number
+    raise AssertionError("the quota was never reached")
+
+
+def count(store: Store) -> int:
+    with store.snapshot() as snapshot:
+        return snapshot.count(RECORDS, b"", None)
+
+
+def file_bytes(store: Store) -> int:
+    return (store.directory.path / "store" / "data.mdb").stat().st_size
+
+
+def test_the_quota_is_told_and_reads_go_on(small: Store) -> None:
+    stored = fill(small)
+    assert stored > 200
+    assert small.journal.epoch == 1
+    assert small.journal.get(RECORDS, b"%06d" % stored) is None
+    assert small.journal.get(RECORDS, b"%06d" % (stored - 1)) is not None
+    assert count(small) == stored
+    assert file_bytes(small) <= QUOTA
+
+
+async def test_who_waits_at_the_quota_is_told(small: Store, nursery: trio.Nursery) -> None:
+    fill(small)
+    await nursery.start(small.journal.run)
+    big = Batch()
+    big.put(RECORDS, b"big", bytes(2 * QUOTA))
+    with trio.fail_after(30), pytest.raises(StoreFull, match="quota"):
+        await small.journal.submit(big).wait()
+
+
+def test_at_the_quota_what_writes_is_refused_before_it_costs_anything(small: Store) -> None:
+    stored = fill(small)
+    failures, epoch = small.journal.statistics.failures, small.journal.epoch
+    group = small.journal.submit(record(stored))
+    assert group.done
+    assert isinstance(group.error, StoreFull)
+    assert small.journal.pending_batches == 0
+    assert small.journal.epoch == epoch + 1, "its actor has to reload"
+    assert small.journal.statistics.failures == failures
+
+
+@pytest.mark.slow
+def test_what_was_deleted_makes_room_again(small: Store, clock: Clock) -> None:
+    """Deleting needs new pages itself, which a quota that is used to its last page would not have."""
+    stored = fill(small)
+    for number in range(0, stored, 2):
+        assert committed(small, removal(number)).error is None
+        assert small.journal.submit(record(number)).error is not None, "others wait for a second"
+    clock.now_s += QUOTA_RETRY_S
+    for number in range(0, stored // 2, 2):
+        assert committed(small, record(number)).error is None
+    assert count(small) == stored - -(-stored // 2) + len(range(0, stored // 2, 2))
+    assert file_bytes(small) <= QUOTA
+
+
+@pytest.mark.slow
+def test_filling_and_deleting_may_go_on_for_long(small: Store, clock: Clock) -> None:
+    last: Any = None
+    for _ in range(3):
+        stored = fill(small)
+        for number in range(stored):
+            last = committed(small, removal(number)).error
+            assert last is None
+        clock.now_s += QUOTA_RETRY_S
+    assert count(small) == 0
+    assert file_bytes(small) <= QUOTA
+
+
+def test_after_a_while_others_may_try_again_without_a_deletion(small: Store, clock: Clock) -> None:
+    """What failed may have been large, or an old read may have kept free pages from use."""
+    stored = fill(small)
+    clock.now_s += QUOTA_RETRY_S
+    group = small.journal.submit(record(stored))
+    assert not group.done
+
+
+def test_the_reserve_is_not_for_those_who_write(small: Store, clock: Clock) -> None:
+    fill(small)
+    ordinary = QUOTA - small.memory_map.reserve_bytes
+    assert small.memory_map.reserve_bytes > 0
+    assert small.memory_map.size_bytes == ordinary
+    many = Batch()
+    for number in range(20):
+        many.extend(removal(number))
+    assert committed(small, many).error is None
+    clock.now_s += QUOTA_RETRY_S
+    fill(small)
+    assert small.memory_map.size_bytes <= max(ordinary, small.memory_map.used_bytes)
+
+
+def test_a_store_without_quota_has_no_reserve(store: Store) -> None:
+    assert store.memory_map.reserve_bytes == 0
+    assert store.memory_map.close_reserve()

@@ -1,0 +1,169 @@
+"""Older formats are brought forward with a copy kept; newer ones are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import pytest
+
+from trunkline.store import codec, migrations
+from trunkline.store.backup import verify
+from trunkline.store.batch import Batch
+from trunkline.store.directory import DataDirectory
+from trunkline.store.env import Store
+from trunkline.store.errors import FormatUnsupported
+from trunkline.store.keys import META, RECORDS
+
+
+def write_format(path: Path, number: Any) -> None:
+    with Store.open(path, map_size_bytes=128 * 1024) as store:
+        batch = Batch()
+        batch.put(META, migrations.FORMAT_KEY, codec.encode(number))
+        batch.put(RECORDS, b"k", codec.encode("old"))
+        store.journal.submit(batch)
+        store.journal.flush()
+        store.directory.secret()
+
+
+def read(path: Path) -> tuple[Any, Any]:
+    """The format of a store and its one record, without opening it as a `Store`."""
+    env = lmdb.open(str(path / "store"), max_dbs=16, readonly=True, lock=False)
+    try:
+        with env.begin() as transaction:
+            meta, records = (env.open_db(name.encode(), txn=transaction) for name in (META, RECORDS))
+            number = transaction.get(migrations.FORMAT_KEY, db=meta)
+            value = transaction.get(b"k", db=records)
+    finally:
+        env.close()
+    return codec.decode(number or b""), codec.decode(value or b"")
+
+
+def append(text: str) -> migrations.Migration:
+    """A migration that appends to the value of the one record."""
+
+    def change(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any]) -> None:
+        old = codec.decode(transaction.get(b"k", db=handles[RECORDS]) or b"")
+        transaction.put(b"k", codec.encode(f"{old} {text}"), db=handles[RECORDS])
+
+    return change
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    write_format(tmp_path / "data", 1)
+    return tmp_path / "data"
+
+
+def test_a_new_store_is_in_our_format_and_needs_no_copy(tmp_path: Path) -> None:
+    Store.open(tmp_path, map_size_bytes=128 * 1024).close()
+    assert verify(tmp_path).format == migrations.FORMAT
+    Store.open(tmp_path, map_size_bytes=128 * 1024).close()
+    assert not (tmp_path / "backups").exists()
+
+
+def test_an_older_format_is_copied_and_brought_forward_step_by_step(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "FORMAT", 3)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two"), 2: append("three")})
+    with Store.open(data) as store, store.snapshot() as snapshot:
+        assert codec.decode(snapshot.get(RECORDS, b"k") or b"") == "old two three"
+        assert codec.decode(snapshot.get(META, migrations.FORMAT_KEY) or b"") == 3
+    copy = data / "backups" / "format-1"
+    assert read(copy) == (1, "old")
+    assert (copy / "secret").read_bytes() == (data / "secret").read_bytes()
+    Store.open(data).close()
+    assert [path.name for path in (data / "backups").iterdir()] == ["format-1"]
+
+
+def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def grow(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any]) -> None:
+        transaction.put(b"k", codec.encode("x" * 1_000_000), db=handles[RECORDS])
+
+    monkeypatch.setattr(migrations, "FORMAT", 2)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {1: grow})
+    with Store.open(data, map_size_bytes=128 * 1024) as store, store.snapshot() as snapshot:
+        assert len(snapshot.get(RECORDS, b"k") or b"") > 1_000_000
+
+
+def test_a_migration_that_fails_leaves_the_step_before_and_the_copy(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any]) -> None:
+        transaction.put(b"k", codec.encode("half"), db=handles[RECORDS])
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(migrations, "FORMAT", 3)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two"), 2: fail})
+    with pytest.raises(RuntimeError, match="a bug"):
+        Store.open(data)
+    assert read(data) == (2, "old two")
+    assert read(data / "backups" / "format-1") == (1, "old")
+    DataDirectory.open(data).close()  # it was given up
+
+    monkeypatch.setattr(migrations, "MIGRATIONS", {2: append("three")})
+    Store.open(data).close()
+    assert read(data) == (3, "old two three")
+    assert read(data / "backups" / "format-2") == (2, "old two")
+
+
+def test_a_copy_of_an_earlier_try_is_never_overwritten(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier = data / "backups" / "format-1"
+    earlier.mkdir(parents=True)
+    (earlier / "kept").write_text("")
+    monkeypatch.setattr(migrations, "FORMAT", 2)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two")})
+    Store.open(data).close()
+    assert read(data / "backups" / "format-1-1") == (1, "old")
+    assert (earlier / "kept").exists()
+
+
+def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
+    write_format(tmp_path, 7)
+    with pytest.raises(
+        FormatUnsupported, match=r"is in format 7, this program knows formats up to 1\. Use a newer"
+    ):
+        Store.open(tmp_path)
+    assert read(tmp_path) == (7, "old")
+    assert not (tmp_path / "backups").exists()
+
+
+def test_an_older_format_without_a_way_forward_is_refused(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "FORMAT", 3)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {2: append("three")})
+    with pytest.raises(FormatUnsupported, match="no longer knows the step from format 1"):
+        Store.open(data)
+    assert read(data) == (1, "old")
+
+
+@pytest.mark.parametrize("number", ["1", None, 1.5, True, [1]])
+def test_a_format_that_is_no_number_is_refused(tmp_path: Path, number: Any) -> None:
+    write_format(tmp_path, number)
+    with pytest.raises(FormatUnsupported, match="does not say in which format"):
+        Store.open(tmp_path)
+
+
+def test_data_without_a_format_is_refused(tmp_path: Path) -> None:
+    with Store.open(tmp_path, map_size_bytes=128 * 1024) as store:
+        batch = Batch()
+        batch.delete(META, migrations.FORMAT_KEY)
+        batch.put(RECORDS, b"k", b"")
+        store.journal.submit(batch)
+        store.journal.flush()
+    with pytest.raises(FormatUnsupported, match="does not say in which format"):
+        Store.open(tmp_path)
+
+
+def test_a_damaged_format_is_refused(tmp_path: Path) -> None:
+    with Store.open(tmp_path, map_size_bytes=128 * 1024) as store:
+        batch = Batch()
+        batch.put(META, migrations.FORMAT_KEY, b"\xff")
+        store.journal.submit(batch)
+        store.journal.flush()
+    with pytest.raises(FormatUnsupported, match="does not say in which format"):
+        Store.open(tmp_path)
