@@ -232,7 +232,7 @@ def select(
     if not named and not matches:
         if not default_all:
             raise Invalid("deviceIds, deviceTags or deviceQuery: name the devices by one of them at least.")
-        matches.append(lambda doc: True)
+        matches.append(lambda _doc: True)
     if matches:
         for id, doc in records.scan(snapshot, DEVICE, application):
             if id not in chosen and any(match(doc) for match in matches):

@@ -125,7 +125,7 @@ def get_record(snapshot: Snapshot, message: GetRecord) -> Shown:
     return _SHOW[message.kind](snapshot, message.parent, found)
 
 
-def _show_key(snapshot: Snapshot, parent: bytes, found: records.Found) -> Shown:
+def _show_key(_snapshot: Snapshot, parent: bytes, found: records.Found) -> Shown:
     doc, id = found.doc, found.id.hex()
     hidden = ("secretHash", "creationDate", "lastUpdated", "createdByName", "lastUpdatedByName")
     return {

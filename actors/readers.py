@@ -27,11 +27,11 @@ class Reader(NamedTuple):
     is_long: Callable[[Snapshot, Any], bool]
 
 
-def _never(snapshot: Snapshot, message: Message) -> bool:
+def _never(_snapshot: Snapshot, _message: Message) -> bool:
     return False
 
 
-def _always(snapshot: Snapshot, message: Message) -> bool:
+def _always(_snapshot: Snapshot, _message: Message) -> bool:
     return True
 
 

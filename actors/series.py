@@ -52,7 +52,7 @@ class SeriesError(Invalid, ValueError):
     """An aggregation that cannot be read. The text is a sentence for the caller."""
 
 
-class SeriesTooLarge(SeriesError):  # noqa: N818 - how much was asked for, not a fault
+class SeriesTooLarge(SeriesError):
     """More values than one query may keep at a time. The text tells how to ask for less."""
 
     type = PayloadTooLarge.type

@@ -26,7 +26,7 @@ class Ending(Enum):
 
 
 class Subscription:
-    """One reader of one topic of one actor. Made by `System.subscribe`; close it when the reader leaves.
+    """One reader of one topic of one actor. Made by `Streams.open`; close it when the reader leaves.
 
     Bounds: `length_max` events and `bytes_max` bytes wait here at the most.
     """

@@ -23,6 +23,7 @@ from trunkline.actors.actor import Actor, Ref
 from trunkline.actors.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull, TooManyRequests
 from trunkline.actors.ids import IdFactory
 from trunkline.actors.mailbox import Mailbox, Waiting, throttled
+from trunkline.actors.streams import Streams
 from trunkline.actors.subscription import Ending, Subscription
 from trunkline.store.errors import JournalFull, StoreError, StoreFull
 from trunkline.store.journal import Group
@@ -76,11 +77,9 @@ class System:
         self.restarts = 0
         self.activations = 0
         self.deactivations = 0
-        self.slow_consumers = 0
-        self.published = 0
         self._kinds = {kind.kind: kind for kind in kinds}
         self._mailboxes: dict[Ref, Mailbox] = {}
-        self._subscriptions: set[Subscription] = set()
+        self.streams = Streams(limits)
         self._nursery: trio.Nursery | None = None
         self.draining = False
 
@@ -311,59 +310,25 @@ class System:
         """Open a bounded stream of `topic` events of the actor at `ref` (`message` only activates it)."""
         if self.draining:
             raise Overloaded("The server is stopping.")
-        if len(self._subscriptions) >= self.limits.streams_max:
-            raise Overloaded(
-                f"{self.limits.streams_max} streams are open, which is the bound of this server."
-            )
         mailbox = self._mailbox(ref, message)
         mailbox.last_used_s = self.clock.monotonic_s()
-        subscription = Subscription(
-            mailbox,
-            topic,
-            length_max=self.limits.stream_buffer_length_max,
-            bytes_max=self.limits.stream_buffer_bytes_max,
-        )
-        if mailbox.subscribers is None:
-            mailbox.subscribers = {}
-        mailbox.subscribers.setdefault(topic, set()).add(subscription)
-        self._subscriptions.add(subscription)
-        return subscription
-
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """Close the reader's end. Idempotent."""
-        self._subscriptions.discard(subscription)
-        topics = subscription.mailbox.subscribers
-        if topics is not None and subscription.topic in topics:
-            topics[subscription.topic].discard(subscription)
-            if not topics[subscription.topic]:
-                del topics[subscription.topic]
+        return self.streams.open(mailbox, topic)
 
     def has_subscribers(self, ref: Ref, topic: str) -> bool:
         """True where somebody would hear a `publish`: an event that nobody hears need not be encoded."""
         mailbox = self._mailboxes.get(ref)
-        return mailbox is not None and bool(mailbox.subscribers) and topic in mailbox.subscribers
+        return mailbox is not None and topic in (mailbox.subscribers or ())
 
     def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber now. Slow ones are closed and counted."""
+        """Offer the same bytes to every subscriber now."""
         mailbox = self._mailboxes.get(ref)
-        if mailbox is None or not mailbox.subscribers:
-            return
-        for subscription in mailbox.subscribers.get(topic, ()):
-            if subscription.offer(position, event):
-                self.published += 1
-            else:
-                self.slow_consumers += 1
-
-    @property
-    def streams(self) -> int:
-        """Open streams."""
-        return len(self._subscriptions)
+        if mailbox is not None:
+            self.streams.publish(mailbox, topic, position, event)
 
     def authority_changed(self) -> None:
         """A key, token, password, device or application changed: every cached permission is void now."""
         self.authority_epoch += 1
-        for subscription in self._subscriptions:
-            subscription.nudge()
+        self.streams.nudge_all()
 
     # Life.
 
@@ -382,8 +347,7 @@ class System:
     def drain(self) -> None:
         """End all streams and commit what waits. Called once, when no new calls come in any more."""
         self.draining = True
-        for subscription in list(self._subscriptions):
-            subscription.end(Ending.DRAINING)
+        self.streams.end_all(Ending.DRAINING)
         self.journal.flush()
 
     def forget_children(self, parent: bytes) -> None:
@@ -396,9 +360,7 @@ class System:
         if self._mailboxes.get(mailbox.ref) is mailbox:
             del self._mailboxes[mailbox.ref]
         mailbox.actor = None
-        for topic in list((mailbox.subscribers or {}).values()):
-            for subscription in list(topic):
-                subscription.end(Ending.GONE)
+        self.streams.end_of(mailbox, Ending.GONE)
 
     async def _sweep(self) -> None:
         """Deactivate what is idle, a bounded slice at a time so that the loop never stalls on it."""
@@ -408,10 +370,10 @@ class System:
             for number, (ref, mailbox) in enumerate(list(self._mailboxes.items())):
                 if number % 1000 == 999:
                     await trio.lowlevel.checkpoint()
-                if mailbox.is_idle(now_s, self.limits.actor_idle_s):
-                    if self._mailboxes.get(ref) is mailbox:
-                        del self._mailboxes[ref]
-                        self.deactivations += 1
+                idle = mailbox.is_idle(now_s, self.limits.actor_idle_s)
+                if idle and self._mailboxes.get(ref) is mailbox:
+                    del self._mailboxes[ref]
+                    self.deactivations += 1
 
     def _evict(self) -> None:
         """Make room by deactivating idle actors early; with none idle, the caller is told to come back."""

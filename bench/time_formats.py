@@ -101,7 +101,7 @@ def _readers(sample: Sequence[str]) -> list[TimeReader]:
     if sample and all(_DIGITS.fullmatch(cell) for cell in sample):
         return [_digits_reader(sample)]
     few = sample[:: max(1, len(sample) // FEW)]
-    readers = [TimeReader("ISO 8601 (UTC where no zone is written)", _iso)]
+    readers = [TimeReader("ISO 8601, dashes or slashes (UTC where no zone is written)", _iso)]
     readers += (TimeReader(label, _by_format(day + clock)) for label, day in _DAYS for clock in _CLOCKS)
     return [reader for reader in readers if any(reader.read(cell) is not None for cell in few)]
 

@@ -58,7 +58,8 @@ _DOCS_START = """SwaggerUIBundle({
 """
 _DOCS_POLICY = (
     b"content-security-policy",
-    b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'",
+    b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    b"connect-src 'self'",
 )
 
 
@@ -97,12 +98,13 @@ def create_app(dispatcher: Dispatcher, *, trust_forwarded_for: bool = False) -> 
     async def api(path: str) -> QuartResponse:  # noqa: ARG001 - the undecoded path of the scope is used
         headers = {name.lower(): value for name, value in request.headers.items()}
         address = _address(headers, trust_forwarded_for=trust_forwarded_for)
+        body: Any = await request.get_data()
         plain = Request(
             request.method,
             request.scope["path"],
             request.query_string,
             headers,
-            await request.get_data(),
+            body,
             address,
         )
         return _quart(await dispatcher.handle(plain))

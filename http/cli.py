@@ -24,9 +24,9 @@ from rich.table import Table
 from trunkline.actors import boot
 from trunkline.actors.authority import find_user
 from trunkline.actors.errors import DomainError
-from trunkline.bench.cli import bench_app, curl_lines
+from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
-from trunkline.bench.demo import DemoReady, run_demo
+from trunkline.bench.demo import DemoReady, curl_lines, run_demo
 from trunkline.http import control
 from trunkline.http.app import VERSION
 from trunkline.http.openapi import document

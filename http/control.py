@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ async def serve_control(
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
         task_status.started()
         try:
-            await trio.serve_listeners(lambda stream: _answer(system, stream), [listener])
+            await trio.serve_listeners(partial(_answer, system), [listener])
         finally:
             (directory / SOCKET).unlink(missing_ok=True)
 

@@ -62,7 +62,7 @@ class Dispatcher:
             response = Response(status, headers, body)
         except trio.Cancelled:
             raise
-        except Exception as bug:
+        except Exception as bug:  # noqa: BLE001 - whatever it is, this call gets its answer and the rest goes on
             _log.error("call failed", operation=operation, exc_info=bug)
             status, headers, body = answer(
                 Crashed("The server failed to handle this call; the fault is logged.")

@@ -36,7 +36,7 @@ def install(write_timeout_s: float) -> None:
                     await trio.aclose_forcefully(_transport(self.stream))
             await self.protocol.handle(Closed())
 
-    hypercorn_run.TCPServer = BoundedConnection
+    hypercorn_run.TCPServer = BoundedConnection  # type: ignore[attr-defined]
 
 
 def _transport(stream: Any) -> Any:

@@ -68,10 +68,14 @@ class Figures(Collector):
 
     def _streams(self) -> Iterator[Metric]:
         system = self._dispatcher.system
-        yield _gauge("streams_open", "Open event streams.", system.streams)
-        yield _counter("events_published", "Events put into the buffers of streams.", system.published)
+        yield _gauge("streams_open", "Open event streams.", len(system.streams))
         yield _counter(
-            "slow_consumers_closed", "Streams closed because their reader fell behind.", system.slow_consumers
+            "events_published", "Events put into the buffers of streams.", system.streams.published
+        )
+        yield _counter(
+            "slow_consumers_closed",
+            "Streams closed because their reader fell behind.",
+            system.streams.slow_consumers,
         )
 
     def _journal(self) -> Iterator[Metric]:

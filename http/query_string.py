@@ -8,6 +8,7 @@ except those that every client of this API may send.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -103,7 +104,7 @@ def _place(values: dict[str, Any], path: list[str], value: str, name: str) -> No
     if len(path) > DEPTH_MAX:
         raise Invalid(f"{name[:100]}: nests deeper than {DEPTH_MAX} levels.")
     here = values
-    for part, following in zip(path, path[1:], strict=False):
+    for part, following in pairwise(path):
         key = part or str(len(here))
         inner = here.setdefault(key, {})
         if not isinstance(inner, dict):

@@ -112,7 +112,7 @@ def _config(settings: Settings) -> Config:
 
 async def _until(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
     await shutdown()
-    _log.info("draining", streams=system.streams)
+    _log.info("draining", streams=len(system.streams))
     system.drain()
 
 

@@ -59,7 +59,7 @@ class EventStream:
         return b"".join(frames) or KEEP_ALIVE
 
     def close(self) -> None:
-        self._call.dispatcher.system.unsubscribe(self._subscription)
+        self._call.dispatcher.system.streams.close(self._subscription)
 
     def _frames(self, events: list[tuple[int, bytes]]) -> list[bytes]:
         frames = []
@@ -99,7 +99,7 @@ async def command_stream(call: Call) -> Response:
     try:
         missed = await _missed(call)
     except BaseException:
-        call.dispatcher.system.unsubscribe(subscription)
+        call.dispatcher.system.streams.close(subscription)
         raise
     return Response(200, HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
 

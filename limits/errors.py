@@ -29,7 +29,7 @@ class SettingsError(ValueError):
         return SettingsError(f"{prefix}{self.key}", self.problem, self.remedy)
 
 
-class GateClosed(Exception):  # noqa: N818 - the state of the gate, not a fault
+class GateClosed(Exception):
     """A gate already has as many holders for `key` as it lets in."""
 
     def __init__(self, key: Hashable, holders_max: int) -> None:

