@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trunkline.bench.demo import DemoReady, curl_lines, run_demo
+from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.replay import STATES_PER_CALL, Replay
@@ -31,7 +31,7 @@ bench_app = typer.Typer(
     name="bench", help="Load a running server over the wire and check what it kept.", no_args_is_help=True
 )
 
-Url = Annotated[str, typer.Option("--url", help="The server's address.", envvar="TRUNKLINE_URL")]
+Url = Annotated[str, typer.Option("--url", help="The server's address.")]
 Email = Annotated[str, typer.Option("--email", help="Whom to sign in as.", envvar="TRUNKLINE_ADMIN_EMAIL")]
 Password = Annotated[
     str,
@@ -39,9 +39,7 @@ Password = Annotated[
         "--password", help="The password; better given by the environment.", envvar="TRUNKLINE_ADMIN_PASSWORD"
     ),
 ]
-Token = Annotated[
-    str, typer.Option("--token", help="A token instead of e-mail and password.", envvar="TRUNKLINE_TOKEN")
-]
+Token = Annotated[str, typer.Option("--token", help="A token instead of e-mail and password.")]
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
@@ -197,7 +195,7 @@ async def _demo(url: str, email: str, password: str, token: str, application: st
         console.print(
             f"The demo runs: application {demo.application_id}, {len(demo.device_ids)} devices. Try:"
         )
-        console.print(f"  export TRUNKLINE_TOKEN={signed_in}", soft_wrap=True, highlight=False)
+        console.print(f"  export {CURL_VARIABLE}={signed_in}", soft_wrap=True, highlight=False)
         for line in curl_lines(demo):
             console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
 

@@ -27,10 +27,14 @@ from trunkline.bench.session import Json, Session, device_path, record_id, refus
 DEMO_NAME = "Trunkline demo"
 """The application's name; a server that has one keeps it."""
 
+CURL_VARIABLE = "TOKEN"
+"""The shell variable of ``curl_lines``. Not TRUNKLINE_...: the server refuses variables so named that it does not
+know, and who tries the lines may start a server from the same shell."""
+
 PERIOD_S = 1.0
 """Seconds between two states of a device: half of what the throttle allows."""
 
-PAUSE_MIN_S, PAUSE_MAX_S = 0.5, 15.0
+PAUSE_MIN_S, PAUSE_MAX_S = 0.5, 5.0
 """Seconds before a failed call is tried again: doubled each time, up to the larger one."""
 
 
@@ -74,9 +78,10 @@ async def run_demo(
             if not waiting and on_ready is not None:
                 on_ready(DemoReady(url, found_id, ids))
 
+        outage = _Outage(say)
         async with trio.open_nursery() as nursery:
             for model in models:
-                device = _Device(session, model, device_path(found_id, ids[model.name]), say)
+                device = _Device(session, model, device_path(found_id, ids[model.name]), say, outage)
                 nursery.start_soon(device.run, first_state)
     finally:
         session.close()
@@ -103,11 +108,14 @@ async def _find_or_make(session: Session, application_id: str, models: list[Demo
 class _Device:
     """One device of the demo on the wire."""
 
-    def __init__(self, session: Session, model: DemoDevice, path: str, say: Callable[[str], object]) -> None:
+    def __init__(
+        self, session: Session, model: DemoDevice, path: str, say: Callable[[str], object], outage: _Outage
+    ) -> None:
         self.session = session
         self.model = model
         self.path = path
         self.say = say
+        self.outage = outage
         self.acknowledged = False
 
     async def run(self, first_state: Callable[[str], None]) -> None:
@@ -117,6 +125,7 @@ class _Device:
                 nursery.start_soon(self._obey)
                 await self._report(first_state)
         except* NotFound:
+            self.outage.end(self.model.name)
             self.say(f"{self.model.name} was deleted and falls silent")
 
     async def _report(self, first_state: Callable[[str], None]) -> None:
@@ -139,6 +148,7 @@ class _Device:
                     await self._after(problem, backoff)
                     continue
                 backoff.reset()
+                self.outage.end(self.model.name)
                 if not self.acknowledged:
                     self.acknowledged = True
                     first_state(self.model.name)
@@ -179,8 +189,29 @@ class _Device:
         pause_s = backoff.next()
         if isinstance(problem, TryLater) and problem.retry_after_s is not None:
             pause_s = max(pause_s, problem.retry_after_s)
-        self.say(f"{self.model.name}: {problem} Trying again in {pause_s:g} s.")
+        self.outage.begin(self.model.name, problem)
         await trio.sleep(pause_s)
+
+
+class _Outage:
+    """Tells once that the server is away and once that all devices are through to it again."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._cut_off: set[str] = set()
+
+    def begin(self, name: str, problem: Exception) -> None:
+        """A device could not reach the server."""
+        if not self._cut_off:
+            self._say(f"{problem} The devices keep trying.")
+        self._cut_off.add(name)
+
+    def end(self, name: str) -> None:
+        """A state of the device was acknowledged, or the device is gone."""
+        if name in self._cut_off:
+            self._cut_off.discard(name)
+            if not self._cut_off:
+                self._say("All devices reach the server again.")
 
 
 class _Backoff:
@@ -201,10 +232,10 @@ class _Backoff:
 
 
 def curl_lines(ready: DemoReady) -> list[str]:
-    """Three calls to try, the token in TRUNKLINE_TOKEN: read a state, give a command, watch its effect."""
+    """Three calls to try, the token in $TOKEN: read a state, give a command, watch its effect."""
     device = f"{ready.url.rstrip('/')}/applications/{ready.application_id}/devices/"
     device += ready.device_ids["greenhouse-north"]
-    authorized = 'curl -s -H "Authorization: Bearer $TRUNKLINE_TOKEN"'
+    authorized = f'curl -s -H "Authorization: Bearer ${CURL_VARIABLE}"'
     command = '{"name": "setTarget", "payload": {"value": 27}}'
     return [
         f"{authorized} {device}/state",

@@ -94,7 +94,6 @@ class StateLoad:
         self.breaks = 0
         self.elapsed_s = 0.0
         self.cpu_s = 0.0
-        self._last_ack_s = 0.0
         self._targets: list[_Target] = []
 
     @property
@@ -121,7 +120,6 @@ class StateLoad:
                 for connection in open_connections:
                     nursery.start_soon(connection.connect)
             cpu_s, started_s = time.process_time(), trio.current_time()
-            self._last_ack_s = started_s
             async with trio.open_nursery() as nursery:
                 ticker = trio.CancelScope()
                 if on_tick is not None:
@@ -131,7 +129,7 @@ class StateLoad:
                         own = self._targets[index :: self.connections]
                         posters.start_soon(self._post_all, connection, own, started_s + duration_s)
                 ticker.cancel()
-            self.elapsed_s += self._last_ack_s - started_s
+            self.elapsed_s += trio.current_time() - started_s
             self.cpu_s += time.process_time() - cpu_s
         finally:
             for connection in open_connections:
@@ -199,9 +197,10 @@ class StateLoad:
             try:
                 response = await connection.exchange(target.head + b"%d\r\n\r\n" % len(body) + body)
             except WireError as problem:
-                self.breaks += 1
                 if isinstance(problem, ConnectFailed):
                     self._refuse(target, number, "not sent: no connection")
+                else:
+                    self.breaks += 1
                 await trio.sleep(BREAK_PAUSE_S)
                 continue
             answered_s = clock()
@@ -209,7 +208,6 @@ class StateLoad:
                 target.book.fates[number] = ACKNOWLEDGED
                 self.acknowledged += 1
                 self.latency.record(answered_s - sent_s)
-                self._last_ack_s = answered_s
             else:
                 self._take_refusal(target, number, response, answered_s)
         return turn

@@ -19,14 +19,12 @@ RATE = "acknowledged a second"
 
 async def invoke(api: Any, arguments: Sequence[str], *, code: int) -> str:
     """Run a command as the shell would: in a thread with an event loop of its own."""
-    login = {
-        "TRUNKLINE_URL": api.url,
-        "TRUNKLINE_ADMIN_EMAIL": api.email,
-        "TRUNKLINE_ADMIN_PASSWORD": api.password,
-    }
+    login = {"TRUNKLINE_ADMIN_EMAIL": api.email, "TRUNKLINE_ADMIN_PASSWORD": api.password}
     runner = CliRunner(env={**login, "COLUMNS": "200", "TERM": "dumb"})
     with trio.fail_after(20):
-        result = await trio.to_thread.run_sync(lambda: runner.invoke(bench_app, list(arguments)))
+        result = await trio.to_thread.run_sync(
+            lambda: runner.invoke(bench_app, [*arguments[:1], "--url", api.url, *arguments[1:]])
+        )
     assert result.exit_code == code, result.output
     return result.output
 
