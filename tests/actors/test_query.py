@@ -1,7 +1,7 @@
 """The advanced query means what its rules say, and a mistake in one is named with its place.
 
 Tables, ordered as the rules in `trunkline.actors.query`; what holds for all queries stands in
-`test_query_laws.py`.
+`test_query_laws.py`. It is long because each rule and each mistake has a row.
 """
 
 from __future__ import annotations
