@@ -1,0 +1,142 @@
+"""The tools against the real server: real measurements come back equal, a load is audited, devices obey.
+
+The one place of these tests that knows the other rooms, and only to start a server; what runs against it speaks HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+import trio
+import vega_datasets
+
+from trunkline.bench.demo import DemoReady, run_demo
+from trunkline.bench.demo_devices import DEMO_DEVICES
+from trunkline.bench.event_stream import open_events
+from trunkline.bench.measurements import read_measurements
+from trunkline.bench.replay import Replay
+from trunkline.bench.session import Session, device_path
+from trunkline.bench.state import StateLoad
+from trunkline.http.serve import serve
+from trunkline.limits.settings import Settings
+
+EMAIL, PASSWORD = "bench@example.org", "Correct-horse-9!"
+PACKAGE_DATA = Path(vega_datasets.__file__).parent / "_data"
+
+
+async def start(nursery: trio.Nursery, settings: Settings) -> Session:
+    serving = await nursery.start(partial(serve, settings, shutdown=trio.sleep_forever))
+    session = Session(serving.url, patience_s=20)
+    await session.login(EMAIL, PASSWORD)
+    return session
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        data_dir=str(tmp_path / "data"), port=0, admin_email=EMAIL, admin_password=PASSWORD, log_level="error"
+    )
+
+
+@pytest.fixture
+async def session(nursery: trio.Nursery, settings: Settings) -> AsyncIterator[Session]:
+    """Signed in at a server with the throttles of the API."""
+    yield await start(nursery, settings)
+    nursery.cancel_scope.cancel()
+
+
+@pytest.fixture
+async def unthrottled(nursery: trio.Nursery, settings: Settings) -> AsyncIterator[Session]:
+    """Signed in at a server with its throttles lifted."""
+    yield await start(nursery, replace(settings, limits=settings.limits.lifted()))
+    nursery.cancel_scope.cancel()
+
+
+@pytest.mark.slow
+async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_throttle(
+    session: Session,
+) -> None:
+    files = [PACKAGE_DATA / "seattle-temps.csv", PACKAGE_DATA / "sf-temps.csv"]
+    found = read_measurements(files, time_column="date", now_ms=1_800_000_000_000)
+    replay = Replay(session, found)
+    with trio.fail_after(60):
+        await replay.prepare(application_id=None, name="temperatures of 2010")
+        await replay.send()
+        await replay.compare()
+    account = replay.account
+    assert account.equal
+    assert account.sent == account.acknowledged == account.points_read == account.values_equal == 17_518
+    assert (account.refused, account.throttled_calls) == (0, 0)
+
+
+@pytest.mark.slow
+async def test_a_load_is_acknowledged_and_read_back(unthrottled: Session) -> None:
+    load = StateLoad(unthrottled, devices=20, connections=8)
+    with trio.fail_after(60):
+        await load.prepare("load")
+        await load.drive(0.5)
+        found = await load.audit()
+    assert found.clean
+    assert found.read == load.acknowledged == load.sent > 0
+
+
+@pytest.mark.slow
+async def test_a_throttled_load_counts_what_was_refused(session: Session) -> None:
+    load = StateLoad(session, devices=1, connections=1)
+    with trio.fail_after(60):
+        await load.prepare("load")
+        while not load.refused:
+            await load.drive(0.2)
+        found = await load.audit()
+    assert found.clean
+    assert (load.acknowledged, found.read) == (30, 30)
+    assert load.refused["429 TooManyRequests"] >= 1
+
+
+@pytest.mark.slow
+async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session: Session) -> None:
+    assert session.token is not None
+    ready: list[DemoReady] = []
+    is_ready, obeyed = trio.Event(), trio.Event()
+
+    def on_ready(one: DemoReady) -> None:
+        ready.append(one)
+        is_ready.set()
+
+    def on_event(line: str) -> None:
+        if line == "greenhouse-north: setTarget: target is 27 degrees":
+            obeyed.set()
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(
+                partial(
+                    run_demo,
+                    session.url,
+                    session.token,
+                    on_ready=on_ready,
+                    on_event=on_event,
+                    random=Random(5),
+                )
+            )
+            await is_ready.wait()
+            application_id, ids = ready[0].application_id, ready[0].device_ids
+            assert len(ids) == len(DEMO_DEVICES)
+            greenhouse = partial(device_path, application_id, ids["greenhouse-north"])
+            async with open_events(session.url, greenhouse("/stateStream"), session.token) as states:
+                await session.call(
+                    "POST", greenhouse("/command"), {"name": "setTarget", "payload": {"value": 27}}
+                )
+                await obeyed.wait()
+                async for event in states:
+                    if '"target":27' in event.data.replace(" ", ""):
+                        break
+            nursery.cancel_scope.cancel()
+    for name, device_id in ids.items():
+        history = await session.call("GET", device_path(application_id, device_id, "/state"))
+        assert len(history) == 1, name
