@@ -70,6 +70,18 @@ def answer(error: DomainError) -> tuple[int, Headers, bytes]:
     return STATUS[error.type], headers, msgspec.json.encode({"type": error.type, "message": error.message})
 
 
+def refusal(status: int, message: str) -> tuple[Headers, bytes]:
+    """Headers and body of what the wire itself refuses, in the one shape that errors have."""
+    types = {code: name for name, code in STATUS.items()} | {
+        408: "RequestTimeout",
+        417: "ExpectationFailed",
+        431: "HeaderTooLarge",
+        501: "NotImplemented",
+        505: "VersionNotSupported",
+    }
+    return [JSON], msgspec.json.encode({"type": types[status], "message": message})
+
+
 def rate_limit(bucket: str, verdict: Any) -> Headers:
     """The RateLimit fields of a bucket (IETF draft-ietf-httpapi-ratelimit-headers): what is left, and for how long.
 

@@ -55,6 +55,12 @@ class Settings:
         False, "Take the client's address from X-Forwarded-For (behind a proxy)."
     )
 
+    engine: str = _setting(
+        "fast",
+        "Who speaks HTTP/1.1: our own connection class, or Hypercorn's stock one.",
+        choices=("fast", "stock"),
+    )
+
     log_level: str = _setting(
         "info", "The least level logged.", choices=("debug", "info", "warning", "error")
     )
