@@ -96,8 +96,11 @@ class Server:
 
 @asynccontextmanager
 async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Server]:
-    """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in."""
-    limits = settings.pop("limits", {})
+    """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in.
+
+    `limits` overrides single numbers, `clock` stands in for the machine's; the rest are settings.
+    """
+    limits, clock = settings.pop("limits", {}), settings.pop("clock", None)
     chosen = Settings(
         data_dir=str(data_dir),
         port=0,
@@ -115,7 +118,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         await stopped.wait()
 
     async def run(task_status: trio.TaskStatus[Any]) -> None:
-        await serve(chosen, shutdown=stopping.wait, task_status=task_status)
+        await serve(chosen, shutdown=stopping.wait, clock=clock, task_status=task_status)
         stopped.set()
 
     async with trio.open_nursery() as nursery:
