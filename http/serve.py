@@ -20,12 +20,14 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
 from trunkline.actors.clock import Clock
+from trunkline.actors.clock import Clock
 from trunkline.actors.system import System
-from trunkline.http import engine
 from trunkline.http.app import create_app
 from trunkline.http.auth import Tokens
 from trunkline.http.control import serve_control
 from trunkline.http.dispatch import Dispatcher
+from trunkline.http.engine import Engine
+from trunkline.http.errors import refusal
 from trunkline.http.routes import TABLE
 from trunkline.limits.settings import Settings
 
@@ -50,15 +52,13 @@ async def serve(
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
-    `ready` runs beside the server once it listens. `clock` is the seam to time (default: the machine's).
-    Raises `StoreError` where the data directory can not be opened and `OSError` where the address can not be
-    bound.
+    `ready` runs beside the server once it listens. `clock` is the seam for tests. Raises `StoreError` where the data directory can not be
+    opened and `OSError` where the address can not be bound.
     """
     with boot.opened(settings, clock) as system:
         async with boot.running(system), trio.open_nursery() as nursery:
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
-            engine.install(system.limits.write_timeout_s)
             await nursery.start(serve_control, system)
             trigger = partial(_until, shutdown or _signalled, system)
             listen = partial(_listen, nursery, dispatcher, settings, trigger)
@@ -81,8 +81,12 @@ async def _listen(
 ) -> None:
     """Run Hypercorn until the trigger, then end everything that stands beside it."""
     app = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for)
+    config = _config(settings)
     async with trio.open_nursery() as listening:
-        run = partial(hypercorn_serve, app, _config(settings), shutdown_trigger=trigger, mode="asgi")
+        if settings.engine == "stock":
+            run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
+        else:
+            run = partial(Engine(app, config, settings.limits, refusal).serve, trigger)
         # `start` hands over the bound addresses; the nursery then waits for the server to end.
         (bind,) = await listening.start(run)
         task_status.started(bind)
