@@ -20,7 +20,6 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
 from trunkline.actors.clock import Clock
-from trunkline.actors.clock import Clock
 from trunkline.actors.system import System
 from trunkline.http.app import create_app
 from trunkline.http.auth import Tokens
