@@ -28,6 +28,9 @@ from trunkline.http.route import Route, RouteTable
 
 _log = structlog.get_logger("trunkline.http")
 
+Found = tuple[dict[str, Route], list[str]]
+"""The rows of a path by method, and the values of its placeholders."""
+
 SUCCESS = b'{"success":true}'
 _RECORD_IDS = frozenset({"apiTokenId", "applicationKeyId"})
 
@@ -43,11 +46,14 @@ class Dispatcher:
         self.logins = LoginGuard(system.limits)
         self.answered: dict[tuple[str, int], int] = {}
 
-    async def handle(self, request: Request) -> Response:
-        """Answer a request. Never raises anything but cancellation: every failure is an answer."""
+    async def handle(self, request: Request, found: Found | None = None) -> Response:
+        """Answer a request. Never raises anything but cancellation: every failure is an answer.
+
+        `found` is what the table matched, where the caller has looked already.
+        """
         operation = "none"
         try:
-            methods, values = self._match(request.path)
+            methods, values = found or self._match(request.path)
             method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
             route = methods.get(method)
             if route is None:
@@ -72,7 +78,7 @@ class Dispatcher:
         self.answered[key] = self.answered.get(key, 0) + 1
         return response
 
-    def _match(self, path: str) -> tuple[dict[str, Route], list[str]]:
+    def _match(self, path: str) -> Found:
         found = self.table.match(path)
         if found is None:
             raise NotFound(f"There is nothing at {path[:200]}; `/docs` shows the API.")

@@ -53,6 +53,7 @@ class Engine:
         )
         self._connections: set[Http1Connection] = set()
         self._draining = False
+        self._empty = trio.Event()
         self._context = WorkerContext(None)
         self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
         self.accepted = 0
@@ -86,7 +87,7 @@ class Engine:
                         sock.listen(self._config.backlog)
                         sock.setblocking(False)
                         accepting.start_soon(self._accept, sock, connections)
-                    connections.start_soon(self._reap, connections.cancel_scope)
+                    connections.start_soon(self._reap)
                     task_status.started([_address(sock) for sock in sockets.insecure_sockets])
                     await shutdown()
                     accepting.cancel_scope.cancel()
@@ -105,8 +106,8 @@ class Engine:
             if connection.idle:
                 connection.scope.cancel()
         with trio.move_on_after(self._config.graceful_timeout):
-            while self._connections:
-                await trio.sleep(0.01)
+            if self._connections:
+                await self._empty.wait()
         connections.cancel_scope.cancel()
 
     # Accepting.
@@ -153,6 +154,8 @@ class Engine:
                 first = await connection.run()
         finally:
             self._connections.discard(connection)
+            if self._draining and not self._connections:
+                self._empty.set()
             if first is None:
                 sock.close()
         if first is not None:
@@ -164,7 +167,7 @@ class Engine:
         begun: Any = _Begun(stream, first)
         await TCPServer(self._wrapped, self._config, self._context, ConnectionState({}), begun)
 
-    async def _reap(self, scope: trio.CancelScope) -> None:
+    async def _reap(self) -> None:
         """The one timer of all connections: cancels those whose time has passed."""
         while True:
             await trio.sleep(REAP_S)

@@ -27,6 +27,7 @@ from trunkline.http.control import serve_control
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.engine import Engine
 from trunkline.http.errors import refusal
+from trunkline.http.hot import HotDoor
 from trunkline.http.routes import TABLE
 from trunkline.limits.settings import Settings
 
@@ -51,8 +52,9 @@ async def serve(
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
-    `ready` runs beside the server once it listens. `clock` is the seam for tests. Raises `StoreError` where the data directory can not be
-    opened and `OSError` where the address can not be bound.
+    `ready` runs beside the server once it listens. `clock` is the seam to time (default: the machine's).
+    Raises `StoreError` where the data directory can not be opened and `OSError` where the address can not be
+    bound.
     """
     with boot.opened(settings, clock) as system:
         async with boot.running(system), trio.open_nursery() as nursery:
@@ -79,7 +81,8 @@ async def _listen(
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run Hypercorn until the trigger, then end everything that stands beside it."""
-    app = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for)
+    cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for)
+    app: Any = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
     config = _config(settings)
     async with trio.open_nursery() as listening:
         if settings.engine == "stock":
