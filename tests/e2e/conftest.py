@@ -13,6 +13,7 @@ import httpx
 import pytest
 import trio
 
+from tests.e2e.openapi_check import check_response
 from trunkline.actors.system import System
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
@@ -36,10 +37,13 @@ class Server:
         self.token = ""
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
-        """An HTTP client with a token (default: the owner's; "" for none)."""
+        """An HTTP client with a token (default: the owner's; "" for none). Each answer must be as documented."""
         bearer = self.token if token is None else token
         headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=20, trust_env=False)
+        hooks = {"response": [check_response]}
+        return httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=20, trust_env=False, event_hooks=hooks
+        )
 
     async def call(
         self,

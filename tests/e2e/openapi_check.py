@@ -1,0 +1,149 @@
+"""Every answer against the OpenAPI document: status, content type, headers, and the schema of the body.
+
+Owns the comparison only. The harness hangs it on each client, so each test that talks to a server also
+checks that what is answered is what is documented, and that there is one shape of error everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import httpx
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from trunkline.http.errors import STATUS
+from trunkline.http.openapi import document
+from trunkline.http.routes import TABLE
+
+_URI = "urn:trunkline:openapi"
+_EVENTS = "text/event-stream"
+_EVERYWHERE = frozenset({405, 408, 413, 431, 500, 503})
+"""What any request may meet before or beside its operation: these need only the shape of an error."""
+
+_ERROR = {
+    "type": "object",
+    "properties": {
+        "type": {"enum": [*STATUS, "RequestTimeout"]},
+        "message": {"type": "string", "minLength": 10},
+    },
+    "required": ["type", "message"],
+    "additionalProperties": False,
+}
+_HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after"}
+
+
+class Documented:
+    """An OpenAPI document, and what an answer may look like by it."""
+
+    def __init__(self, api: Mapping[str, Any]) -> None:
+        self.api = api
+        resource: Resource[Any] = DRAFT202012.create_resource(_closed(api))
+        self._registry: Registry[Any] = Registry().with_resource(_URI, resource)
+        self._error = Draft202012Validator(_ERROR)
+        self._validators: dict[str, Draft202012Validator] = {}
+        self._paths = sorted(
+            ((path, _pattern(path)) for path in api["paths"]),
+            key=lambda found: (found[0].count("{"), found[0]),
+        )
+
+    def operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
+        """The documented path and operation that answer this request; None where there is none."""
+        for template, pattern in self._paths:
+            if pattern.fullmatch(path):
+                item = self.api["paths"][template]
+                method = method.lower() if method.lower() in item else "get" if method == "HEAD" else ""
+                return (template, item[method]) if method in item else None
+        return None
+
+    def problems(self, method: str, path: str, response: httpx.Response) -> list[str]:
+        """What about the answer is not as it is documented; nothing where all is well."""
+        status = response.status_code
+        found = self.operation(method, path)
+        problems = _error_problems(response, self._error) if status >= 400 else []
+        if found is None or (status in _EVERYWHERE and str(status) not in found[1]["responses"]):
+            return problems
+        template, operation = found
+        documented = operation["responses"].get(str(status))
+        if documented is None:
+            return [*problems, f"status {status} is not documented: {response.text[:300]}"]
+        content = documented.get("content", {})
+        if status == 304 or method == "HEAD":
+            return problems if not response.content else [*problems, "there is a body"]
+        if not content:
+            return problems
+        (content_type,) = content
+        if content_type != response.headers.get("content-type", "").partition(";")[0]:
+            return [*problems, f"content type {response.headers.get('content-type')!r}, not {content_type}"]
+        if content_type == _EVENTS:
+            return problems
+        keys = ["paths", template, method.lower(), "responses", str(status), "content", content_type]
+        pointer = "/".join(_escaped(key) for key in [*keys, "schema"])
+        return problems + self._mismatches(pointer, response.json())
+
+    def _mismatches(self, pointer: str, value: Any) -> list[str]:
+        validator = self._validators.get(pointer)
+        if validator is None:
+            schema = {"$ref": f"{_URI}#/{pointer}"}
+            validator = Draft202012Validator(schema, registry=self._registry)
+            self._validators[pointer] = validator
+        return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
+
+
+def _error_problems(response: httpx.Response, error: Draft202012Validator) -> list[str]:
+    """One error shape everywhere: `{type, message}`, the type that belongs to the status, and its headers."""
+    if response.request.method == "HEAD":
+        return []
+    try:
+        body = response.json()
+    except ValueError:
+        return [f"the error is no JSON: {response.text[:300]}"]
+    problems = [f"error{found.json_path[1:]}: {found.message[:300]}" for found in error.iter_errors(body)]
+    if not problems and STATUS.get(body["type"], 408) != response.status_code:
+        problems.append(f"type {body['type']} with status {response.status_code}")
+    header = _HEADERS.get(response.status_code)
+    if header is not None and header not in response.headers:
+        problems.append(f"{response.status_code} without {header}")
+    return problems
+
+
+def _closed(node: Any) -> Any:
+    """The document with every object closed that names its properties: an undocumented field is a problem."""
+    if isinstance(node, list):
+        return [_closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    closed = {key: _closed(value) for key, value in node.items()}
+    if closed.get("type") == "object" and isinstance(closed.get("properties"), dict):
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    parts = re.split(r"(\{[^}]+\})", path)
+    return re.compile("".join("[^/]+" if part.startswith("{") else re.escape(part) for part in parts))
+
+
+def _escaped(key: str) -> str:
+    """A key in a JSON pointer in a URI fragment."""
+    return key.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")
+
+
+@cache
+def documented() -> Documented:
+    """The document of this server."""
+    return Documented(json.loads(json.dumps(document(TABLE, "test"))))
+
+
+async def check_response(response: httpx.Response) -> None:
+    """An httpx hook: fails the test where an answer is not as documented. Streams are left unread."""
+    if not response.headers.get("content-type", "").startswith(_EVENTS):
+        await response.aread()
+    request = response.request
+    problems = documented().problems(request.method, request.url.path, response)
+    assert not problems, f"{request.method} {request.url}: {response.status_code}: " + "; ".join(problems)
