@@ -1,15 +1,21 @@
 """Serving a data directory: open it, listen, drain at SIGTERM.
 
+The order of a start: the data directory, the port, the first user, the listening. The port comes before the
+user, so that a port in use does not swallow the password that is shown only once.
+
 The order of an end: no new connections, streams are closed, what waits is committed, calls in flight are
-answered within `drain_s`, exit 0.
+answered within `drain_s`, exit 0. A second signal ends at once; what was acknowledged is committed all the
+same.
 """
 
 from __future__ import annotations
 
 import logging
 import signal
+import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -54,15 +60,22 @@ async def serve(
 
     `ready` runs beside the server once it listens. `clock` is the seam to time (default: the machine's).
     Raises `StoreError` where the data directory can not be opened and `OSError` where the address can not be
-    bound.
+    bound, both with a sentence.
     """
-    with boot.opened(settings, clock) as system:
+    with ExitStack() as held:
+        stopping = trio.Event()
+        if shutdown is None:
+            signals = held.enter_context(trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT))
+        system = held.enter_context(boot.opened(settings, clock))
+        listening = held.enter_context(bind(settings.host, settings.port))
         async with boot.running(system), trio.open_nursery() as nursery:
+            if shutdown is None:
+                nursery.start_soon(_watch, signals, stopping, nursery)
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
-            trigger = partial(_until, shutdown or _signalled, system)
-            listen = partial(_listen, nursery, dispatcher, settings, trigger)
+            trigger = partial(_until, shutdown or stopping.wait, system)
+            listen = partial(_listen, nursery, dispatcher, settings, listening, trigger)
             serving = Serving(await nursery.start(listen), first_user, dispatcher)
             _log.info("listening", url=serving.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
@@ -77,21 +90,22 @@ async def _listen(
     nursery: trio.Nursery,
     dispatcher: Dispatcher,
     settings: Settings,
+    listening: socket.socket,
     trigger: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run Hypercorn until the trigger, then end everything that stands beside it."""
     cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for)
     app: Any = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
-    config = _config(settings)
-    async with trio.open_nursery() as listening:
+    config = _config(settings, listening)
+    async with trio.open_nursery() as server:
         if settings.engine == "stock":
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
             run = partial(Engine(app, config, settings.limits, refusal).serve, trigger)
         # `start` hands over the bound addresses; the nursery then waits for the server to end.
-        (bind,) = await listening.start(run)
-        task_status.started(bind)
+        (address,) = await server.start(run)
+        task_status.started(address)
     nursery.cancel_scope.cancel()
 
 
@@ -101,11 +115,27 @@ def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     return Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
 
 
-def _config(settings: Settings) -> Config:
+def bind(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, not listening yet. Raises `OSError` with a sentence that names it."""
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        sock.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OSError(
+            f"{where} can not be listened on: {reason}. Choose another --host or --port."
+        ) from error
+    return sock
+
+
+def _config(settings: Settings, listening: socket.socket) -> Config:
     limits = settings.limits
     config = Config()
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    config.bind = [f"{host}:{settings.port}"]
+    # The server closes the socket when it drains, so it is the server's from here on.
+    config.bind = [f"fd://{listening.detach()}"]
     config.backlog = limits.backlog_length_max
     config.graceful_timeout = limits.drain_s
     config.keep_alive_timeout = limits.connection_idle_s
@@ -125,11 +155,13 @@ async def _until(shutdown: Callable[[], Awaitable[None]], system: System) -> Non
     system.drain()
 
 
-async def _signalled() -> None:
-    """Return at the first SIGTERM or SIGINT."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
-        async for _ in received:
-            return
+async def _watch(signals: AsyncIterator[int], stopping: trio.Event, nursery: trio.Nursery) -> None:
+    """The first signal begins the drain, a second one cuts it short."""
+    async for _ in signals:
+        if stopping.is_set():
+            _log.warning("a second signal: calls in flight are not waited for")
+            nursery.cancel_scope.cancel()
+        stopping.set()
 
 
 def configure_logging(settings: Settings) -> None:
