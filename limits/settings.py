@@ -24,6 +24,10 @@ from trunkline.limits.table import Limits
 ENV_PREFIX: Final = "TRUNKLINE_"
 CONFIG_VARIABLE: Final = "TRUNKLINE_CONFIG"
 """Names the configuration file, for whoever reads it: no setting, and `load_settings` lets it pass."""
+PASSWORD_VARIABLE: Final = "TRUNKLINE_USER_PASSWORD"
+"""A user's new password, for the commands that set one: no setting either."""
+
+_NO_SETTINGS: Final = frozenset({CONFIG_VARIABLE, PASSWORD_VARIABLE})
 
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -44,13 +48,6 @@ class Settings:
     port: int = _setting(
         8080, "The TCP port to listen on; 0 lets the system choose.", minimum=0, maximum=65_535
     )
-    public_url: str | None = _setting(
-        None, "The address clients use, for links; default: as the request came."
-    )
-    tls_cert_file: str | None = _setting(
-        None, "PEM file with the certificate chain; with tls_key_file, serves TLS."
-    )
-    tls_key_file: str | None = _setting(None, "PEM file with the private key.")
     trust_forwarded_for: bool = _setting(
         False, "Take the client's address from X-Forwarded-For (behind a proxy)."
     )
@@ -71,7 +68,7 @@ class Settings:
         64 * 2**30, "Address space reserved for the store, in bytes; it doubles when full.", minimum=2**20
     )
     store_size_max_bytes: int | None = _setting(
-        None, "The store's quota, in bytes; over it writes get 503. Default: the disk's size.", minimum=2**20
+        None, "The store's quota, in bytes; over it writes get 507. Default: the disk's size.", minimum=2**20
     )
 
     admin_email: str | None = _setting(None, "The first account, created when the data directory has none.")
@@ -79,15 +76,6 @@ class Settings:
     token_ttl_s: int = _setting(
         86_400, "Life of a login token, in seconds, where the login asks for none; 0: no expiry.", minimum=0
     )
-    codehost_url: str | None = _setting(
-        None, "URL that turns a code host's access token into an e-mail address."
-    )
-    mail_url: str | None = _setting(
-        None,
-        "Mail server as smtp://user:password@host:port; default: mail stays in an outbox folder.",
-        secret=True,
-    )
-    mail_from: str = _setting("trunkline@localhost", "The sender of mail.")
 
     throttles: bool = _setting(
         True, "Enforce the throttles; off lifts them all, whatever [limits] says (for load tests)."
@@ -100,7 +88,6 @@ class Settings:
         for field in _FIELDS.values():
             _check(field, getattr(self, field.name), field.name)
         _check_pair(self, "admin_email", "admin_password")
-        _check_pair(self, "tls_cert_file", "tls_key_file")
 
     def shown(self) -> dict[str, object]:
         """Every setting by name for a listing, secrets hidden; the limits are left to their own listing."""
@@ -131,7 +118,7 @@ def load_settings(
             continue
         values[name] = _check(_field(name, name), given, name)
     for variable, text in environ.items():
-        if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
+        if not variable.startswith(ENV_PREFIX) or variable in _NO_SETTINGS:
             continue
         field = _field_of_variable(variable)
         if text.strip():

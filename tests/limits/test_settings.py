@@ -55,8 +55,8 @@ def test_what_is_not_given_does_not_win() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
-    text = {"log_format": "json", "port": "80"}.get(name, text)
-    pairs = ("admin_email", "admin_password", "tls_cert_file", "tls_key_file")
+    text = {"log_format": "json", "port": "80", "engine": "stock"}.get(name, text)
+    pairs = ("admin_email", "admin_password")
     environ = {f"TRUNKLINE_{other.upper()}": "x" for other in pairs if name in pairs}
     settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})
     assert str(getattr(settings, name)) == ("True" if text == "on" else text)
@@ -90,7 +90,7 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("[limits]\nsend_stat = 'off'", {}, {}, "limits.send_stat is no limit; did you mean send_state?"),
         ("[limits]\nsend_state = {calls = 0, window_s = 1}", {}, {}, "limits.send_state.calls is 0;"),
         ("admin_email = 'a@b.c'", {}, {}, "admin_password is not set although admin_email is"),
-        ("tls_key_file = 'k'", {}, {}, "tls_cert_file is not set although tls_key_file is"),
+        ("admin_password = 'x'", {}, {}, "admin_email is not set although admin_password is"),
         ("port = 70000", {"TRUNKLINE_PORT": "1"}, {}, "port is 70000; give at most 65535"),
     ],
 )
@@ -104,10 +104,9 @@ def test_a_wrong_setting_is_refused_in_one_sentence(
 
 
 def test_other_variables_are_no_concern_of_ours() -> None:
-    assert (
-        load(None, {"PATH": "/bin", "TRUNKLINES": "x", "TRUNKLINE_CONFIG": "/etc/trunkline.toml"})
-        == Settings()
-    )
+    environ = {"PATH": "/bin", "TRUNKLINES": "x"}
+    beside = {"TRUNKLINE_CONFIG": "/etc/trunkline.toml", "TRUNKLINE_USER_PASSWORD": PASSWORD}
+    assert load(None, {**environ, **beside}) == Settings()
 
 
 def test_the_file_changes_limits() -> None:
@@ -130,11 +129,10 @@ def test_a_settings_object_built_by_hand_is_checked_too() -> None:
 
 def test_a_password_never_shows() -> None:
     environ = {"TRUNKLINE_ADMIN_EMAIL": "a@b.c", "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
-    settings = load("mail_url = 'smtp://me:hush-hush@mail:25'", environ)
+    settings = load(None, environ)
     assert settings.admin_password == PASSWORD
     for text in (repr(settings), str(settings), f"{settings}", repr(settings.shown())):
         assert PASSWORD not in text
-        assert "hush-hush" not in text
     assert settings.shown()["admin_password"] == "***"
     assert settings.shown()["admin_email"] == "a@b.c"
     assert load().shown()["admin_password"] is None
