@@ -63,7 +63,6 @@ class RecordOwner(Actor):
         }
         fields, secret = self._new_record(message.body, id, now_ms)
         records.write(self, KINDS[message.kind], self.ref.id, id, None, {**doc, **fields})
-        self.after_commit(self.system.authority_changed)
         return Created(id, secret)
 
     def _new_record(

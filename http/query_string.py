@@ -30,10 +30,14 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?\Z")
 class QueryParser:
     """Parses query strings into one struct type. Made once for each route."""
 
-    __slots__ = ("_lists", "_structured", "_type")
+    __slots__ = ("_default", "_lists", "_structured", "_type")
 
     def __init__(self, type: type[msgspec.Struct]) -> None:
         self._type = type
+        try:
+            self._default: Any = type()
+        except TypeError:  # a parameter is required
+            self._default = None
         hints = get_type_hints(type, include_extras=False)
         names = dict(zip(type.__struct_fields__, type.__struct_encode_fields__, strict=True))
         shapes = {names[field]: _shapes(hints[field]) for field in names}
@@ -42,6 +46,8 @@ class QueryParser:
 
     def parse(self, raw: bytes) -> tuple[Any, bool]:
         """The struct, and whether links are wanted. Raises `Invalid` naming the parameter."""
+        if not raw and self._default is not None:
+            return self._default, True
         values = _nested(raw)
         links = str(values.pop("_links", "true")).lower() not in ("false", "0")
         values.pop("_actions", None)

@@ -1,0 +1,91 @@
+"""Refusals name the field, what is wrong with it, and what would be right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from trunkline.actors import errors
+from trunkline.actors.messages.applications import ApplicationPost
+from trunkline.actors.messages.devices import ConnectionStatus, DevicePost, StateOrStates
+from trunkline.http.errors import STATUS, answer, invalid, rate_limit, refusal
+from trunkline.limits.table import Rate
+from trunkline.limits.window import SlidingWindow
+
+
+def sentence(body: Any, type: Any) -> str:
+    with pytest.raises(msgspec.ValidationError) as refused:
+        msgspec.json.decode(msgspec.json.encode(body), type=type)
+    return invalid(refused.value, "body").message
+
+
+@pytest.mark.parametrize(
+    ("body", "type", "expected"),
+    [
+        ({}, ApplicationPost, "name: is missing; this body needs it."),
+        ({"name": "x", "colour": 1}, ApplicationPost, "colour: there is no such field in this body"),
+        ({"name": 5}, ApplicationPost, "name: got int, expected str."),
+        ({"name": ""}, ApplicationPost, "name: the value does not fit: expected str of length >= 1."),
+        ([], ApplicationPost, "The body: got array, expected object."),
+        (
+            {"name": "x", "deviceClass": "boat"},
+            DevicePost,
+            "deviceClass: 'boat' is not one of the allowed values.",
+        ),
+        (
+            {"name": "x", "tags": [{"key": "a b", "value": "c"}]},
+            DevicePost,
+            "tags[0].key: the value does not fit: expected str matching regex",
+        ),
+        ({"name": "x", "attributes": [{"name": "t"}]}, DevicePost, "attributes[0].dataType: is missing"),
+        ([{"data": {}}, {"dat": {}}], StateOrStates, "[1].dat: there is no such field in this body"),
+        ({"status": "gone"}, ConnectionStatus, "status: "),
+    ],
+)
+def test_the_sentence_of_a_wrong_body(body: Any, type: Any, expected: str) -> None:
+    assert sentence(body, type).startswith(expected)
+
+
+def test_every_error_has_a_status_and_the_one_shape() -> None:
+    for error in errors.ERRORS:
+        assert error.type in STATUS
+    status, headers, body = answer(errors.NotFound("There is no device."))
+    assert (status, msgspec.json.decode(body)) == (
+        404,
+        {"type": "NotFound", "message": "There is no device."},
+    )
+    assert (b"content-type", b"application/json") in headers
+
+
+def test_a_throttled_call_hears_when_to_come_back() -> None:
+    window = SlidingWindow(Rate(2, 15))
+    window.allow(100.0)
+    window.allow(101.5)
+    verdict = window.allow(102.25)
+    refused = errors.TooManyRequests(
+        "no", bucket="send_state", verdict=verdict, retry_after_s=verdict.reset_s
+    )
+    status, headers, _ = answer(refused)
+    assert status == 429
+    assert dict(headers) == {
+        b"content-type": b"application/json",
+        b"retry-after": b"13",
+        b"ratelimit-policy": b'"send_state";q=2;w=15',
+        b"ratelimit": b'"send_state";r=0;t=13',
+    }
+
+
+def test_the_headers_of_a_call_that_passed() -> None:
+    verdict = SlidingWindow(Rate(30, 15)).allow(5.0)
+    assert rate_limit("send_state", verdict) == [
+        (b"ratelimit-policy", b'"send_state";q=30;w=15'),
+        (b"ratelimit", b'"send_state";r=29;t=15'),
+    ]
+
+
+@pytest.mark.parametrize("status", [400, 405, 408, 417, 429, 431, 500, 501, 503, 505])
+def test_what_the_wire_refuses_has_the_same_shape(status: int) -> None:
+    _, body = refusal(status, "No.")
+    assert set(msgspec.json.decode(body)) == {"type", "message"}

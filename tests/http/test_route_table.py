@@ -1,0 +1,75 @@
+"""The route table: every path leads to its row, and each row says what a token needs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from trunkline.http.resources.devices import ROUTES as DEVICE_ROUTES
+from trunkline.http.route import Route
+from trunkline.http.routes import TABLE
+
+
+def filled(route: Route) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: "a" * 24, route.path)
+
+
+@pytest.mark.parametrize("route", TABLE.routes, ids=lambda route: route.operation)
+def test_every_row_is_found_by_its_path(route: Route) -> None:
+    found = TABLE.match(filled(route))
+    assert found is not None
+    methods, values = found
+    assert methods[route.method] is route
+    assert len(values) == len(route.params)
+
+
+def test_a_literal_segment_wins_over_a_placeholder() -> None:
+    found = TABLE.match("/applications/" + "a" * 24 + "/devices/attributeNames")
+    assert found is not None
+    assert found[0]["GET"].operation == "devices.attributeNames"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "", "/nothing", "/applications//devices", "/applications/{}/x", "/me/tokens/a/b"]
+)
+def test_an_unknown_path_is_no_row(path: str) -> None:
+    assert TABLE.match(path) is None
+
+
+def test_operations_are_unique() -> None:
+    operations = [route.operation for route in TABLE.routes]
+    assert len(operations) == len(set(operations))
+
+
+def test_reads_take_the_read_scopes_and_writes_do_not() -> None:
+    for route in TABLE.routes:
+        assert any(scope.endswith(".read") for scope in route.scopes) == (route.access == "read")
+        if route.access != "none":
+            assert {route.operation, route.operation.split(".")[0] + ".*", "all.User"} <= route.scopes
+
+
+def test_what_is_about_a_user_takes_no_scope_of_an_application() -> None:
+    for route in TABLE.routes:
+        families = {scope for scope in route.scopes if scope.startswith(("all.Application", "all.Device"))}
+        assert bool(families) == (route.reach == "application")
+
+
+def test_what_a_device_may_do() -> None:
+    open_to_devices = {route.operation for route in DEVICE_ROUTES if route.device != "no"}
+    assert open_to_devices == {
+        "device.commandStream",
+        "device.get",
+        "device.getCommand",
+        "device.getCompositeState",
+        "device.getLogEntries",
+        "device.getState",
+        "device.sendCommand",
+        "device.sendState",
+        "device.setConnectionStatus",
+        "device.stateStream",
+        "deviceAttribute.get",
+        "devices.get",
+        "devices.getCompositeState",
+        "devices.sendCommand",
+    }
