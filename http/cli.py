@@ -26,7 +26,7 @@ from trunkline.actors.authority import find_user
 from trunkline.actors.errors import DomainError
 from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
-from trunkline.bench.demo import DemoReady, curl_lines, run_demo
+from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.http import control
 from trunkline.http.app import VERSION
 from trunkline.http.openapi import document
@@ -57,6 +57,9 @@ ConfigOption = Annotated[
     Path | None, typer.Option("--config", metavar="FILE.toml", help="A configuration file.")
 ]
 
+
+PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a variable
+"""Holds the password for `user add` and `user passwd`: an argument of one command and no setting."""
 
 EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
@@ -90,7 +93,8 @@ def _settings(config: Path | None, limits: str | None = None, **overrides: objec
     text = file.read_text() if file is not None else None
     if limits == "off":
         overrides["throttles"] = False
-    settings = load_settings(toml_text=text, environ=os.environ, overrides=overrides)
+    environ = {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
+    settings = load_settings(toml_text=text, environ=environ, overrides=overrides)
     if limits is not None and limits != "off":
         try:
             numbers = tomllib.loads(Path(limits).read_text())
@@ -159,7 +163,7 @@ def _show_demo(url: str, email: str, ready: DemoReady) -> None:
         "The devices of the demo report once a second. Log in (put the password in), then three calls to try:"
     )
     for line in (
-        f"export TRUNKLINE_TOKEN=$(curl -s {url}/auth/user -H 'Content-Type: application/json' -d '{login}' | {pick})",
+        f"export {CURL_VARIABLE}=$(curl -s {url}/auth/user -H 'Content-Type: application/json' -d '{login}' | {pick})",
         *curl_lines(ready),
     ):
         _out.print(f"  {line}", markup=False)
@@ -190,7 +194,7 @@ def _on_data(data: str | None, config: Path | None, command: str, **arguments: s
 Password = Annotated[
     str,
     typer.Option(
-        envvar="TRUNKLINE_PASSWORD_FOR_USER",
+        envvar=PASSWORD_VARIABLE,
         prompt=True,
         hide_input=True,
         confirmation_prompt=True,
