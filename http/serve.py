@@ -170,7 +170,11 @@ def configure_logging(settings: Settings) -> None:
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if settings.log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            # The default formatter prints local variables, and those may be passwords and tokens.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
     )
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
