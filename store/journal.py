@@ -142,6 +142,7 @@ class Journal:
         self._sync_delay_s = sync_delay_s
         self._monotonic_s = monotonic_s
         self._locked_until_s = 0.0
+        self._failing = False
         self._reads_ended = trio.lowlevel.ParkingLot()
         self._overlay = Overlay()
         self._group = Group()
@@ -232,6 +233,9 @@ class Journal:
             _log.exception("a batch could not be written")
             self._fail(StoreBroken(f"A batch could not be written: {bug!r}."))
             return True
+        if self._failing:
+            self._failing = False
+            _log.info("commits work again", failures=self.statistics.failures)
         self.statistics.committed(self._overlay, puts, time.perf_counter() - started_s)
         self._finish(None)
         return True
@@ -307,7 +311,9 @@ class Journal:
 
     def _fail(self, error: StoreError) -> None:
         """Drop what waits and tell everybody."""
-        _log.error("commit failed", error=str(error), batches=self.pending_batches, bytes=self.pending_bytes)
+        if not self._failing:  # once: a full disk fails a thousand groups a second
+            self._failing = True
+            _log.error("commits fail", error=str(error), batches=self.pending_batches)
         self.statistics.failures += 1
         self.epoch += 1
         self._finish(error)

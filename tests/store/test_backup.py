@@ -62,6 +62,10 @@ async def test_a_backup_beside_running_writes_is_whole(
     store: Store, nursery: trio.Nursery, tmp_path: Path
 ) -> None:
     """Each batch touches five databases: a copy that held one by half would not verify or not add up."""
+    large = Batch()
+    for number in range(4000):
+        large.put(keys.LOGS, b"%04d" % number, codec.encode(bytes(2000)))
+    commit(store, large)  # so that a copy takes longer than many commits
     await nursery.start(store.journal.run)
     acknowledged = 0
     writing = True
@@ -82,7 +86,9 @@ async def test_a_backup_beside_running_writes_is_whole(
             with trio.fail_after(30):
                 while acknowledged < before + 50:
                     await trio.lowlevel.checkpoint()
+                commits = store.journal.statistics.commits
                 await trio.to_thread.run_sync(backup, store, tmp_path / f"copy-{copy}")
+                assert store.journal.statistics.commits > commits
         writing = False
 
     sizes = []
@@ -117,6 +123,25 @@ def test_a_backup_without_a_secret_and_into_an_empty_directory(filled: Store, tm
     (tmp_path / "copy").mkdir()
     backup(filled, tmp_path / "copy")
     assert tree(tmp_path / "copy") == ["store", "store/data.mdb"]
+
+
+def test_the_map_stays_where_it_is_during_a_copy(filled: Store, tmp_path: Path) -> None:
+    """LMDB copies out of the map in a transaction of its own, which nobody else would count."""
+    memory_map, env = filled.memory_map, filled.memory_map.env
+    moved: list[bool] = []
+
+    class Watched:
+        def copy(self, path: str) -> None:
+            moved.append(memory_map.resize(1 << 24))
+            env.copy(path)
+
+    memory_map.env = Watched()  # type: ignore[assignment]
+    try:
+        backup(filled, tmp_path / "copy")
+    finally:
+        memory_map.env = env
+    assert moved == [False]
+    assert memory_map.resize(1 << 24)
 
 
 @pytest.mark.slow

@@ -297,9 +297,11 @@ async def test_a_failed_commit_fails_all_and_leaves_nothing(
         group.then(lambda: called.append("never"))
         failed.append(caught.value)
 
-    async with trio.open_nursery() as writers:
-        writers.start_soon(write, b"k")
-        writers.start_soon(write, b"other")
+    with structlog.testing.capture_logs() as logs:
+        async with trio.open_nursery() as writers:
+            writers.start_soon(write, b"k")
+            writers.start_soon(write, b"other")
+    assert [entry["event"] for entry in logs if "batch" not in entry["event"]] == ["commits fail"]
     assert len(failed) == 2
     assert failed[0] is not failed[1], "tasks must not share an exception: each adds its own traceback"
     assert called == []
@@ -313,6 +315,21 @@ async def test_a_failed_commit_fails_all_and_leaves_nothing(
     assert stored(store, b"k") == b"after"
     assert store.journal.epoch == 1
     assert store.journal.statistics.failures == 1
+
+
+async def test_a_disk_that_stays_full_is_logged_when_it_begins_and_when_it_ends(
+    open_store: Callable[..., Store],
+) -> None:
+    disk = Disk()
+    store = open_store(sync_delay_s=disk)
+    with structlog.testing.capture_logs() as logs:
+        for error in (None, OSError(errno.ENOSPC, "No space left on device"), None):
+            disk.error = error
+            for number in range(3):
+                store.journal.submit(put(b"%d" % number, b"v"))
+                store.journal.flush()
+    assert [entry["event"] for entry in logs] == ["commits fail", "commits work again"]
+    assert store.journal.statistics.failures == store.journal.epoch == 3
 
 
 # Bounds.

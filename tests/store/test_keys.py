@@ -82,6 +82,26 @@ def test_numbers_beyond_every_double_still_have_a_place() -> None:
     assert keys.sortable(2**53) < keys.sortable(2**53 + 1) < keys.sortable(float(2**53 + 2))
 
 
+def test_a_text_sorts_before_every_text_it_is_the_beginning_of() -> None:
+    """Also where it goes on with the very bytes that end and escape it."""
+    ordered = [
+        "",
+        "\x00",
+        "\x00\x00",
+        "\x00\x01",
+        "\x01",
+        "\x01\x01",
+        "\x01\x02",
+        "\x02",
+        "a",
+        "a\x00",
+        "a\x00b",
+        "a\x01",
+        "aa",
+    ]
+    assert [keys.sortable(text) for text in ordered] == sorted(map(keys.sortable, ordered))
+
+
 def test_what_has_no_order_is_refused() -> None:
     with pytest.raises(ValueError, match="NaN"):
         keys.sortable(float("nan"))
