@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import flask_swagger_ui
 import msgspec
-import swagger_ui_bundle
 from quart import Response as QuartResponse
 from quart import request
 from quart.wrappers.response import ResponseBody
@@ -153,7 +153,7 @@ def _quart(response: Response) -> QuartResponse:
 def _operator_pages(app: QuartTrio, dispatcher: Dispatcher) -> None:
     system = dispatcher.system
     openapi = msgspec.json.encode(document(dispatcher.table, VERSION))
-    assets = Path(swagger_ui_bundle.swagger_ui_path)
+    assets = Path(flask_swagger_ui.__file__).parent / "dist"
 
     @app.get("/healthz")
     async def healthz() -> QuartResponse:
