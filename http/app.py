@@ -87,7 +87,10 @@ class StreamBody(ResponseBody):
 
 def create_app(dispatcher: Dispatcher, *, trust_forwarded_for: bool = False) -> QuartTrio:
     """The application that serves `dispatcher`."""
-    app = QuartTrio("trunkline", static_folder=None, root_path=str(Path(__file__).parent))
+    # Both paths are given, though nothing here uses them: Quart would look for them, and stumbles over a
+    # package without an __init__.py that lies in two places.
+    here = str(Path(__file__).parent)
+    app = QuartTrio("trunkline", static_folder=None, root_path=here, instance_path=here)
     system = dispatcher.system
     app.config["MAX_CONTENT_LENGTH"] = system.limits.body_bytes_max
     app.config["BODY_TIMEOUT"] = system.limits.body_timeout_s

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import tomllib
+from collections.abc import Callable, Set
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -22,11 +23,11 @@ from rich.console import Console
 from rich.table import Table
 
 from trunkline.actors import boot
-from trunkline.actors.authority import find_user
 from trunkline.actors.errors import DomainError
 from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
+from trunkline.bench.errors import BenchError
 from trunkline.http import control
 from trunkline.http.app import VERSION
 from trunkline.http.openapi import document
@@ -34,6 +35,7 @@ from trunkline.http.routes import TABLE
 from trunkline.http.serve import Serving, configure_logging, serve
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
+from trunkline.limits.table import Limits
 
 app = typer.Typer(
     help="An application platform for connected devices.",
@@ -47,8 +49,9 @@ app.add_typer(user_app, name="user")
 app.add_typer(secret_app, name="secret")
 app.add_typer(bench_app, name="bench")
 
-_out = Console(soft_wrap=True, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
+# What is printed is shown as it is: a path or an address may hold what looks like markup.
+_out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+_err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 DataOption = Annotated[
     str | None, typer.Option("--data", metavar="DIR", help="The data directory (default: ./trunkline-data).")
@@ -61,6 +64,12 @@ ConfigOption = Annotated[
 PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a variable
 """Holds the password for `user add` and `user passwd`: an argument of one command and no setting."""
 
+DEMO_SCOPES = frozenset({"all.User"})
+TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
+"""What the token can do that is printed for a newcomer to try."""
+TRIAL_TTL_S = 86_400
+DEMO_PAUSE_S = 5
+
 EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
 
@@ -70,38 +79,64 @@ def main() -> None:
     try:
         app()
     except EXPECTED as failure:
-        _fail(str(failure))
+        _fail(_sentence(failure))
     except BaseExceptionGroup as group:
         # Nurseries wrap what ends them; one expected failure in there is still one sentence.
         expected, other = group.split(EXPECTED)
         if expected is None or other is not None:
             raise
-        leaf: BaseException = expected
-        while isinstance(leaf, BaseExceptionGroup):
-            leaf = leaf.exceptions[0]
-        _fail(str(leaf))
+        _fail(_sentence(_leaf(expected)))
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _fail(sentence: str) -> NoReturn:
-    _err.print(f"trunkline: {sentence}", markup=False)
+    _err.print(f"trunkline: {sentence}")
     sys.exit(1)
+
+
+def _sentence(failure: BaseException) -> str:
+    """What to tell the operator. An error of the system has no sentence of its own where it names a file."""
+    if isinstance(failure, OSError) and failure.filename is not None:
+        return f"{os.fsdecode(failure.filename)}: {failure.strerror}."
+    return str(failure)
 
 
 def _settings(config: Path | None, limits: str | None = None, **overrides: object) -> Settings:
     """The settings in force: command line, then environment, then file, then default."""
     file = config or (Path(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
-    text = file.read_text() if file is not None else None
     if limits == "off":
         overrides["throttles"] = False
     environ = {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
-    settings = load_settings(toml_text=text, environ=environ, overrides=overrides)
+    try:
+        text = None if file is None else _text(file)
+        settings = load_settings(toml_text=text, environ=environ, overrides=overrides)
+    except SettingsError as error:
+        raise error.under(f"{file}: ") if file is not None else error from None
     if limits is not None and limits != "off":
-        try:
-            numbers = tomllib.loads(Path(limits).read_text())
-        except tomllib.TOMLDecodeError as error:
-            raise SettingsError(limits, f"is no TOML: {error}", "correct it there") from None
-        settings = dataclasses.replace(settings, limits=settings.limits.override(numbers))
+        settings = dataclasses.replace(settings, limits=_changed(settings.limits, Path(limits)))
     return settings
+
+
+def _changed(limits: Limits, file: Path) -> Limits:
+    """The limits with the numbers of a file. Raises `SettingsError`."""
+    try:
+        return limits.override(tomllib.loads(_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(str(file), f"is no TOML: {error}", "correct it there") from None
+    except SettingsError as error:
+        raise error.under(f"{file}: ") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise SettingsError(str(file), "is no text in UTF-8", "name a TOML file") from None
 
 
 # Serving.
@@ -141,32 +176,35 @@ async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
     if first is not None and first.password is not None:
         _out.print(f"First user: {first.email}  password: {first.password}  (shown only now)")
     if demo:
-        email = first.email if first is not None else boot.users(serving.dispatcher.system)[0].email
-        token = await _demo_token(serving, email)
-        await run_demo(serving.url, token, on_ready=partial(_show_demo, serving.url, email))
+        await _live(serving)
 
 
-async def _demo_token(serving: Serving, email: str) -> str:
-    """A token of the user for the demo's own calls; it stays in this process."""
+async def _live(serving: Serving) -> None:
+    """Run the demo's devices for as long as the server runs, whatever becomes of their application or token."""
+    show: Callable[[DemoReady], None] | None = partial(_show_demo, serving)
+    while True:
+        try:
+            await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
+            return
+        except* BenchError as problems:
+            _err.print(f"The demo was interrupted and begins again: {_sentence(_leaf(problems))}")
+        show = None
+        await trio.sleep(DEMO_PAUSE_S)
+
+
+def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
+    """A token of the oldest user."""
     dispatcher = serving.dispatcher
-    with dispatcher.system.store.snapshot() as snapshot:
-        user = find_user(snapshot, email)
-    assert user is not None
-    claims = {"typ": "user", "sub": user.hex()}
-    return dispatcher.tokens.issue(claims, {"all.User"}, dispatcher.system.clock.wall_ms(), None)
+    claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
+    return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
 
 
-def _show_demo(url: str, email: str, ready: DemoReady) -> None:
-    login = json.dumps({"email": email, "password": "PASSWORD"})
-    pick = "python3 -c 'import json,sys; print(json.load(sys.stdin)[\"token\"])'"
-    _out.print(
-        "The devices of the demo report once a second. Log in (put the password in), then three calls to try:"
-    )
-    for line in (
-        f"export {CURL_VARIABLE}=$(curl -s {url}/auth/user -H 'Content-Type: application/json' -d '{login}' | {pick})",
-        *curl_lines(ready),
-    ):
-        _out.print(f"  {line}", markup=False)
+def _show_demo(serving: Serving, ready: DemoReady) -> None:
+    _out.print("The devices of the demo report once a second. Four lines to try, in another terminal:")
+    _out.print(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
+    for line in curl_lines(ready):
+        _out.print(f"  {line}")
+    _out.print("The token is good for a day, for reading devices and for sending them commands.")
 
 
 app.command("demo")(bench_demo)
@@ -175,9 +213,8 @@ app.command("demo")(bench_demo)
 # Users.
 
 
-def _on_data(data: str | None, config: Path | None, command: str, **arguments: str) -> Any:
+def _on_data(settings: Settings, command: str, **arguments: str) -> Any:
     """Run a command on the data directory itself, or ask the server that holds it."""
-    settings = _settings(config, data_dir=data)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
     async def run() -> Any:
@@ -185,10 +222,18 @@ def _on_data(data: str | None, config: Path | None, command: str, **arguments: s
             with boot.opened(settings) as system:
                 async with boot.running(system):
                     return await control.run_command(system, command, arguments)
-        except boot.DirectoryInUse:
-            return await control.ask_server(Path(settings.data_dir), command, arguments)
+        except boot.DirectoryInUse as held:
+            return await control.ask_server(Path(settings.data_dir), command, arguments, held)
 
     return trio.run(run)
+
+
+def _existing(data: str | None, config: Path | None) -> Settings:
+    """The settings, for a command that has nothing to do in a directory that is not there."""
+    settings = _settings(config, data_dir=data)
+    if not Path(settings.data_dir).is_dir():
+        raise SettingsError(settings.data_dir, "is no data directory", "name the right one with --data")
+    return settings
 
 
 Password = Annotated[
@@ -206,21 +251,21 @@ Password = Annotated[
 @user_app.command("add")
 def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Add a user, also while a server runs."""
-    id = _on_data(data, config, "user.add", email=email, password=password)
+    id = _on_data(_settings(config, data_dir=data), "user.add", email=email, password=password)
     _out.print(f"{id}  {email}")
 
 
 @user_app.command("passwd")
 def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Set a user's password and end the tokens made before, also while a server runs."""
-    _on_data(data, config, "user.passwd", email=email, password=password)
+    _on_data(_existing(data, config), "user.passwd", email=email, password=password)
     _out.print(f"The password of {email} is set; earlier tokens do not hold any more.")
 
 
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""
-    for id, email, created in _on_data(data, config, "user.list"):
+    for id, email, created in _on_data(_existing(data, config), "user.list"):
         _out.print(f"{id}  {created}  {email}")
 
 
@@ -230,7 +275,7 @@ def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
 @secret_app.command("rotate")
 def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
     """Replace the secret that signs tokens: every token ends. The server must be stopped."""
-    path = _settings(config, data_dir=data).data_dir
+    path = _existing(data, config).data_dir
     boot.rotate_secret(Path(path))
     _out.print(f"The secret of {path} is replaced; everybody logs in anew.")
 
@@ -242,7 +287,7 @@ def backup_command(
     config: ConfigOption = None,
 ) -> None:
     """Copy a data directory as it is at one moment, also while a server runs."""
-    path = _settings(config, data_dir=data).data_dir
+    path = _existing(data, config).data_dir
     boot.back_up(Path(path), target)
     _out.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
 
@@ -250,16 +295,18 @@ def backup_command(
 @app.command("check")
 def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     """Walk a data directory and verify what is in it."""
-    path = _settings(config, data_dir=data).data_dir
+    path = _existing(data, config).data_dir
     report = boot.verify(Path(path))
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
         table.add_row(name, str(count))
     _out.print(table)
     for problem in report.problems:
-        _out.print(problem, style="red", markup=False)
+        _out.print(problem, style="red")
     if not report.ok:
-        _fail(f"{path}: {len(report.problems)} problems found")
+        told = len(report.problems)
+        more = f"; the first {told} are shown" if report.problem_count > told else ""
+        _fail(f"{path}: problems found: {report.problem_count}{more}.")
     _out.print("No problem found.")
 
 
@@ -269,9 +316,11 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
 @app.command("routes")
 def routes_command() -> None:
     """Print the route table: method, path, operation and the scopes of which a token needs one."""
+    path_width = max(len(route.path) for route in TABLE.routes) + 2
+    name_width = max(len(route.operation) for route in TABLE.routes) + 2
     for route in sorted(TABLE.routes, key=lambda route: (route.path, route.method)):
         scopes = " ".join(sorted(route.scopes)) or "(no token)"
-        typer.echo(f"{route.method:7}{route.path:64}{route.operation:32}{scopes}")
+        typer.echo(f"{route.method:8}{route.path:{path_width}}{route.operation:{name_width}}{scopes}")
 
 
 @app.command("openapi")

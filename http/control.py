@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import structlog
 import trio
 
 from trunkline.actors import boot
@@ -25,6 +26,8 @@ from trunkline.actors.system import System
 SOCKET = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
 ANSWER_S = 30
+
+_log = structlog.get_logger("trunkline.control")
 
 
 async def _add_user(system: System, email: str, password: str) -> str:
@@ -75,30 +78,45 @@ async def serve_control(
 
 
 async def _answer(system: System, stream: trio.SocketStream) -> None:
-    with trio.move_on_after(ANSWER_S):
-        async with stream:
-            try:
-                asked = msgspec.json.decode(await _line(stream), type=dict[str, dict[str, str]])
-                ((command, arguments),) = asked.items()
-                answer = {"ok": await run_command(system, command, arguments)}
-            except DomainError as refusal:
-                answer = {"error": refusal.message}
-            except (ValueError, TypeError, msgspec.MsgspecError):
-                answer = {"error": "The command can not be read."}
-            with trio.move_on_after(1):
-                try:
-                    await stream.send_all(msgspec.json.encode(answer) + b"\n")
-                except trio.BrokenResourceError:
-                    return
+    """Answer one command. Whatever is wrong with it, or with who asks, the server goes on."""
+    try:
+        with trio.move_on_after(ANSWER_S):
+            async with stream:
+                answer = await _answered(system, await _line(stream))
+                await stream.send_all(msgspec.json.encode(answer) + b"\n")
+    except (trio.BrokenResourceError, OSError, ValueError):
+        _log.debug("a command was not asked to its end")
 
 
-async def ask_server(directory: Path, command: str, arguments: dict[str, str]) -> Any:
-    """Send a command to the server that holds `directory`. Raises `Invalid` with what it refuses."""
-    with trio.fail_after(ANSWER_S), _near(directory) as place:
-        stream = await trio.open_unix_socket(f"{place}/{SOCKET}")
-        async with stream:
-            await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
-            answer = msgspec.json.decode(await _line(stream))
+async def _answered(system: System, line: bytes) -> dict[str, Any]:
+    try:
+        asked = msgspec.json.decode(line, type=dict[str, dict[str, str]])
+        ((command, arguments),) = asked.items()
+        return {"ok": await run_command(system, command, arguments)}
+    except DomainError as refusal:
+        return {"error": refusal.message}
+    except (ValueError, TypeError):
+        return {"error": "The command can not be read."}
+    except Exception as bug:  # noqa: BLE001 - the asker hears of it, the log has it, the server goes on
+        _log.error("a command failed", exc_info=bug)
+        return {"error": "The server failed at this command; its log says why."}
+
+
+async def ask_server(
+    directory: Path, command: str, arguments: dict[str, str], held: boot.DirectoryInUse
+) -> Any:
+    """Send a command to the server that holds `directory`.
+
+    Raises `Invalid` with what it refuses, and `held` (how it is known that somebody holds the directory)
+    where that is no server, or one that does not answer.
+    """
+    try:
+        with trio.fail_after(ANSWER_S), _near(directory) as place:
+            async with await trio.open_unix_socket(f"{place}/{SOCKET}") as stream:
+                await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
+                answer = msgspec.json.decode(await _line(stream))
+    except (OSError, ValueError, trio.BrokenResourceError, trio.TooSlowError):
+        raise held from None
     if "error" in answer:
         raise Invalid(answer["error"])
     return answer["ok"]

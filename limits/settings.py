@@ -24,10 +24,6 @@ from trunkline.limits.table import Limits
 ENV_PREFIX: Final = "TRUNKLINE_"
 CONFIG_VARIABLE: Final = "TRUNKLINE_CONFIG"
 """Names the configuration file, for whoever reads it: no setting, and `load_settings` lets it pass."""
-PASSWORD_VARIABLE: Final = "TRUNKLINE_USER_PASSWORD"
-"""A user's new password, for the commands that set one: no setting either."""
-
-_NO_SETTINGS: Final = frozenset({CONFIG_VARIABLE, PASSWORD_VARIABLE})
 
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -118,7 +114,7 @@ def load_settings(
             continue
         values[name] = _check(_field(name, name), given, name)
     for variable, text in environ.items():
-        if not variable.startswith(ENV_PREFIX) or variable in _NO_SETTINGS:
+        if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
         field = _field_of_variable(variable)
         if text.strip():

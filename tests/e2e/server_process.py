@@ -1,0 +1,159 @@
+"""The server as a process of its own, started as an operator starts it, for what a process alone can show.
+
+Signals, crashes, exit codes, limits of the operating system and what is printed: none of that is seen from
+within the process of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from tests.e2e.conftest import EMAIL, PASSWORD, Server
+
+CLI = ("-m", "trunkline.http.cli")
+OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
+LISTENING = re.compile(r" at (http://\S+) ")
+PATIENCE_S = 50
+"""How long anything may take before the test fails: below the 60 seconds of a whole test."""
+
+
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment without what would configure the server, and `more`."""
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("TRUNKLINE_")}
+    return {**inherited, **more}
+
+
+class ServerProcess(Server):
+    """A server in a process of its own. It has no `system` to look at: only its API, its output and its end."""
+
+    def __init__(self, process: trio.Process, data_dir: Path, log: Path) -> None:
+        self.process = process
+        self.data_dir = data_dir
+        self.url = ""
+        self.token = ""
+        self.printed = ""
+        self._log = log
+        self._changed = trio.Event()
+        self._silent = False
+
+    @property
+    def log(self) -> str:
+        """What it wrote to standard error."""
+        return self._log.read_text()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    async def ended(self) -> int:
+        """Its exit code (negative: the signal that killed it), when it has ended."""
+        with trio.fail_after(PATIENCE_S):
+            code: int = await self.process.wait()
+        return code
+
+    async def kill(self) -> None:
+        """Kill it with SIGKILL, which it can not notice, and see it gone."""
+        self.process.kill()
+        assert await self.ended() == -signal.SIGKILL
+
+    async def terminate(self) -> int:
+        """Ask it to drain, and return its exit code."""
+        self.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+    async def prints(self, pattern: str | re.Pattern[str]) -> re.Match[str]:
+        """Wait until what it printed matches."""
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                found = re.search(pattern, self.printed)
+                if found is not None:
+                    return found
+                assert not self._silent, f"it ended without {pattern}:\n{self.printed}\n{self.log}"
+                await self._changed.wait()
+
+    async def collect(self) -> None:
+        """Keep what it prints, until it ends."""
+        assert self.process.stdout is not None
+        received = b""
+        async for piece in self.process.stdout:
+            received += piece
+            self.printed = received.decode("utf-8", "replace")
+            self._wake()
+        self._silent = True
+        self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
+
+@asynccontextmanager
+async def started(
+    data_dir: Path,
+    *arguments: str,
+    program: Sequence[str] = CLI,
+    env: Mapping[str, str] = OWNER,
+    **options: Any,
+) -> AsyncIterator[ServerProcess]:
+    """A server process on 127.0.0.1, port 0, from its very beginning; killed at the end if it still runs."""
+    log = data_dir.with_name(f"{data_dir.name}.log")
+    command = [sys.executable, *program, "serve", "--port", "0", "--data", str(data_dir), *arguments]
+    with log.open("ab") as errors:
+        process = await trio.lowlevel.open_process(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment(env), **options
+        )
+    server = ServerProcess(process, data_dir, log)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.collect)
+        try:
+            yield server
+        finally:
+            if process.returncode is None:
+                process.kill()
+            with trio.CancelScope(shield=True):
+                await server.ended()
+
+
+@asynccontextmanager
+async def serving(data_dir: Path, *arguments: str, **options: Any) -> AsyncIterator[ServerProcess]:
+    """A server process that listens. The owner is logged in."""
+    async with started(data_dir, *arguments, **options) as server:
+        server.url = (await server.prints(LISTENING))[1]
+        server.token = await server.log_in()
+        yield server
+
+
+async def trunkline(
+    *arguments: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the command line to its end."""
+    with trio.fail_after(PATIENCE_S):
+        done = await trio.run_process(
+            [sys.executable, *CLI, *arguments],
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+            stdin=stdin,
+            env=environment(env or {}),
+            cwd=cwd,
+        )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """What a refused command said: exit code 1, one line on standard error, and no traceback."""
+    assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("trunkline: "), line
+    return line.removeprefix("trunkline: ")
