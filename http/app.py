@@ -58,8 +58,8 @@ _DOCS_START = """SwaggerUIBundle({
 """
 _DOCS_POLICY = (
     b"content-security-policy",
-    b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    b"connect-src 'self'",
+    b"default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    + b"style-src 'self' 'unsafe-inline'",
 )
 
 
