@@ -33,7 +33,7 @@ import trio
 from trunkline.store.batch import Batch
 from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, translate
 from trunkline.store.memory_map import MemoryMap
-from trunkline.store.overlay import Overlay
+from trunkline.store.overlay import Overlay, Written
 
 FLUSH_WAIT_S: Final = 5.0
 """How long a synchronous flush waits for long reads to end, where the map must grow."""
@@ -96,26 +96,30 @@ class Statistics:
     commits: int = 0
     batches: int = 0
     puts: int = 0
+    deletes: int = 0
     bytes: int = 0
+    """Of the keys and values that were put."""
     failures: int = 0
     growths: int = 0
     refused: int = 0
+    """Batches that were not let in: the journal was full, or the store at its quota."""
     last_commit_s: float = 0.0
     longest_commit_s: float = 0.0
     total_commit_s: float = 0.0
     group_sizes: list[int] = field(default_factory=lambda: [0] * _GROUP_SIZES)
     """Commits by batches in the group: at index n those of 2**n up to 2**(n+1) - 1."""
 
-    def committed(self, overlay: Overlay, puts: int, took_s: float) -> None:
+    def committed(self, batches: int, written: Written, took_s: float) -> None:
         """Count one commit."""
         self.commits += 1
-        self.batches += overlay.batches
-        self.puts += puts
-        self.bytes += overlay.size_bytes
+        self.batches += batches
+        self.puts += written.puts
+        self.deletes += written.deletes
+        self.bytes += written.size_bytes
         self.last_commit_s = took_s
         self.total_commit_s += took_s
         self.longest_commit_s = max(self.longest_commit_s, took_s)
-        self.group_sizes[min(overlay.batches.bit_length(), _GROUP_SIZES) - 1] += 1
+        self.group_sizes[min(batches.bit_length(), _GROUP_SIZES) - 1] += 1
 
 
 class Journal:
@@ -223,7 +227,7 @@ class Journal:
         """Write, sync and complete one group. False where the map must grow first: then all still waits."""
         started_s = time.perf_counter()
         try:
-            puts = self._write()
+            written = self._write()
         except lmdb.MapFullError:
             return False
         except (lmdb.Error, OSError) as error:
@@ -236,17 +240,17 @@ class Journal:
         if self._failing:
             self._failing = False
             _log.info("commits work again", failures=self.statistics.failures)
-        self.statistics.committed(self._overlay, puts, time.perf_counter() - started_s)
+        self.statistics.committed(self._overlay.batches, written, time.perf_counter() - started_s)
         self._finish(None)
         return True
 
-    def _write(self) -> int:
-        """One transaction with everything that waits, synced. Changes nothing here; returns how many puts."""
+    def _write(self) -> Written:
+        """One transaction with everything that waits, synced. Nothing changes here."""
         with self._map.env.begin(write=True) as transaction:
-            puts = self._overlay.write(transaction, self._map.handles)
+            written = self._overlay.write(transaction, self._map.handles)
             if self._sync_delay_s is not None:
                 time.sleep(self._sync_delay_s())
-        return puts
+        return written
 
     def _finish(self, error: StoreError | None) -> None:
         """Complete the group that waits, on the way to the next one."""

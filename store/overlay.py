@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import lmdb
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from lmdb import _Database as Handle
 
 _BY_KEY: Final = itemgetter(0)
+
+
+class Written(NamedTuple):
+    """How many keys a commit put and deleted, and the bytes of the keys and values that it put."""
+
+    puts: int
+    deletes: int
+    size_bytes: int
 
 
 class Overlay:
@@ -70,9 +78,9 @@ class Overlay:
             return stored_sums(raw, sums[key])
         return raw
 
-    def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> int:
-        """Write everything into `transaction` and return the number of puts. The overlay stays as it is."""
-        puts = 0
+    def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> Written:
+        """Write everything into `transaction`. The overlay stays as it is, so it can be written again."""
+        puts = deletes = size = 0
         for db in self.writes.keys() | self.sums.keys():
             handle = handles[db]
             writes = self.writes.get(db, {})
@@ -87,9 +95,11 @@ class Overlay:
                 for key, value in items:
                     if value is None:
                         transaction.delete(key, db=handle)
+                        deletes += 1
                 items = [item for item in items if item[1] is not None]
             if items:
                 with transaction.cursor(handle) as cursor:
                     cursor.putmulti(items)
                 puts += len(items)
-        return puts
+                size += sum([len(key) + len(value) for key, value in items])
+        return Written(puts, deletes, size)
