@@ -3,20 +3,29 @@
 Owns the base class and the rules of a turn. A handler is a method `on_<message>` that takes the message
 and returns the answer. It decides synchronously, changes its memory, and says what is to be stored with
 `put`, `delete` and `add`; the system submits that as one batch when the turn ends, and releases the
-answer when the batch is on disk. Validate before you change anything: a refusal must leave no trace.
+answer when the batch is on disk.
+
+The memory of an actor is a copy of what is stored, or on its way there. Where a turn is refused, crashes
+or is not stored, the memory is dropped with what the turn staged, and the next message loads it anew; so a
+handler may refuse at any point. What must outlive that (throttles, streams) lies in the mailbox.
 
 An `async def on_<message>` may wait (for a worker thread, or another actor); until it returns, later
-messages queue, so the rule of one message at a time holds for it as well.
+messages queue, so the rule of one message at a time holds for it as well. It must not ask its own actor,
+which would wait for itself, and reads what belongs to others after its last `await`.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from trunkline.actors.errors import NotFound
+from trunkline.actors.ids import ROOT
+from trunkline.actors.kinds import APPLICATION
 from trunkline.actors.messages.base import Message
+from trunkline.store import keys
 from trunkline.store.batch import Batch
 
 if TYPE_CHECKING:
@@ -34,6 +43,13 @@ class Ref(NamedTuple):
     id: bytes
 
 
+class Handler(NamedTuple):
+    """The method that answers a message; `waits` where it is an `async def`."""
+
+    call: Callable[[Any, Any], Any]
+    waits: bool
+
+
 class Actor:
     """Base of all actors. Subclasses load their state in `load` and answer in `on_<message>`."""
 
@@ -41,7 +57,7 @@ class Actor:
     noun: ClassVar[str]
     births: ClassVar[frozenset[type[Message]]] = frozenset()
     """Messages that may reach an actor that does not exist yet, to create it."""
-    _handlers: ClassVar[dict[type[Message], Callable[[Any, Any], Any]]]
+    _handlers: ClassVar[dict[type[Message], Handler]]
 
     __slots__ = ("batch", "effects", "exists", "ref", "system")
 
@@ -53,8 +69,8 @@ class Actor:
         self.system = system
         self.ref = ref
         self.batch: Batch | None = None
-        self.effects: list[Callable[[], None]] = []
-        self.exists = self.load()
+        self.effects: list[Callable[[], None]] | None = None
+        self.exists = self._is_held() and self.load()
 
     def load(self) -> bool:
         """Read the state through `self.system.journal.get`, which also sees writes that are not synced yet.
@@ -62,6 +78,14 @@ class Actor:
         Returns False where there is no such record.
         """
         raise NotFound(self.missing())
+
+    def _is_held(self) -> bool:
+        """Whether the application that holds this actor is there: its sweep must not meet a writer."""
+        parent = self.ref.parent
+        if parent == ROOT:
+            return True
+        held_by = keys.record_key(APPLICATION.name, ROOT, parent)
+        return self.system.journal.get(keys.RECORDS, held_by) is not None
 
     def flush(self) -> None:
         """Called at the end of each turn, before the batch is submitted: the place for derived writes."""
@@ -91,13 +115,16 @@ class Actor:
 
     def after_commit(self, effect: Callable[[], None]) -> None:
         """Run `effect` right after the commit of this turn; never where it fails."""
+        if self.effects is None:
+            self.effects = []
         self.effects.append(effect)
 
     @classmethod
-    def handler(cls, message: type[Message]) -> Callable[[Any, Any], Any]:
-        """The method that answers `message`, found by its name once and remembered."""
+    def handler(cls, message: type[Message]) -> Handler:
+        """The handler of `message`, found by its name once and remembered."""
         found = cls._handlers.get(message)
         if found is None:
             name = "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()
-            found = cls._handlers[message] = getattr(cls, name)
+            call = getattr(cls, name)
+            found = cls._handlers[message] = Handler(call, inspect.iscoroutinefunction(call))
         return found

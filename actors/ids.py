@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable
 
 from trunkline.actors.errors import Invalid
 
@@ -18,13 +19,16 @@ _HEX24 = re.compile(r"[0-9A-Fa-f]{24}\Z")
 
 
 class IdFactory:
-    """Makes ids that are unique in this data directory. Not shared between processes."""
+    """Makes ids that are unique in this data directory. Not shared between processes.
+
+    `random_bytes` is the seam to chance: it returns as many random bytes as it is asked for.
+    """
 
     __slots__ = ("_count", "_process")
 
-    def __init__(self, *, process: bytes | None = None) -> None:
-        self._process = process if process is not None else secrets.token_bytes(5)
-        self._count = secrets.randbelow(1 << 23)
+    def __init__(self, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> None:
+        self._process = random_bytes(5)
+        self._count = int.from_bytes(random_bytes(3), "big")
 
     def new(self, now_ms: int) -> bytes:
         """Return a fresh id for the wall-clock time `now_ms` (milliseconds since the epoch)."""

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The registry of subscriptions. `published` counts events offered, `slow_consumers` readers let go."""
+    """The registry of subscriptions.
+
+    `published` counts events put into buffers, `slow_consumers` readers that were let go.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.published = 0
         self.slow_consumers = 0
         self._limits = limits
-        self._open: set[Subscription] = set()
+        # Dicts, not sets: in the order of subscribing, which is the same each time a test runs.
+        self._open: dict[Subscription, None] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -37,23 +41,25 @@ class Streams:
         )
         if mailbox.subscribers is None:
             mailbox.subscribers = {}
-        mailbox.subscribers.setdefault(topic, set()).add(subscription)
-        self._open.add(subscription)
+        mailbox.subscribers.setdefault(topic, {})[subscription] = None
+        self._open[subscription] = None
         return subscription
 
     def close(self, subscription: Subscription) -> None:
         """The reader is gone. Idempotent."""
-        self._open.discard(subscription)
+        self._open.pop(subscription, None)
         topics = subscription.mailbox.subscribers or {}
         readers = topics.get(subscription.topic)
         if readers is not None:
-            readers.discard(subscription)
+            readers.pop(subscription, None)
             if not readers:
                 del topics[subscription.topic]
 
     def publish(self, mailbox: Mailbox, topic: str, position: int, event: bytes) -> None:
         """Offer the same bytes to every subscriber now. Slow ones are closed and counted, never waited for."""
         for subscription in (mailbox.subscribers or {}).get(topic, ()):
+            if subscription.ending is not None:
+                continue
             if subscription.offer(position, event):
                 self.published += 1
             else:

@@ -28,7 +28,8 @@ class Ending(Enum):
 class Subscription:
     """One reader of one topic of one actor. Made by `Streams.open`; close it when the reader leaves.
 
-    Bounds: `length_max` events and `bytes_max` bytes wait here at the most.
+    Bounds: `length_max` events and `bytes_max` bytes wait here at the most; one event alone may be larger,
+    because a reader who has taken everything is not slow.
     """
 
     __slots__ = (
@@ -58,7 +59,8 @@ class Subscription:
         """Give the reader `event` at stream `position`. False where that would pass the bound: it is closed."""
         if self.ending is not None:
             return True
-        if len(self._buffer) >= self._length_max or self._bytes + len(event) > self._bytes_max:
+        full = len(self._buffer) >= self._length_max or self._bytes + len(event) > self._bytes_max
+        if full and self._buffer:
             self.end(Ending.SLOW)
             return False
         self._buffer.append((position, event))
@@ -72,6 +74,7 @@ class Subscription:
             self.ending = why
             if why is Ending.SLOW:
                 self._buffer.clear()
+                self._bytes = 0
             self._wakeup.unpark_all()
 
     def nudge(self) -> None:

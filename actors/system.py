@@ -1,7 +1,8 @@
-"""The actor system: the registry that turns refs into running actors, and the one way to ask them.
+"""The actor system: the one way to ask actors.
 
-Owns activation on demand, deactivation when idle, supervision, and the order of a turn: admit, handle,
-submit the batch, wait for its group, answer. Does not know any kind of actor; those register themselves.
+Owns who is let in and in what order: admission, the queue of a busy actor, the wait for the commit, the
+streams, and the order in which all of that starts and ends. What a turn is, `turns.py` says; which actors
+are in memory, `registry.py`. Does not know any kind of actor; those are given to it.
 
 Why there is no task per actor: a turn is a plain call that takes microseconds, so it runs in the task of
 the caller when nothing waits before it. Since the loop has one thread and a synchronous turn has no
@@ -11,22 +12,22 @@ messages queue in arrival order and one task, which ends with the queue, works t
 
 from __future__ import annotations
 
-import inspect
+import secrets
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import structlog
 import trio
 
 from trunkline.actors.actor import Actor, Ref
-from trunkline.actors.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull, TooManyRequests
+from trunkline.actors.errors import DomainError, Overloaded
 from trunkline.actors.ids import IdFactory
-from trunkline.actors.mailbox import Mailbox, Waiting, throttled
+from trunkline.actors.mailbox import Mailbox, Waiting
+from trunkline.actors.registry import Registry
 from trunkline.actors.streams import Streams
 from trunkline.actors.subscription import Ending, Subscription
-from trunkline.store.errors import JournalFull, StoreError, StoreFull
-from trunkline.store.journal import Group
+from trunkline.actors.turns import Turn, Turns, told
+from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.clock import Clock
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from trunkline.limits.table import Limits
     from trunkline.limits.window import Verdict
     from trunkline.store.env import Store
+    from trunkline.store.journal import Group
     from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")
-_log = structlog.get_logger("trunkline.actors")
 
 
 class Answer(NamedTuple):
@@ -61,27 +62,32 @@ class Statistics(NamedTuple):
 class System:
     """All actors of this process. Run `run` in a nursery for as long as it is used.
 
-    `store`, `limits` and `clock` are the seams: a test may give a store with injected faults and a clock
-    of its own, and everything above behaves the same.
+    `store`, `limits`, `clock` and `random_bytes` are the seams: a test may give a store with injected
+    faults, a clock and a source of chance of its own, and everything above behaves the same.
     """
 
-    def __init__(self, store: Store, limits: Limits, clock: Clock, kinds: Iterable[type[Actor]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits,
+        clock: Clock,
+        kinds: Iterable[type[Actor]],
+        *,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
         self.store = store
         self.journal = store.journal
         self.limits = limits
         self.clock = clock
-        self.ids = IdFactory()
-        self.authority_epoch = 0
-        self.handled = 0
-        self.refused = 0
-        self.restarts = 0
-        self.activations = 0
-        self.deactivations = 0
-        self._kinds = {kind.kind: kind for kind in kinds}
-        self._mailboxes: dict[Ref, Mailbox] = {}
+        self.random_bytes = random_bytes
+        self.ids = IdFactory(random_bytes)
         self.streams = Streams(limits)
-        self._nursery: trio.Nursery | None = None
+        self.authority_epoch = 0
         self.draining = False
+        self._registry = Registry(limits, clock)
+        self._mailboxes = self._registry.mailboxes
+        self._turns = Turns(self, self._registry, kinds)
+        self._nursery: trio.Nursery | None = None
 
     # Asking.
 
@@ -92,217 +98,112 @@ class System:
         door; `NotFound` where there is no such actor; `StorageFull` where the commit found no room;
         `Crashed` where a bug ended the turn. A cancelled caller loses the answer, never the effect.
         """
-        mailbox = self._mailbox(ref, message)
+        mailbox = self._mailboxes.get(ref)
+        if mailbox is None or self._nursery is None:
+            mailbox = self._open(ref, message)
         now_s = self.clock.monotonic_s()
         try:
             verdict = mailbox.admit(message, self.limits, now_s)
         except DomainError:
-            self.refused += 1
+            self._turns.refused += 1
             raise
-        mailbox.depth += 1
+        handler = self._turns.kinds[ref.kind].handler(type(message))
+        if handler.waits or mailbox.queue is not None:
+            value, group = await self._queued(mailbox, Waiting(message, handler, now_s))
+        else:
+            value, group = self._turns.take(mailbox, message, handler)
+        if group is not None:
+            mailbox.held += 1
+            try:
+                await _synced(group)
+            finally:
+                mailbox.held -= 1
+        return Answer(value, verdict)
+
+    async def ask_all(self, refs: Iterable[Ref], message: Message) -> None:
+        """Send one message to many actors, each once, to all of them or to none.
+
+        The first that would refuse it, for whatever reason, refuses the whole call, and what all of them
+        write is one batch. No other turn runs in between. Only for synchronous handlers. Raises as `ask`.
+        """
+        mailboxes: list[Mailbox] = []
+        now_s = self.clock.monotonic_s()
         try:
-            if mailbox.queue is not None:
-                value, group = await self._queued(mailbox, message, now_s)
-            else:
-                value, group = self._turn(mailbox, message)
-                if inspect.iscoroutine(value):
-                    value, group = await self._asynchronous(mailbox, message, value, now_s)
+            for ref in dict.fromkeys(refs):
+                mailbox = self._mailboxes.get(ref)
+                try:
+                    if mailbox is None or self._nursery is None:
+                        mailbox = self._open(ref, message)
+                    mailbox.check(message, self.limits, now_s)
+                except DomainError as refusal:
+                    self._turns.refused += 1
+                    refusal.message = f"Nothing was sent: {ref.kind} {ref.id.hex()}: {refusal.message}"
+                    raise
+                mailbox.held += 1  # so that making room for the next one does not drop this one
+                mailboxes.append(mailbox)
+            for mailbox in mailboxes:
+                mailbox.spend(message, self.limits, now_s)
+            group = self._turns.take_all(mailboxes, message)
             if group is not None:
                 await _synced(group)
         finally:
-            mailbox.depth -= 1
-        return Answer(value, verdict)
-
-    async def ask_all(self, refs: list[Ref], message: Message) -> None:
-        """Send one message to many actors, to all or to none: a used-up throttle refuses the whole call.
-
-        No other turn runs between the check and the last of the turns. Only for synchronous handlers.
-        """
-        now_s = self.clock.monotonic_s()
-        mailboxes = [self._mailbox(ref, message) for ref in refs]
-        bucket = message.throttle
-        rate = getattr(self.limits, bucket) if bucket is not None else None
-        if bucket is not None and rate is not None:
             for mailbox in mailboxes:
-                verdict = mailbox.window(bucket, rate).peek(now_s)
-                if not verdict.allowed:
-                    self.refused += 1
-                    mailbox.refused += 1
-                    refusal = throttled(mailbox.ref.kind, bucket, verdict)
-                    raise TooManyRequests(
-                        f"Nothing was sent: {mailbox.ref.kind} {mailbox.ref.id.hex()} is throttled. {refusal.message}",
-                        bucket=bucket,
-                        verdict=verdict,
-                        retry_after_s=verdict.reset_s,
-                    )
-        last: Group | None = None
-        for mailbox in mailboxes:
-            mailbox.admit(message, self.limits, now_s)
-            _, group = self._turn(mailbox, message)
-            last = group or last
-        if last is not None:
-            await _synced(last)
+                mailbox.held -= 1
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
         """Run a long read on its own snapshot in a worker thread, beside the loop."""
         return await self.store.read(query)
 
-    # A turn.
-
-    def _mailbox(self, ref: Ref, message: Message) -> Mailbox:
-        mailbox = self._mailboxes.get(ref)
-        if mailbox is not None:
-            return mailbox
-        if len(self._mailboxes) >= self.limits.actors_active_max:
-            self._evict()
+    def _open(self, ref: Ref, message: Message) -> Mailbox:
+        """The mailbox of an actor that is not in memory. Nothing is kept of one that is not there."""
+        if self._nursery is None:
+            raise Overloaded("The server is stopping.")
         mailbox = Mailbox(ref)
-        if not self._activate(mailbox).exists and type(message) not in self._kinds[ref.kind].births:
-            raise NotFound(mailbox.actor.missing() if mailbox.actor else "There is no such record.")
-        self._mailboxes[ref] = mailbox
+        self._turns.present(mailbox, message)
+        try:
+            self._registry.add(mailbox)
+        except Overloaded:
+            self._turns.refused += 1
+            raise
         return mailbox
 
-    def _activate(self, mailbox: Mailbox) -> Actor:
-        mailbox.actor = self._kinds[mailbox.ref.kind](self, mailbox.ref)
-        mailbox.epoch = self.journal.epoch
-        self.activations += 1
-        return mailbox.actor
+    # The queue behind an asynchronous turn.
 
-    def _turn(self, mailbox: Mailbox, message: Message) -> tuple[Any, Group | None]:
-        """Handle one message; return the value (or the coroutine of an `async` handler) and its group."""
-        actor = mailbox.actor
-        if actor is None or mailbox.epoch != self.journal.epoch:
-            actor = self._activate(mailbox)
-        if not actor.exists and type(message) not in actor.births:
-            self._forget(mailbox)
-            raise NotFound(actor.missing())
-        try:
-            value = actor.handler(type(message))(actor, message)
-        except DomainError as refusal:
-            self._discard(mailbox, actor, refusal)
-            raise
-        except Exception as bug:
-            raise self._crash(mailbox, message, bug) from bug
-        if inspect.iscoroutine(value):
-            return value, None
-        return value, self._submit(mailbox, actor)
+    async def _queued(self, mailbox: Mailbox, waiting: Waiting) -> Turn:
+        """Wait until it is the message's turn and the turn is over.
 
-    def _submit(self, mailbox: Mailbox, actor: Actor) -> Group | None:
-        mailbox.handled += 1
-        self.handled += 1
-        if actor.batch is None:
-            effects, actor.effects = actor.effects, []
-            for effect in effects:
-                effect()
-            return None
-        try:
-            actor.flush()
-            group = self.journal.submit(actor.batch)
-        except StoreError as refusal:
-            mailbox.actor = None
-            raise _told(refusal) from refusal
-        except Exception as bug:
-            raise self._crash(mailbox, None, bug) from bug
-        if group.error is not None:
-            # Refused at the quota: what the actor decided is not stored, so it must not be remembered.
-            mailbox.actor = None
-            return group
-        actor.batch = None
-        if actor.effects:
-            effects, actor.effects = actor.effects, []
-            for effect in effects:
-                group.then(effect)
-        if not actor.exists:
-            self._forget(mailbox)
-        return group
-
-    def _discard(self, mailbox: Mailbox, actor: Actor, refusal: DomainError) -> None:
-        """A refused turn leaves nothing: not in a batch, and not a mailbox of an actor that is not there."""
-        mailbox.refused += 1
-        self.refused += 1
-        mailbox.last_error = refusal.type
-        actor.batch = None
-        actor.effects = []
-        if not actor.exists:
-            self._forget(mailbox)
-
-    def _crash(self, mailbox: Mailbox, message: Message | None, bug: Exception) -> Crashed:
-        """Log the bug with the ids, drop the actor's memory (it reloads with its next message), say 500."""
-        mailbox.actor = None
-        mailbox.restarts += 1
-        self.restarts += 1
-        mailbox.last_error = type(bug).__name__
-        _log.error(
-            "actor restarted",
-            kind=mailbox.ref.kind,
-            id=mailbox.ref.id.hex(),
-            message=type(message).__name__ if message is not None else "submit",
-            exc_info=bug,
-        )
-        return Crashed(
-            f"The {mailbox.ref.kind} failed to handle this call and was restarted; nothing of the call was stored."
-        )
-
-    # Asynchronous turns and the queue behind them.
-
-    async def _queued(self, mailbox: Mailbox, message: Message, now_s: float) -> tuple[Any, Group | None]:
-        waiting = Waiting(message, now_s)
-        assert mailbox.queue is not None
+        The turn runs in a task of the system, so that a caller who leaves does not cut it in half.
+        """
+        if mailbox.queue is None:
+            assert self._nursery is not None
+            mailbox.queue = deque()
+            self._nursery.start_soon(self._work_off, mailbox, mailbox.queue)
         mailbox.queue.append(waiting)
-        return await _result(waiting)
+        await waiting.event.wait()
+        if waiting.error is not None:
+            raise waiting.error
+        return waiting.value, waiting.group
 
-    async def _asynchronous(
-        self, mailbox: Mailbox, message: Message, coroutine: Coroutine[Any, Any, Any], now_s: float
-    ) -> tuple[Any, Group | None]:
-        """Run the turn in a task of the system, so that a caller who leaves does not cut it in half."""
-        waiting = Waiting(message, now_s)
-        if self._nursery is None:
-            coroutine.close()
-            raise Overloaded("The server is stopping.")
-        mailbox.queue = deque()
-        self._nursery.start_soon(self._drain, mailbox, waiting, coroutine)
-        return await _result(waiting)
-
-    async def _drain(self, mailbox: Mailbox, waiting: Waiting, coroutine: Coroutine[Any, Any, Any]) -> None:
-        queue = mailbox.queue
-        assert queue is not None
-        current: Waiting | None = waiting
-        pending: Coroutine[Any, Any, Any] | None = coroutine
+    async def _work_off(self, mailbox: Mailbox, queue: deque[Waiting]) -> None:
+        """Take turns until nobody waits any more; where the system stops, tell those who do."""
         try:
-            while current is not None:
+            while queue:
+                waiting = queue[0]
+                turn = (mailbox, waiting.message, waiting.handler)
                 try:
-                    if pending is None:
-                        value, group = self._turn(mailbox, current.message)
-                        pending = value if inspect.iscoroutine(value) else None
-                        current.value, current.group = value, group
-                    if pending is not None:
-                        current.value, current.group = await self._await_turn(
-                            mailbox, current.message, pending
-                        )
+                    if waiting.handler.waits:
+                        waiting.value, waiting.group = await self._turns.take_long(*turn)
+                    else:
+                        waiting.value, waiting.group = self._turns.take(*turn)
                 except DomainError as refusal:
-                    current.error = refusal
-                pending = None
-                current.event.set()
-                current = queue.popleft() if queue else None
+                    waiting.error = refusal
+                queue.popleft()
+                waiting.event.set()
         finally:
             mailbox.queue = None
-            for left in [current, *queue]:
-                if left is not None and not left.event.is_set():
-                    left.error = Overloaded("The server is stopping; the call was not handled.")
-                    left.event.set()
-
-    async def _await_turn(
-        self, mailbox: Mailbox, message: Message, coroutine: Coroutine[Any, Any, Any]
-    ) -> tuple[Any, Group | None]:
-        actor = mailbox.actor
-        assert actor is not None
-        try:
-            value = await coroutine
-        except DomainError as refusal:
-            self._discard(mailbox, actor, refusal)
-            raise
-        except Exception as bug:
-            raise self._crash(mailbox, message, bug) from bug
-        return value, self._submit(mailbox, actor)
+            for waiting in queue:
+                waiting.error = Overloaded("The server is stopping; the call was not handled.")
+                waiting.event.set()
 
     # Streams.
 
@@ -310,8 +211,9 @@ class System:
         """Open a bounded stream of `topic` events of the actor at `ref` (`message` only activates it)."""
         if self.draining:
             raise Overloaded("The server is stopping.")
-        mailbox = self._mailbox(ref, message)
-        mailbox.last_used_s = self.clock.monotonic_s()
+        mailbox = self._mailboxes.get(ref) or self._open(ref, message)
+        if mailbox.queue is None:  # a busy actor is there, and its memory belongs to the turn
+            self._turns.present(mailbox, message)
         return self.streams.open(mailbox, topic)
 
     def has_subscribers(self, ref: Ref, topic: str) -> bool:
@@ -333,16 +235,29 @@ class System:
     # Life.
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the committer and the idle sweeper until cancelled."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            await nursery.start(self.journal.run)
-            nursery.start_soon(self._sweep)
-            task_status.started()
+        """Run the committer, the long turns and the idle sweeper until cancelled.
+
+        Then no ask is let in, the long turns end, and last the committer, which commits what they left; so
+        every caller is answered.
+        """
+        committing = trio.CancelScope(shield=True)
+        async with trio.open_nursery() as outer:
+            await outer.start(self._commit, committing)
             try:
-                await trio.sleep_forever()
+                async with trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    nursery.start_soon(self._registry.sweep)
+                    task_status.started()
+                    try:
+                        await trio.sleep_forever()
+                    finally:
+                        self._nursery = None
             finally:
-                self._nursery = None
+                committing.cancel()
+
+    async def _commit(self, scope: trio.CancelScope, task_status: trio.TaskStatus[None]) -> None:
+        with scope:
+            await self.journal.run(task_status)
 
     def drain(self) -> None:
         """End all streams and commit what waits. Called once, when no new calls come in any more."""
@@ -352,47 +267,40 @@ class System:
 
     def forget_children(self, parent: bytes) -> None:
         """Drop every active actor of a deleted application and end its streams."""
-        for mailbox in [box for ref, box in self._mailboxes.items() if ref.parent == parent]:
-            self._forget(mailbox)
+        for mailbox in self._registry.held_by(parent):
+            self._turns.forget(mailbox)
 
-    def _forget(self, mailbox: Mailbox) -> None:
-        """Remove an actor that does not exist (any more); its streams end."""
-        if self._mailboxes.get(mailbox.ref) is mailbox:
-            del self._mailboxes[mailbox.ref]
-        mailbox.actor = None
-        self.streams.end_of(mailbox, Ending.GONE)
-
-    async def _sweep(self) -> None:
-        """Deactivate what is idle, a bounded slice at a time so that the loop never stalls on it."""
-        while True:
-            await trio.sleep(self.limits.actor_sweep_s)
-            now_s = self.clock.monotonic_s()
-            for number, (ref, mailbox) in enumerate(list(self._mailboxes.items())):
-                if number % 1000 == 999:
-                    await trio.lowlevel.checkpoint()
-                idle = mailbox.is_idle(now_s, self.limits.actor_idle_s)
-                if idle and self._mailboxes.get(ref) is mailbox:
-                    del self._mailboxes[ref]
-                    self.deactivations += 1
-
-    def _evict(self) -> None:
-        """Make room by deactivating idle actors early; with none idle, the caller is told to come back."""
-        now_s = self.clock.monotonic_s()
-        found = [ref for ref, box in self._mailboxes.items() if box.is_idle(now_s, 0.0)][:1000]
-        for ref in found:
-            del self._mailboxes[ref]
-        self.deactivations += len(found)
-        if not found:
-            self.refused += 1
-            raise Overloaded(
-                f"{self.limits.actors_active_max} actors are active, which is the bound of this server.",
-                retry_after_s=self.limits.actor_sweep_s,
-            )
+    # Figures.
 
     @property
     def active(self) -> int:
         """Actors in memory."""
         return len(self._mailboxes)
+
+    @property
+    def handled(self) -> int:
+        """Messages that actors handled."""
+        return self._turns.handled
+
+    @property
+    def refused(self) -> int:
+        """Messages refused by a throttle, a bound or an actor."""
+        return self._turns.refused
+
+    @property
+    def restarts(self) -> int:
+        """Actors restarted after a bug."""
+        return self._turns.restarts
+
+    @property
+    def activations(self) -> int:
+        """Actors loaded into memory."""
+        return self._turns.activations
+
+    @property
+    def deactivations(self) -> int:
+        """Actors that left memory because they were idle."""
+        return self._registry.deactivations
 
     def mailboxes(self) -> Iterable[Mailbox]:
         """The mailboxes of all active actors, for the metrics."""
@@ -407,24 +315,9 @@ class System:
         return Statistics(box.depth, age_s, box.handled, box.refused, box.restarts, box.last_error)
 
 
-async def _result(waiting: Waiting) -> tuple[Any, Group | None]:
-    await waiting.event.wait()
-    if waiting.error is not None:
-        raise waiting.error
-    return waiting.value, waiting.group
-
-
 async def _synced(group: Group) -> None:
     """Wait for the commit, and turn what the store says of a failure into what the caller is told."""
     try:
         await group.wait()
     except StoreError as failure:
-        raise _told(failure) from failure
-
-
-def _told(failure: StoreError) -> DomainError:
-    if isinstance(failure, JournalFull):
-        return Overloaded(f"{failure} Nothing of this call was stored. Try again in a second.")
-    if isinstance(failure, StoreFull):
-        return StorageFull("The disk of the server is full; nothing of this call was stored. Reads go on.")
-    return Crashed("The store failed to commit; nothing of this call was stored.")
+        raise told(failure) from failure
