@@ -137,7 +137,8 @@ def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, b
 
 def _address(headers: dict[str, str], *, trust_forwarded_for: bool) -> str:
     if trust_forwarded_for and headers.get("x-forwarded-for"):
-        return headers["x-forwarded-for"].partition(",")[0].strip()
+        # The last entry is the one that the proxy added; those before it are the client's own words.
+        return headers["x-forwarded-for"].rpartition(",")[2].strip()
     client: Any = request.scope.get("client")
     return str(client[0]) if client else ""
 

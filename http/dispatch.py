@@ -231,6 +231,8 @@ def _decode(decoder: msgspec.json.Decoder[Any], request: Request, bytes_max: int
         return decoder.decode(request.body)
     except msgspec.ValidationError as error:
         raise invalid(error, "body") from None
+    except UnicodeDecodeError as error:
+        raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
     except (msgspec.DecodeError, RecursionError) as error:
         place = "" if "byte" in str(error) else f" (byte {len(request.body)})"
         raise Invalid(f"The body is not JSON: {error}{place}.") from None

@@ -71,7 +71,8 @@ class HotDoor:
 
     def _address(self, scope: dict[str, Any], headers: dict[str, str]) -> str:
         if self._trust_forwarded_for and headers.get("x-forwarded-for"):
-            return headers["x-forwarded-for"].partition(",")[0].strip()
+            # As in `app.py`: the entry of the proxy, not what the client claims.
+            return headers["x-forwarded-for"].rpartition(",")[2].strip()
         client = scope["client"]
         return str(client[0]) if client else ""
 
