@@ -9,6 +9,7 @@ import secrets
 import string
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from trunkline.actors.clock import Clock, SystemClock
 from trunkline.actors.device import Device
 from trunkline.actors.errors import NotFound
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import USER
+from trunkline.actors.kinds import KINDS, USER
 from trunkline.actors.messages.account import CreateUser, SetPassword
 from trunkline.actors.moments import iso
 from trunkline.actors.purge import run_purge
@@ -171,4 +172,4 @@ def back_up(path: Path, target: Path) -> None:
 
 def verify(path: Path) -> backup.Report:
     """Walk a data directory and report what is in it and what is wrong with it."""
-    return backup.verify(path)
+    return backup.verify(path, partial(records.index_keys, KINDS))

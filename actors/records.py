@@ -101,6 +101,19 @@ def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
     actor.add(keys.COUNTS, keys.total_key(kind.name, parent), {"n": -1})
 
 
+def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
+    """The index keys that the record at `key` must have, for who verifies a store."""
+    name, _, rest = key.partition(b"\x00")
+    kind = kinds.get(name.decode("ascii", "replace"))
+    if kind is None or not isinstance(doc, dict) or len(rest) != 24:
+        return []
+    parent, id = rest[:12], rest[12:]
+    return [
+        keys.index_key(kind.name, parent, field, keys.sortable(kind.sort_key(doc, field)), id)
+        for field in kind.indexes
+    ]
+
+
 # Reading, by anybody.
 
 

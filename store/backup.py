@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -124,23 +126,27 @@ class Report:
             self.problems.append(problem)
 
 
-def verify(source: Store | Path) -> Report:
+IndexKeys = Callable[[bytes, Any], Iterable[bytes]]
+"""The index keys that a record must have, by its key and its document. What is indexed, this room does not know."""
+
+
+def verify(source: Store | Path, index_keys: IndexKeys = lambda _key, _document: ()) -> Report:
     """Read everything in a store (a data directory, in use or not, a backup, or an open store) and report.
 
-    Every value is decoded; every index entry must point to a record, and to one that knows of it; every
-    index key that a record lists in `_ix` must exist. Raises BackupRefused or StoreBroken where there is no
-    store at all. Long: call it in a worker thread.
+    Every value is decoded; every index entry must point to a record, and be one of those that `index_keys`
+    says the record has; each of those must exist; every counter of records must be right. Raises
+    BackupRefused or StoreBroken where there is no store at all. Long: call it in a worker thread.
     """
     if not isinstance(source, Path):
-        return _verify(source.memory_map)
+        return _verify(source.memory_map, index_keys)
     memory_map = _open_to_read(source)
     try:
-        return _verify(memory_map)
+        return _verify(memory_map, index_keys)
     finally:
         memory_map.close(0)
 
 
-def _verify(memory_map: MemoryMap) -> Report:
+def _verify(memory_map: MemoryMap, index_keys: IndexKeys) -> Report:
     report = Report()
     try:
         report.format = stored_format(memory_map)
@@ -151,18 +157,37 @@ def _verify(memory_map: MemoryMap) -> Report:
     with Snapshot(memory_map) as snapshot:
         for db in keys.DATABASES:
             if db in snapshot.databases():
-                _walk(snapshot, db, report)
+                _walk(snapshot, db, report, index_keys)
             else:
                 report.add(f"The database {db} is missing.")
+        if keys.RECORDS in report.counts and keys.COUNTS in report.counts:
+            _check_totals(snapshot, report)
     return report
 
 
-def _walk(snapshot: Snapshot, db: str, report: Report) -> None:
+def _check_totals(snapshot: Snapshot, report: Report) -> None:
+    """Every counter of records must be the number of the records."""
+    found: Counter[bytes] = Counter()
+    for key in snapshot.keys(keys.RECORDS, b"", None):
+        if keys.is_record_key(key):
+            found[bytes(key[: -keys.ID_BYTES])] += 1
+    counted: dict[bytes, Any] = {}
+    for key, value in snapshot.range(keys.COUNTS, keys.TOTAL_PREFIX, keys.prefix_end(keys.TOTAL_PREFIX)):
+        with suppress(ValueError):  # told where the value itself is read
+            counted[bytes(key[len(keys.TOTAL_PREFIX) :])] = codec.decode(value).get("n", 0)
+    for prefix in sorted(found.keys() | counted.keys()):
+        if found[prefix] != counted.get(prefix, 0):
+            report.add(
+                f"records {prefix.hex()}: {found[prefix]} are there, {counted.get(prefix, 0)} are counted."
+            )
+
+
+def _walk(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) -> None:
     entries = 0
     try:
         for key, value in snapshot.range(db, b"", None):
             entries += 1
-            for problem in _problems(snapshot, db, key, value):
+            for problem in _problems(snapshot, db, key, value, index_keys):
                 report.add(f"{db} {key.hex()}: {problem}")
     except StoreError as error:
         report.add(f"{db}: after {entries} entries: {error}")
@@ -171,10 +196,10 @@ def _walk(snapshot: Snapshot, db: str, report: Report) -> None:
         report.add(f"{db}: {entries} entries can be read, {snapshot.count(db, b'', None)} are recorded.")
 
 
-def _problems(snapshot: Snapshot, db: str, key: bytes, value: bytes) -> Iterator[str]:
+def _problems(snapshot: Snapshot, db: str, key: bytes, value: bytes, index_keys: IndexKeys) -> Iterator[str]:
     """What is wrong with one entry."""
     if db == keys.INDEXES:
-        yield from _index_problems(snapshot, key)
+        yield from _index_problems(snapshot, key, index_keys)
     if db in _NOT_CBOR or not value:
         return
     try:
@@ -183,12 +208,12 @@ def _problems(snapshot: Snapshot, db: str, key: bytes, value: bytes) -> Iterator
         yield f"the value is {error}"
         return
     if db == keys.RECORDS:
-        for index in _listed(document):
+        for index in index_keys(key, document):
             if snapshot.get(keys.INDEXES, index) is None:
                 yield f"its index entry {index.hex()} is missing"
 
 
-def _index_problems(snapshot: Snapshot, key: bytes) -> Iterator[str]:
+def _index_problems(snapshot: Snapshot, key: bytes, index_keys: IndexKeys) -> Iterator[str]:
     try:
         record_key = keys.record_of_index(key)
     except ValueError as error:
@@ -202,11 +227,6 @@ def _index_problems(snapshot: Snapshot, key: bytes) -> Iterator[str]:
         document = codec.decode(raw)
     except ValueError:
         return  # told where the record itself is read
-    if isinstance(document, dict) and "_ix" in document and key not in _listed(document):
+    expected = list(index_keys(record_key, document))
+    if expected and key not in expected:
         yield f"the record {record_key.hex()} does not know of this index entry"
-
-
-def _listed(document: Any) -> list[bytes]:
-    """The index keys that a record says it has."""
-    listed = document.get("_ix", []) if isinstance(document, dict) else []
-    return [key for key in listed if isinstance(key, bytes)] if isinstance(listed, list) else []

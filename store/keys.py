@@ -5,9 +5,9 @@ text is terminated, so that the order of the bytes is the natural order of what 
 of keys is a range of times, names or numbers. `app` and `device` are ids of 12 bytes; times are
 milliseconds since the epoch.
 
-The timeline of a device is one neighbourhood of one b-tree on purpose: its points, its hourly counts and
-its head (the composite state) lie side by side, so a report touches few leaves, and each leaf that a commit
-touches is a page that must be written and synced.
+The timeline of a device is one neighbourhood of one b-tree on purpose: its hourly counts, then its points,
+then its head (the composite state). The head lies right behind the newest point, so a report, which writes
+both, mostly touches one leaf; and each leaf that a commit touches is a page that must be written and synced.
 
 Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key) and UNIQUE (the bytes of an id).
 """
@@ -36,8 +36,8 @@ TIME_MS_MAX: Final = 2**63 - 1
 SEQ_MAX: Final = 2**32 - 1
 HOUR_MAX: Final = 2**32 - 1
 
+_HOURLY: Final = b"\x08"
 _POINT: Final = b"\x10"
-_HOURLY: Final = b"\x20"
 _HEAD: Final = b"\xff"
 
 _NULL: Final = b"\x10"
@@ -63,6 +63,11 @@ def record_key(kind: str, app: bytes, id: bytes) -> bytes:
 def record_prefix(kind: str, app: bytes) -> bytes:
     """What the keys of all records of a kind in an application begin with."""
     return _word(kind) + _checked(app)
+
+
+def is_record_key(key: bytes) -> bool:
+    """Whether a key in RECORDS has the form of one."""
+    return len(key) > 2 * ID_BYTES + 1 and key[-2 * ID_BYTES - 1] == 0
 
 
 def record_of_index(key: bytes) -> bytes:
@@ -180,12 +185,15 @@ def app_counts_key(app: bytes, hour: int) -> bytes:
     return _checked(app) + _hour(hour)
 
 
+TOTAL_PREFIX: Final = b"\x00total\x00"
+
+
 def total_key(kind: str, app: bytes) -> bytes:
     """The key in COUNTS of how many records of a kind lie in an application.
 
     Longer than 16 bytes, so it is never taken for the counts of an hour.
     """
-    return b"\x00total\x00" + record_prefix(kind, app)
+    return TOTAL_PREFIX + record_prefix(kind, app)
 
 
 # Notes.

@@ -29,12 +29,20 @@ def record(number: int, name: str = "") -> Batch:
     """A record with its index entry, its head and its share of the total."""
     index = keys.index_key("device", APP, "name", keys.sortable(name or f"device {number}"), device(number))
     batch = Batch()
-    batch.put(keys.RECORDS, keys.record_key("device", APP, device(number)), codec.encode({"_ix": [index]}))
+    batch.put(
+        keys.RECORDS, keys.record_key("device", APP, device(number)), codec.encode({"indexes": [index]})
+    )
     batch.put(keys.INDEXES, index, b"")
     batch.put(keys.UNIQUE, keys.unique_key("device", APP, "name", str(number)), device(number))
     batch.put(keys.TIMELINE, keys.head_key(device(number)), codec.encode({"a": 1}))
     batch.add(keys.COUNTS, keys.total_key("device", APP), {"n": 1})
     return batch
+
+
+def listed(_key: bytes, document: Any) -> list[bytes]:
+    """The index keys of a record: in these tests the record lists them itself."""
+    found = document.get("indexes", []) if isinstance(document, dict) else []
+    return found if isinstance(found, list) else []
 
 
 def commit(store: Store, batch: Batch) -> None:
@@ -202,7 +210,7 @@ def test_where_there_is_no_store_there_is_no_backup(tmp_path: Path) -> None:
 def damaged(store: Store, batch: Batch) -> list[str]:
     """Commit the damage and return what verify says of it."""
     commit(store, batch)
-    report = verify(store)
+    report = verify(store, listed)
     assert report.problem_count == len(report.problems)
     assert not report.ok
     return report.problems
@@ -227,8 +235,9 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
 def test_an_index_entry_without_its_record_is_found(filled: Store) -> None:
     batch = Batch()
     batch.delete(keys.RECORDS, keys.record_key("device", APP, device(3)))
-    (problem,) = damaged(filled, batch)
+    problem, counter = damaged(filled, batch)
     assert "points to no record" in problem
+    assert counter.endswith("19 are there, 20 are counted.")
 
 
 def test_a_record_without_its_index_entry_is_found(filled: Store) -> None:
@@ -250,7 +259,14 @@ def test_a_record_need_not_list_its_index_entries(filled: Store) -> None:
     batch = Batch()
     batch.put(keys.RECORDS, keys.record_key("device", APP, device(3)), codec.encode({"name": "device 3"}))
     commit(filled, batch)
-    assert verify(filled).ok
+    assert verify(filled, listed).ok
+
+
+def test_a_wrong_counter_is_found(filled: Store) -> None:
+    batch = Batch()
+    batch.add(keys.COUNTS, keys.total_key("device", APP), {"n": 2})
+    (problem,) = damaged(filled, batch)
+    assert problem.endswith("20 are there, 22 are counted.")
 
 
 @pytest.mark.parametrize(
@@ -263,7 +279,7 @@ def test_a_value_that_can_not_be_decoded_is_found(filled: Store, db: str) -> Non
     assert problem.startswith(f"{db} {b'damaged'.hex()}: the value is no CBOR")
 
 
-@pytest.mark.parametrize("value", [[1, 2], {"_ix": 5}, {"_ix": ["text"]}, 7])
+@pytest.mark.parametrize("value", [[1, 2], {"indexes": 5}, 7])
 def test_strange_records_do_not_stop_the_check(filled: Store, value: Any) -> None:
     batch = Batch()
     batch.put(keys.RECORDS, b"strange", codec.encode(value))

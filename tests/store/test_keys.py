@@ -127,10 +127,10 @@ def test_a_device_has_its_timeline_to_itself(device: bytes, other: bytes, time_m
         keys.counts_key(device, hour),
         keys.head_key(device),
     )
-    assert point < counts < head
+    assert counts < point < head
     if other != device:
         neighbour = keys.point_key(other, time_ms)
-        assert (neighbour < point) == (neighbour < head) == (other < device)
+        assert (neighbour < point) == (neighbour < counts) == (neighbour < head) == (other < device)
 
 
 @given(ids, st.tuples(times, seqs), st.tuples(times, seqs))
