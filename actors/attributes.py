@@ -17,11 +17,15 @@ import msgspec
 from trunkline.actors.coerce import COERCE
 from trunkline.actors.errors import Invalid, NotFound
 from trunkline.actors.messages.devices import AttributePatch
-from trunkline.actors.messages.terms import Attribute, Scalar
+from trunkline.actors.messages.terms import Attribute
 from trunkline.actors.moments import iso
 
 ATTRIBUTES_MAX = 256
 """The API's bound; the message types carry the same number for whole lists."""
+
+META = -1
+FLOW_VERSION = -2
+"""Numbers below zero in a stored point are not attributes."""
 
 
 class Attributes:
@@ -38,7 +42,7 @@ class Attributes:
 
     # Points.
 
-    def point(self, data: Mapping[str, Scalar], string_bytes_max: int) -> dict[int, Any]:
+    def point(self, data: Mapping[str, Any], string_bytes_max: int) -> dict[int, Any]:
         """The values of a report by number, coerced. Raises `Invalid` naming the attribute at fault."""
         point: dict[int, Any] = {}
         types = self._types
@@ -49,7 +53,7 @@ class Attributes:
             number, coerce = declared
             stored = point[number] = coerce(name, value)
             if type(stored) is str and len(stored) * 4 > string_bytes_max:
-                size = len(stored.encode("utf-8", "surrogatepass"))
+                size = len(stored.encode())
                 if size > string_bytes_max:
                     raise Invalid(
                         f"data.{name}: the text has {size} bytes; a value takes at most {string_bytes_max}."
@@ -72,10 +76,10 @@ class Attributes:
             "time": iso(time_ms),
             "data": {names[number]: value for number, value in point.items() if number in names},
         }
-        if -1 in point:
-            entry["meta"] = point[-1]
-        if -2 in point:
-            entry["flowVersion"] = point[-2]
+        if META in point:
+            entry["meta"] = point[META]
+        if FLOW_VERSION in point:
+            entry["flowVersion"] = point[FLOW_VERSION]
         return entry
 
     # Declarations.

@@ -21,6 +21,7 @@ from trunkline.actors.errors import Forbidden, NotFound, Unauthorized
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, USER
 from trunkline.actors.messages.applications import Creator
+from trunkline.actors.messages.reads import Reach
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -202,6 +203,31 @@ def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, 
         )
     if not gateway and not key_admits(principal.key, found.doc | {"id": device_id.hex()}):
         raise Forbidden(f"The access key of this token does not allow the device {device_id.hex()}.")
+
+
+def reach_of(principal: Principal) -> Reach | None:
+    """What a list may show to this principal; None for everything in the application."""
+    if principal.kind != "device" or principal.key["filterType"] == "all":
+        return None
+    assert principal.device_id is not None
+    return Reach(
+        device_id=principal.device_id.hex(),
+        filter_type=principal.key["filterType"],
+        device_ids=principal.key["deviceIds"],
+        device_tags=principal.key["deviceTags"],
+    )
+
+
+def reaches(reach: Reach, device: Mapping[str, Any]) -> bool:
+    """Whether a device (a document with its `id` in hexadecimal) lies within the reach of a device token."""
+    if reach.device_id == device["id"]:
+        return True
+    key = {
+        "filterType": reach.filter_type,
+        "deviceIds": reach.device_ids,
+        "deviceTags": reach.device_tags,
+    }
+    return key_admits(key, device)
 
 
 def key_admits(key: Mapping[str, Any], device: Mapping[str, Any]) -> bool:

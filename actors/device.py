@@ -7,6 +7,7 @@ nobody is ever shown what a power cut could take back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ import msgspec
 
 from trunkline.actors import records
 from trunkline.actors.actor import Actor, Ref
-from trunkline.actors.attributes import Attributes
+from trunkline.actors.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.head import HOUR_MS, POSITION_SHIFT, Head
 from trunkline.actors.kinds import APPLICATION, DELETED_DEVICE, DEVICE
@@ -42,10 +43,6 @@ from trunkline.actors.moments import iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
-META = -1
-FLOW_VERSION = -2
-"""Numbers below zero in a stored point are not attributes."""
-
 STATES = "states"
 COMMANDS = "commands"
 """Topics of the device's streams."""
@@ -59,6 +56,8 @@ _CAMEL = {
 }
 _GATEWAYS = frozenset({"gateway", "edgeCompute"})
 _ANCESTORS_MAX = 100
+NESTING_MAX = 100
+"""Levels of arrays and objects in `meta` and `payload`. What nests deeper could be stored, but not be read back."""
 
 
 class Device(Actor):
@@ -97,37 +96,37 @@ class Device(Actor):
     def on_send_state(self, message: SendState) -> None:
         """Store the states, all or none, and let the state streams hear of them."""
         body = message.body
-        reports = body if isinstance(body, list) else [body]
-        limits = self.system.limits
-        if len(reports) > limits.states_per_call_max:
-            raise PayloadTooLarge(
-                f"{len(reports)} states in one call; send at most {limits.states_per_call_max} a call."
-            )
         now_ms = self.system.clock.wall_ms()
-        checked = [self._check(report, now_ms, number) for number, report in enumerate(reports)]
+        checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
         for time_ms, point in self._merged(checked).items():
             self.put(keys.TIMELINE, keys.point_key(self.ref.id, time_ms), encode(point))
-        values = self.head.values
         for time_ms, point in checked:
-            for number, value in point.items():
-                if number >= 0 and (number not in values or time_ms >= values[number][0]):
-                    values[number] = (time_ms, value)
+            self.head.report(time_ms, point)
         if checked:
-            self.head.newest_ms = max(self.head.newest_ms, max(time_ms for time_ms, _ in checked))
             self._count("deviceState", len(checked), now_ms)
         if self.system.has_subscribers(self.ref, STATES):
             for time_ms, point in checked:
                 event = msgspec.json.encode(self.attributes.entry(time_ms, point))
                 self._publish(STATES, time_ms, event)
 
-    def _check(self, report: StateReport, now_ms: int, number: int) -> tuple[int, dict[int, Any]]:
+    def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
+        states_max = self.system.limits.states_per_call_max
+        if len(reports) > states_max:
+            raise PayloadTooLarge(f"{len(reports)} states in one call; send at most {states_max} a call.")
+        checked: list[tuple[int, dict[int, Any]]] = []
+        for report in reports:
+            try:
+                checked.append(self._check(report, now_ms))
+            except Invalid as refusal:
+                raise Invalid(f"[{len(checked)}].{refusal.message}") from None
+        return checked
+
+    def _check(self, report: StateReport, now_ms: int) -> tuple[int, dict[int, Any]]:
         """The report as it will be stored; `Invalid` where it can not be."""
         time_ms = now_ms if report.time is None else self._time(report.time, now_ms)
-        try:
-            point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
-        except Invalid as refusal:
-            raise Invalid(f"State {number}: {refusal.message}" if number else refusal.message) from None
+        point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
         if report.meta is not msgspec.UNSET:
+            _check_nesting(report.meta, "meta")
             point[META] = report.meta
         if report.flow_version is not msgspec.UNSET:
             point[FLOW_VERSION] = report.flow_version
@@ -161,6 +160,8 @@ class Device(Actor):
         body: CommandPost | CommandToMany = message.body
         now_ms = self.system.clock.wall_ms()
         given_ms = now_ms if body.time is None else self._time(body.time, now_ms)
+        if body.payload is not msgspec.UNSET:
+            _check_nesting(body.payload, "payload")
         head = self.head
         head.seq += 1
         head.command_ms = max(now_ms, head.command_ms)
@@ -274,6 +275,9 @@ class Device(Actor):
             changes["parentId"] = body.parent_id.lower() if body.parent_id is not None else None
         if "gatewayId" in changes:
             changes["gatewayId"] = changes["gatewayId"].lower()
+        if changes.get("deviceClass", "peripheral") != "peripheral" and before.get("gatewayId") is not None:
+            # Who is no peripheral any more has no gateway either, and that one no power over it.
+            changes.setdefault("gatewayId", None)
         after = {**before, **changes}
         self._check_gateway(after, changes)
         if changes.get("parentId") is not None:
@@ -292,7 +296,7 @@ class Device(Actor):
                         f"gatewayId: {gateway_id} is not a gateway of this application; "
                         "name a device of class gateway or edgeCompute."
                     )
-        elif "gatewayId" in changes:
+        elif gateway_id is not None:
             raise Invalid(
                 f"gatewayId: a device of class {after['deviceClass']} has no gateway; only a peripheral has one."
             )
@@ -364,6 +368,22 @@ class Device(Actor):
 
     def _publish(self, topic: str, position: int, event: bytes) -> None:
         self.after_commit(partial(self.system.publish, self.ref, topic, position, event))
+
+
+def _check_nesting(value: Any, field: str) -> None:
+    """Refuse what nests deeper than the store's format can be read. Without recursion, for obvious reasons."""
+    level = [value]
+    for _ in range(NESTING_MAX + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def shown_command(entry: dict[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from trunkline.actors import records
 from trunkline.actors.attributes import Attributes
-from trunkline.actors.authority import has_tag
-from trunkline.actors.errors import Invalid, PayloadTooLarge
+from trunkline.actors.authority import has_tag, reaches
+from trunkline.actors.errors import Forbidden, Invalid, PayloadTooLarge
 from trunkline.actors.history import (
     Opened,
     ancestors,
@@ -29,6 +29,7 @@ from trunkline.actors.messages.reads import (
     ListDevices,
     ListTagKeys,
     ListTagValues,
+    Reach,
     SelectDevices,
 )
 from trunkline.actors.messages.terms import Page, TagFilter
@@ -40,6 +41,9 @@ Match = Callable[[Mapping[str, Any]], bool]
 NAMES_MAX = 1000
 """The API's bound on what a search for names gives back."""
 
+PAGE_INLINE_MAX = 100
+"""Devices that a list may show inside the event loop: a few milliseconds. More go to a worker thread."""
+
 SELECTION_MAX = 1000
 """Devices that one call may mean: the API's bound on a list of ids, kept for tags and queries as well."""
 
@@ -47,9 +51,9 @@ SELECTION_MAX = 1000
 # Matching.
 
 
-def device_query(snapshot: Snapshot, application: bytes, query: object) -> Match:
+def device_query(snapshot: Snapshot, application: bytes, query: object, field: str = "query") -> Match:
     """The compiled advanced query over stored device documents. Raises `QueryError` naming the path."""
-    compiled = compile_query(query, DEVICE_FIELDS)
+    compiled = compile_query(query, DEVICE_FIELDS, at=field)
     wants_ancestors = "ancestorId" in str(query)
 
     def match(doc: Mapping[str, Any]) -> bool:
@@ -65,6 +69,11 @@ def device_query(snapshot: Snapshot, application: bytes, query: object) -> Match
         return compiled.matches(shown)
 
     return match
+
+
+def within(reach: Reach | None) -> list[Match]:
+    """The fence of a device token as a predicate; nothing where the token reaches the whole application."""
+    return [] if reach is None else [lambda doc: reaches(reach, doc)]
 
 
 def all_of(matches: list[Match]) -> Match | None:
@@ -90,7 +99,7 @@ def glob_match(query: Page, field: str | None) -> list[Match]:
 def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
     """What a device list asks for."""
     query = message.query
-    matches = glob_match(query, query.filter_field)
+    matches = [*within(message.reach), *glob_match(query, query.filter_field)]
     if query.device_class:
         classes = frozenset(query.device_class)
         matches.append(lambda doc: doc["deviceClass"] in classes)
@@ -132,8 +141,16 @@ def list_devices(snapshot: Snapshot, message: ListDevices) -> dict[str, Any]:
 
 
 def list_devices_is_long(snapshot: Snapshot, message: ListDevices) -> bool:
-    """True where the list is not cut out of an index."""
-    return records.is_long(snapshot, device_listing(snapshot, message))
+    """True where the list is not cut out of an index, or where many devices are to be shown."""
+    return _is_long(snapshot, device_listing(snapshot, message))
+
+
+def _is_long(snapshot: Snapshot, listing: records.Listing) -> bool:
+    if records.is_long(snapshot, listing):
+        return True
+    if listing.per_page <= PAGE_INLINE_MAX:
+        return False
+    return records.total(snapshot, listing.kind, listing.parent) > PAGE_INLINE_MAX
 
 
 def envelope(
@@ -178,10 +195,17 @@ def list_composite_states(snapshot: Snapshot, message: ListCompositeStates) -> d
     return shown
 
 
+def list_composite_states_is_long(snapshot: Snapshot, message: ListCompositeStates) -> bool:
+    """True where the page is long, or where the past is asked for, so that points must be read."""
+    return message.query.end != 0 or _is_long(snapshot, composite_listing(snapshot, message))
+
+
 def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> records.Listing:
     """What a page of composite states asks for."""
     query = message.query
-    matches = [] if query.query is None else [device_query(snapshot, message.application, query.query)]
+    matches = within(message.reach)
+    if query.query is not None:
+        matches.append(device_query(snapshot, message.application, query.query))
     return records.Listing(
         kind=DEVICE,
         parent=message.application,
@@ -203,39 +227,44 @@ def _opened(found: records.Found) -> Opened:
 def select(
     snapshot: Snapshot,
     application: bytes,
-    ids: Iterable[str] | msgspec.UnsetType,
-    tags: list[TagFilter] | msgspec.UnsetType,
+    ids: Sequence[str] | msgspec.UnsetType,
+    tags: Sequence[TagFilter] | msgspec.UnsetType,
     query: dict[str, Any] | msgspec.UnsetType,
     *,
     default_all: bool,
+    reach: Reach | None = None,
 ) -> list[Opened]:
     """The devices that are named by id, by tag or by query (any of them), each once.
 
     Raises `Invalid` where nothing names a device (unless `default_all`) and for an id that is not there;
-    `PayloadTooLarge` where more than 1,000 devices are meant.
+    `Forbidden` for an id out of `reach`, while tags and queries find nothing out there; `PayloadTooLarge`
+    where more than 1,000 devices are meant.
     """
     chosen: dict[bytes, Opened] = {}
+    for text in ids or ():
+        id = bytes.fromhex(text)
+        found = records.find(snapshot, DEVICE, application, id)
+        if found is None:
+            raise Invalid(f"deviceIds: there is no device {text} in this application.")
+        if reach is not None and not reaches(reach, found.doc | {"id": id.hex()}):
+            raise Forbidden(f"The access key of this token does not allow the device {text}.")
+        chosen[id] = _opened(found)
     matches: list[Match] = []
-    named = ids is not msgspec.UNSET and bool(list(ids))
-    if ids is not msgspec.UNSET:
-        for text in ids:
-            id = bytes.fromhex(text)
-            found = records.find(snapshot, DEVICE, application, id)
-            if found is None:
-                raise Invalid(f"deviceIds: there is no device {text} in this application.")
-            chosen[id] = _opened(found)
-    if tags is not msgspec.UNSET and tags:
+    if tags:
         filters = [msgspec.to_builtins(each) for each in tags]
         matches.append(lambda doc: has_tag(doc["tags"], filters))
     if query is not msgspec.UNSET:
-        matches.append(device_query(snapshot, application, query))
-    if not named and not matches:
+        matches.append(device_query(snapshot, application, query, "deviceQuery"))
+    if not chosen and not matches:
         if not default_all:
             raise Invalid("deviceIds, deviceTags or deviceQuery: name the devices by one of them at least.")
         matches.append(lambda _doc: True)
     if matches:
+        fence = within(reach)
         for id, doc in records.scan(snapshot, DEVICE, application):
-            if id not in chosen and any(match(doc) for match in matches):
+            if id in chosen or not any(match(doc) for match in matches):
+                continue
+            if all(match(doc) for match in fence):
                 if len(chosen) >= SELECTION_MAX:
                     raise PayloadTooLarge(
                         f"More than {SELECTION_MAX} devices are meant, which is the bound of one call; "

@@ -2,11 +2,13 @@
 
 Owns the composite state (the newest value of each attribute), the running position of the command and
 connection logs, and the payload counts of the current hour. It is written with every batch of the device;
-since it lies on the same leaf of the b-tree as the newest point, that costs next to nothing.
+since it lies on the same leaf of the b-tree as the newest point, that costs next to nothing. So it must stay
+small: of a long text it holds only when it was reported, and the point of that time has the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from trunkline.store.codec import decode, encode
@@ -16,13 +18,19 @@ HOUR_MS = 3_600_000
 POSITION_SHIFT = 32
 """A position in a log is `time_ms << 32 | seq`: one integer that orders as the log does."""
 
+TEXT_CHARS_MAX = 256
+"""Longer texts stay in their points: 256 of them would make a head of 16 MB, written with each report."""
+
+Newest = tuple[int, Any] | tuple[int]
+"""When an attribute was reported last, and its value where the head holds it."""
+
 
 class Head:
     """The mutable head in the memory of its device actor.
 
-    `values` maps the interned number of an attribute to `(time_ms, value)`. `newest_ms` is the time of the
-    newest stored point (-1 without any), `command_ms` that of the newest command, `seq` counts log entries
-    and never goes back.
+    `values` maps the interned number of an attribute to `(time_ms, value)`, or to `(time_ms,)` for a long
+    text. `newest_ms` is the time of the newest stored point (-1 without any), `command_ms` that of the
+    newest command, `seq` counts log entries and never goes back.
     """
 
     __slots__ = ("command_ms", "counts", "hour", "newest_ms", "seq", "values")
@@ -33,7 +41,7 @@ class Head:
         self.command_ms = 0
         self.hour = 0
         self.counts: dict[str, int] = {}
-        self.values: dict[int, tuple[int, Any]] = {}
+        self.values: dict[int, Newest] = {}
 
     @classmethod
     def decoded(cls, raw: bytes | None) -> Head:
@@ -46,8 +54,21 @@ class Head:
             head.command_ms = command_ms
             head.hour = hour
             head.counts = dict(counts)
-            head.values = {number: (entry[0], entry[1]) for number, entry in values.items()}
+            head.values = {number: tuple(newest) for number, newest in values.items()}
         return head
+
+    def report(self, time_ms: int, point: Mapping[int, Any]) -> None:
+        """Take a report in: what is older than an attribute's newest value does not change the head."""
+        values = self.values
+        for number, value in point.items():
+            if number < 0:
+                continue
+            newest = values.get(number)
+            if newest is None or time_ms >= newest[0]:
+                long = type(value) is str and len(value) > TEXT_CHARS_MAX
+                values[number] = (time_ms,) if long else (time_ms, value)
+        if time_ms > self.newest_ms:
+            self.newest_ms = time_ms
 
     def encoded(self) -> bytes:
         """The bytes to store."""

@@ -28,7 +28,7 @@ from trunkline.actors.messages.reads import (
     ListAttributes,
     ReplayCommands,
 )
-from trunkline.actors.moments import iso, resolve_moment, resolve_range
+from trunkline.actors.moments import MOMENT_MS_MAX, iso, resolve_moment, resolve_range
 from trunkline.actors.query import compile_glob
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -127,16 +127,27 @@ def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[
 
 
 def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
-    """States of a range, newest first unless asked otherwise."""
+    """States of a range, newest first unless asked otherwise.
+
+    One that holds nothing but attributes that were taken away is not shown, nor does it count.
+    """
     device = open_device(snapshot, message.application, message.device)
     span = _span(message.query, message.now_ms)
     entry = device.attributes.entry
     found = []
     for time_ms, point in points(snapshot, device.id, span, reverse=message.query.sort_direction == "desc"):
-        found.append(entry(time_ms, point))
-        if len(found) >= message.query.limit:
-            break
+        shown = entry(time_ms, point)
+        if shown["data"]:
+            found.append(shown)
+            if len(found) >= message.query.limit:
+                break
     return found
+
+
+def get_state_is_long(snapshot: Snapshot, message: GetState) -> bool:
+    """True where any number of states may have to be passed over, because an attribute was taken away."""
+    attributes = open_device(snapshot, message.application, message.device).attributes
+    return attributes.following != len(attributes.docs)
 
 
 def points(
@@ -179,28 +190,42 @@ def _log(
             return
 
 
-def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> list[tuple[int, bytes]]:
-    """What a stream missed after `position`, encoded as the stream sends it."""
+class Missed(NamedTuple):
+    """Commands as `(position, JSON)`, and whether there are more behind them."""
+
+    events: list[tuple[int, bytes]]
+    more: bool
+
+
+def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> Missed:
+    """What a stream missed after `position`, encoded as the stream sends it; at least one if there is any."""
     device = open_device(snapshot, message.application, message.device)
     time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
     low = keys.command_key(device.id, time_ms, seq) + b"\x00"
     missed: list[tuple[int, bytes]] = []
+    left_bytes = message.bytes_max
     for key, raw in snapshot.range(keys.COMMANDS, low, keys.prefix_end(device.id)):
+        if len(missed) >= message.limit or left_bytes <= 0:
+            return Missed(missed, more=True)
         at_ms, number = keys.entry_time_seq(key)
-        missed.append((at_ms << POSITION_SHIFT | number, msgspec.json.encode(shown_command(decode(raw)))))
-        if len(missed) >= message.limit:
-            break
-    return missed
+        event = msgspec.json.encode(shown_command(decode(raw)))
+        missed.append((at_ms << POSITION_SHIFT | number, event))
+        left_bytes -= len(event)
+    return Missed(missed, more=False)
 
 
 def _span(query: History, now_ms: int) -> Range:
+    """The range of a history query. Without an end it is open, for a device's clock may run ahead of ours."""
+    start, duration = query.start, query.duration
+    if query.end is None and duration is not None:
+        start, duration = -duration, None
     span = resolve_range(
         now_ms,
-        start=query.start,
+        start=start,
         end=query.end,
-        duration=query.duration,
+        duration=duration,
         since=query.since,
-        default_end=now_ms + 366 * 86_400_000,
+        default_end=MOMENT_MS_MAX,
     )
     return span.start_ms, span.end_ms
 
@@ -216,10 +241,14 @@ def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[
     return composite(snapshot, device, span, chosen_names(query.attributes))
 
 
-def composite_span(start: int, end: int, now_ms: int) -> Range:
-    """`start` and `end` of a composite query; 0 as the end also counts what was reported ahead of now."""
+def composite_span(start: int, end: float, now_ms: int) -> Range:
+    """`start` and `end` of a composite query.
+
+    0 as the end also counts what was reported ahead of now: whoever saw a report acknowledged sees it here,
+    also where the device's clock runs a little ahead of ours.
+    """
     span = resolve_range(now_ms, start=start, end=end)
-    return span.start_ms, span.end_ms
+    return span.start_ms, span.end_ms if end else MOMENT_MS_MAX
 
 
 def chosen_names(attributes: str | None) -> frozenset[str] | None:
@@ -255,10 +284,12 @@ def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collecti
         newest = head.values.get(number)
         if newest is None or newest[0] < span[0]:
             continue
-        if newest[0] <= span[1]:
+        if newest[0] > span[1]:
+            sought.add(number)
+        elif len(newest) == 2:
             found[number] = newest
         else:
-            sought.add(number)
+            found[number] = (newest[0], _long_text(snapshot, device, newest[0], number))
     if sought:
         for time_ms, point in points(snapshot, device, span, reverse=True):
             for number in sought & point.keys():
@@ -269,8 +300,17 @@ def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collecti
     return found
 
 
+def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> Any:
+    """A value that the head leaves in its point."""
+    raw = snapshot.get(keys.TIMELINE, keys.point_key(device, time_ms))
+    assert raw is not None, "the head names a point that is not there"
+    return decode(raw)[number]
+
+
 def composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
     """True where points must be read because something was reported after the end of the range."""
+    if not message.query.end:
+        return False
     raw = snapshot.get(keys.TIMELINE, keys.head_key(message.device))
     end_ms = resolve_moment(message.query.end, message.now_ms, field="end")
     return raw is not None and Head.decoded(raw).newest_ms > end_ms

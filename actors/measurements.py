@@ -32,6 +32,7 @@ def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str,
         body.device_tags,
         body.device_query,
         default_all=True,
+        reach=message.reach,
     )
     end_ms = resolve_moment(body.end, message.now_ms, field="end")
     answer: dict[str, Any] = {}
@@ -71,6 +72,7 @@ def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str,
         body.device_tags,
         body.device_query,
         default_all=True,
+        reach=message.reach,
     )
     shown: dict[str, Any] = {}
     size = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trunkline.actors import counts, devices, history, listings, measurements, records
+from trunkline.actors import counts, devices, history, listings, measurements
 from trunkline.actors.errors import Crashed, Overloaded
 from trunkline.actors.messages import reads
 from trunkline.actors.messages.base import Message
@@ -48,14 +48,11 @@ READERS: dict[type[Message], Reader] = {
     reads.GetMe: Reader(listings.get_me, _never),
     reads.GetDevice: Reader(history.get_device, _never),
     reads.ListDevices: Reader(devices.list_devices, devices.list_devices_is_long),
-    reads.GetState: Reader(history.get_state, _never),
+    reads.GetState: Reader(history.get_state, history.get_state_is_long),
     reads.GetCommand: Reader(history.get_command, _never),
     reads.GetLogEntries: Reader(history.get_log_entries, _never),
     reads.GetCompositeState: Reader(history.get_composite_state, history.composite_is_long),
-    reads.ListCompositeStates: Reader(
-        devices.list_composite_states,
-        lambda snapshot, message: records.is_long(snapshot, devices.composite_listing(snapshot, message)),
-    ),
+    reads.ListCompositeStates: Reader(devices.list_composite_states, devices.list_composite_states_is_long),
     reads.GetAttribute: Reader(history.get_attribute, _never),
     reads.ListAttributes: Reader(history.list_attributes, _never),
     reads.ListAttributeNames: Reader(devices.list_attribute_names, _scans),

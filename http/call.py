@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trunkline.actors.authority import Principal
+from trunkline.actors.authority import Principal, reach_of
 from trunkline.actors.messages.applications import Creator
+from trunkline.actors.messages.reads import Reach
 
 if TYPE_CHECKING:
     from trunkline.http.dispatch import Dispatcher
@@ -116,6 +117,11 @@ class Call:
     def user(self) -> bytes | None:
         """The user of the token."""
         return self.principal.user_id
+
+    @property
+    def reach(self) -> Reach | None:
+        """Which devices of the application a list may show to this token; None for all."""
+        return reach_of(self.principal)
 
     @property
     def owner_id(self) -> bytes | None:

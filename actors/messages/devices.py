@@ -20,7 +20,6 @@ from trunkline.actors.messages.terms import (
     Moment,
     Name,
     Page,
-    Scalar,
     SortDirection,
     SystemAttribute,
     TagFilters,
@@ -58,10 +57,20 @@ class DevicePatch(Body, frozen=True):
     keep_duplicates: bool | UnsetType = UNSET
 
 
+Reported = Annotated[
+    dict[str, Any],
+    Meta(
+        description="Values by attribute; each a number, a string or a boolean that fits the attribute's type.",
+        extra_json_schema={"additionalProperties": {"type": ["number", "string", "boolean"]}},
+    ),
+]
+"""Decoded without a look at the values: the device coerces them one by one and can say which one is wrong."""
+
+
 class StateReport(Body, frozen=True):
     """One state of a device: values of declared attributes at one time. Without `time`: now."""
 
-    data: dict[str, Scalar]
+    data: Reported
     time: Moment | None = None
     meta: Any = UNSET
     flow_version: Name | UnsetType = UNSET
@@ -144,7 +153,7 @@ class DevicePage(Page, frozen=True):
     filter_field: Literal["name"] | None = None
     device_class: list[DeviceClass] | None = None
     tag_filter: TagFilters | None = None
-    parent_id: Id | Literal["null"] | None = None
+    parent_id: Annotated[str, Meta(pattern=r"^([A-Fa-f0-9]{24}|null)$")] | None = None
     query: dict[str, Any] | None = None
     query_deleted: bool = False
     exclude_connection_info: bool = False

@@ -5,6 +5,10 @@ Ids are raw bytes. `now_ms` is the wall clock of the call: times relative to now
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from trunkline.actors.messages.account import MeChoice
 from trunkline.actors.messages.applications import (
     ApplicationPage,
@@ -29,6 +33,18 @@ from trunkline.actors.messages.devices import (
     TagValueSearch,
 )
 from trunkline.actors.messages.series import LastValueQuery, TimeSeriesQuery
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device token sees of its application: its own device, and those that its key allows.
+
+    Ids are in hexadecimal, as documents carry them.
+    """
+
+    device_id: str
+    filter_type: str
+    device_ids: list[str]
+    device_tags: list[dict[str, Any]]
 
 
 class GetApplication(Message, frozen=True):
@@ -87,6 +103,7 @@ class ListDevices(Message, frozen=True):
 
     application: bytes
     query: DevicePage
+    reach: Reach | None
 
 
 class GetState(Message, frozen=True):
@@ -131,6 +148,7 @@ class ListCompositeStates(Message, frozen=True):
     application: bytes
     query: CompositePage
     now_ms: int
+    reach: Reach | None
 
 
 class GetAttribute(Message, frozen=True):
@@ -190,6 +208,7 @@ class QueryLastValues(Message, frozen=True):
     application: bytes
     body: LastValueQuery
     now_ms: int
+    reach: Reach | None
 
 
 class QueryTimeSeries(Message, frozen=True):
@@ -198,6 +217,7 @@ class QueryTimeSeries(Message, frozen=True):
     application: bytes
     body: TimeSeriesQuery
     now_ms: int
+    reach: Reach | None
 
 
 class CountDevices(Message, frozen=True):
@@ -234,9 +254,10 @@ class CountDevicePayloads(Message, frozen=True):
 
 
 class ReplayCommands(Message, frozen=True):
-    """The commands after a stream position, as `(position, JSON)`, oldest first."""
+    """The commands after a stream position, oldest first: at most `limit`, and about `bytes_max` of JSON."""
 
     application: bytes
     device: bytes
     position: int
     limit: int
+    bytes_max: int
