@@ -4,12 +4,15 @@ Deleting an application removes its record at once and leaves a note; this task 
 with all they reported, its keys, tokens and counters. It also removes devices whose time to be restored
 has passed. The notes lie in the store, so the work goes on after a restart. Each slice is one batch of
 the journal like any other write, and the task rests between slices.
+
+A record goes in one batch with its index entries and its share of the counter, after all that hangs on it:
+whatever moment the sweep is stopped at, lists, indexes and counts agree, and it finds its way back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 import trio
@@ -19,25 +22,30 @@ from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE
 from trunkline.store import keys
 from trunkline.store.batch import Batch
+from trunkline.store.codec import decode
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.system import System
+    from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
 
-SLICE_KEYS = 500
-DAY_MS = 86_400_000
+SLICE_KEYS: Final = 500
+"""Keys that one slice removes, or a few more: a commit of about a millisecond."""
+
+REST_S: Final = 0.05
+"""Between slices, so that a large deletion takes a few percent of the server and no more."""
+
+DAY_MS: Final = 86_400_000
 _UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN)
 _log = structlog.get_logger("trunkline.purge")
 
-Doomed = tuple[str, bytes]
 
+class Step(NamedTuple):
+    """Keys that go together; `counter` is the key of the count of records that goes down by one."""
 
-class Slice(NamedTuple):
-    """Keys to remove. `expired` is the application whose deleted devices they are, None for a whole application."""
-
-    doomed: list[Doomed]
-    expired: bytes | None = None
+    doomed: list[tuple[str, bytes]]
+    counter: bytes | None = None
 
 
 async def run_purge(system: System) -> None:
@@ -48,76 +56,89 @@ async def run_purge(system: System) -> None:
         except StoreError as refusal:
             _log.warning("sweep put off", reason=str(refusal))
             more = False
-        await trio.sleep(0.05 if more else system.limits.purge_interval_s)
+        except Exception:  # noqa: BLE001 - what can not be removed must not end the server
+            _log.exception("sweep failed")
+            more = False
+        await trio.sleep(REST_S if more else system.limits.purge_interval_s)
 
 
 async def sweep(system: System) -> bool:
-    """Remove one slice. True where there may be more to do."""
-    found = await system.read(lambda snapshot: _next_slice(snapshot, system))
-    if not found.doomed:
+    """Remove one slice. True where there may be more to do. Raises StoreError where it was not stored."""
+    oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
+    batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
+    if not batch:
         return False
-    batch = Batch()
-    for db, key in found.doomed:
-        batch.delete(db, key)
-        if found.expired is not None and db == keys.RECORDS:
-            batch.add(keys.COUNTS, keys.total_key(DELETED_DEVICE.name, found.expired), {"n": -1})
     await system.journal.submit(batch).wait()
     return True
 
 
-def _next_slice(snapshot: Snapshot, system: System) -> Slice:
-    """Up to `SLICE_KEYS` keys to remove; the note itself goes last, when nothing else is left."""
+def restorable_since_ms(now_ms: int, limits: Limits) -> int:
+    """Devices that were deleted before this moment are gone for good.
+
+    Whoever restores a device must hold to it, too: then nothing is restored while it is being removed.
+    """
+    return now_ms - limits.device_restore_days * DAY_MS
+
+
+def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:
+    """A batch that removes the next keys; an empty one where there is nothing to remove."""
+    batch = Batch()
+    left = SLICE_KEYS
+    for step in _steps(snapshot, oldest_ms):
+        for db, key in step.doomed:
+            batch.delete(db, key)
+        if step.counter is not None:
+            batch.add(keys.COUNTS, step.counter, {"n": -1})
+        left -= len(step.doomed)
+        if left <= 0:
+            break
+    return batch
+
+
+def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
+    """All that is to be removed, in order. Of an application the note goes last."""
     for note in snapshot.keys(keys.META, keys.PURGE_PREFIX, keys.prefix_end(keys.PURGE_PREFIX)):
-        application = bytes(note[-12:])
-        return Slice(_take(_of_application(snapshot, application)) or [(keys.META, bytes(note))])
-    oldest_ms = system.clock.wall_ms() - system.limits.device_restore_days * DAY_MS
+        yield from _of_application(snapshot, bytes(note[-12:]))
+        yield Step([(keys.META, bytes(note))])
     for application, _ in records.scan(snapshot, APPLICATION, ROOT):
-        doomed = _take(_expired(snapshot, application, oldest_ms))
-        if doomed:
-            return Slice(doomed, application)
-    return Slice([])
+        yield from _expired(snapshot, application, oldest_ms)
 
 
-def _take(found: Iterator[Doomed]) -> list[Doomed]:
-    return [doomed for doomed, _ in zip(found, range(SLICE_KEYS), strict=False)]
-
-
-def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Doomed]:
-    for kind in (DEVICE, DELETED_DEVICE):
-        prefix = keys.record_prefix(kind.name, application)
-        for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
-            yield from _of_device(snapshot, bytes(key[-12:]))
-            yield keys.RECORDS, bytes(key)
+def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
     for kind in _UNDER_APPLICATION:
+        is_device = kind in (DEVICE, DELETED_DEVICE)
         prefix = keys.record_prefix(kind.name, application)
-        for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
-            yield keys.RECORDS, bytes(key)
-        for field in kind.indexes:
-            prefix = keys.index_prefix(kind.name, application, field)
-            for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
-                yield keys.INDEXES, bytes(key)
-        if snapshot.get(keys.COUNTS, keys.total_key(kind.name, application)) is not None:
-            yield keys.COUNTS, keys.total_key(kind.name, application)
+        for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+            id = bytes(key[-12:])
+            if is_device:
+                yield from _of_device(snapshot, id)
+            yield _record(kind, application, id, decode(raw))
+        counter = keys.total_key(kind.name, application)
+        if snapshot.get(keys.COUNTS, counter) is not None:
+            yield Step([(keys.COUNTS, counter)])
     for key in snapshot.keys(keys.COUNTS, application, keys.prefix_end(application)):
-        yield keys.COUNTS, bytes(key)
+        yield Step([(keys.COUNTS, bytes(key))])
 
 
-def _of_device(snapshot: Snapshot, device: bytes) -> Iterator[Doomed]:
+def _of_device(snapshot: Snapshot, device: bytes) -> Iterator[Step]:
     for db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS):
         for key in snapshot.keys(db, device, keys.prefix_end(device)):
-            yield db, bytes(key)
+            yield Step([(db, bytes(key))])
 
 
-def _expired(snapshot: Snapshot, application: bytes, oldest_ms: int) -> Iterator[Doomed]:
-    """Deleted devices whose time has passed: first what they reported, then the record and its indexes."""
+def _record(kind: records.Kind, parent: bytes, id: bytes, doc: records.Doc) -> Step:
+    doomed = [(keys.INDEXES, key) for key in records.entries(kind, parent, id, doc)]
+    doomed.append((keys.RECORDS, keys.record_key(kind.name, parent, id)))
+    return Step(doomed, keys.total_key(kind.name, parent))
+
+
+def _expired(snapshot: Snapshot, application: bytes, oldest_ms: int) -> Iterator[Step]:
+    """Deleted devices whose time has passed, the oldest first."""
     prefix = keys.index_prefix(DELETED_DEVICE.name, application, "deletedAt")
     for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
         device = bytes(key[-12:])
         found = records.find(snapshot, DELETED_DEVICE, application, device)
-        if found is None or found.doc["deletedAt"] > oldest_ms:
+        if found is None or found.doc["deletedAt"] >= oldest_ms:
             return
         yield from _of_device(snapshot, device)
-        for field in DELETED_DEVICE.indexes:
-            value = keys.sortable(DELETED_DEVICE.sort_key(found.doc, field))
-            yield keys.INDEXES, keys.index_key(DELETED_DEVICE.name, application, field, value, device)
-        yield keys.RECORDS, keys.record_key(DELETED_DEVICE.name, application, device)
+        yield _record(DELETED_DEVICE, application, device, found.doc)

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trunkline.actors import counts, devices, history, listings, measurements
+import structlog
+
+from trunkline.actors import counts, devices, history, listings, measurements, records
 from trunkline.actors.errors import Crashed, Overloaded
+from trunkline.actors.ids import ROOT
+from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY
 from trunkline.actors.messages import reads
 from trunkline.actors.messages.base import Message
 from trunkline.store.errors import ReadQueueFull, StoreError
@@ -18,6 +22,8 @@ from trunkline.store.errors import ReadQueueFull, StoreError
 if TYPE_CHECKING:
     from trunkline.actors.system import System
     from trunkline.store.snapshot import Snapshot
+
+_log = structlog.get_logger("trunkline.actors")
 
 
 class Reader(NamedTuple):
@@ -32,6 +38,7 @@ def _never(_snapshot: Snapshot, _message: Message) -> bool:
 
 
 def _always(_snapshot: Snapshot, _message: Message) -> bool:
+    """For what reads many points, or counts hour by hour over up to a year and more."""
     return True
 
 
@@ -39,13 +46,25 @@ def _scans(snapshot: Snapshot, message: Any) -> bool:
     return devices.scans_application(snapshot, message.application)
 
 
+def _scans_applications(snapshot: Snapshot, _message: Message) -> bool:
+    return records.total(snapshot, APPLICATION, ROOT) > records.SCAN_INLINE_MAX
+
+
+def _scans_keys(snapshot: Snapshot, message: Any) -> bool:
+    return records.total(snapshot, APPLICATION_KEY, message.application) > records.SCAN_INLINE_MAX
+
+
+def _scans_tokens(snapshot: Snapshot, message: Any) -> bool:
+    return records.total(snapshot, API_TOKEN, message.parent) > records.SCAN_INLINE_MAX
+
+
 READERS: dict[type[Message], Reader] = {
     reads.GetApplication: Reader(listings.get_application, _never),
-    reads.ListApplications: Reader(listings.list_applications, _never),
+    reads.ListApplications: Reader(listings.list_applications, _scans_applications),
     reads.GetRecord: Reader(listings.get_record, _never),
-    reads.ListKeys: Reader(listings.list_keys, _never),
-    reads.ListTokens: Reader(listings.list_tokens, _never),
-    reads.GetMe: Reader(listings.get_me, _never),
+    reads.ListKeys: Reader(listings.list_keys, _scans_keys),
+    reads.ListTokens: Reader(listings.list_tokens, _scans_tokens),
+    reads.GetMe: Reader(listings.get_me, _scans_applications),
     reads.GetDevice: Reader(history.get_device, _never),
     reads.ListDevices: Reader(devices.list_devices, devices.list_devices_is_long),
     reads.GetState: Reader(history.get_state, history.get_state_is_long),
@@ -62,10 +81,10 @@ READERS: dict[type[Message], Reader] = {
     reads.SelectDevices: Reader(devices.select_devices, _scans),
     reads.QueryLastValues: Reader(measurements.query_last_values, _always),
     reads.QueryTimeSeries: Reader(measurements.query_time_series, _always),
-    reads.CountDevices: Reader(counts.count_devices, _never),
-    reads.CountMyDevices: Reader(counts.count_my_devices, _never),
-    reads.CountPayloads: Reader(counts.count_payloads, _never),
-    reads.CountDevicePayloads: Reader(counts.count_device_payloads, _never),
+    reads.CountDevices: Reader(counts.count_devices, _always),
+    reads.CountMyDevices: Reader(counts.count_my_devices, _always),
+    reads.CountPayloads: Reader(counts.count_payloads, _always),
+    reads.CountDevicePayloads: Reader(counts.count_device_payloads, _always),
     reads.ReplayCommands: Reader(history.replay_commands, _never),
 }
 
@@ -81,4 +100,5 @@ async def read(system: System, message: Message) -> Any:
     except ReadQueueFull as full:
         raise Overloaded(f"{full} Try again in a second.") from full
     except StoreError as broken:
+        _log.error("read failed", message=type(message).__name__, exc_info=broken)
         raise Crashed("The store failed to read; the fault is logged.") from broken

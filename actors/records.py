@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,14 +79,14 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
     """Stage a new or changed record with its indexes and its counter; return the bytes that are stored."""
     raw = encode(new)
     actor.put(keys.RECORDS, keys.record_key(kind.name, parent, id), raw)
-    for field in kind.indexes:
-        value = keys.sortable(kind.sort_key(new, field))
-        if old is not None:
-            before = keys.sortable(kind.sort_key(old, field))
-            if before == value:
-                continue
-            actor.delete(keys.INDEXES, keys.index_key(kind.name, parent, field, before, id))
-        actor.put(keys.INDEXES, keys.index_key(kind.name, parent, field, value, id), b"")
+    before = [] if old is None else entries(kind, parent, id, old)
+    after = entries(kind, parent, id, new)
+    for key in before:
+        if key not in after:
+            actor.delete(keys.INDEXES, key)
+    for key in after:
+        if key not in before:
+            actor.put(keys.INDEXES, key, b"")
     if old is None:
         actor.add(keys.COUNTS, keys.total_key(kind.name, parent), {"n": 1})
     return raw
@@ -95,10 +95,17 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
 def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
     """Stage the removal of a record, its index entries and its share of the counter."""
     actor.delete(keys.RECORDS, keys.record_key(kind.name, parent, id))
-    for field in kind.indexes:
-        value = keys.sortable(kind.sort_key(old, field))
-        actor.delete(keys.INDEXES, keys.index_key(kind.name, parent, field, value, id))
+    for key in entries(kind, parent, id, old):
+        actor.delete(keys.INDEXES, key)
     actor.add(keys.COUNTS, keys.total_key(kind.name, parent), {"n": -1})
+
+
+def entries(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> list[bytes]:
+    """The index keys of a record, one for each field by which lists of its kind are sorted."""
+    return [
+        keys.index_key(kind.name, parent, field, keys.sortable(kind.sort_key(doc, field)), id)
+        for field in kind.indexes
+    ]
 
 
 def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
@@ -107,11 +114,7 @@ def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
     kind = kinds.get(name.decode("ascii", "replace"))
     if kind is None or not isinstance(doc, dict) or len(rest) != 24:
         return []
-    parent, id = rest[:12], rest[12:]
-    return [
-        keys.index_key(kind.name, parent, field, keys.sortable(kind.sort_key(doc, field)), id)
-        for field in kind.indexes
-    ]
+    return entries(kind, rest[:12], rest[12:], doc)
 
 
 # Reading, by anybody.
@@ -149,9 +152,12 @@ class Listing:
 
 def is_long(snapshot: Snapshot, listing: Listing) -> bool:
     """True where answering would hold the event loop for more than a moment."""
+    count = total(snapshot, listing.kind, listing.parent)
     if listing.by_index:
-        return listing.page * listing.per_page > 20 * SCAN_INLINE_MAX
-    return total(snapshot, listing.kind, listing.parent) > SCAN_INLINE_MAX
+        # Only what is on the page is decoded; an entry that is skipped costs a twentieth of that.
+        skipped = min(listing.page * listing.per_page, count)
+        return min(listing.per_page, count) > SCAN_INLINE_MAX or skipped > 20 * SCAN_INLINE_MAX
+    return count > SCAN_INLINE_MAX
 
 
 def page(snapshot: Snapshot, listing: Listing) -> tuple[list[Found], int]:
@@ -196,7 +202,7 @@ def _by_scan(snapshot: Snapshot, listing: Listing, skip: int) -> tuple[list[Foun
     return [record for record in found if record is not None], len(ranked)
 
 
-def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Any:
+def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Iterator[tuple[bytes, Doc]]:
     """Yield `(id, document)` of every record of the kind under `parent`, in the order of ids.
 
     The document carries its own id in hexadecimal, as the advanced query expects.
