@@ -18,9 +18,9 @@ from trunkline.actors.application import RecordOwner
 from trunkline.actors.errors import Invalid, Unauthorized
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import USER
-from trunkline.actors.messages.account import CreateUser, LogIn, MePatch, PatchMe, SetPassword
+from trunkline.actors.messages.account import CreateUser, LogIn, MePatch, PatchMe, Session, SetPassword
 from trunkline.actors.messages.base import Message
-from trunkline.actors.moments import parse_iso
+from trunkline.actors.moments import iso, parse_iso
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -64,6 +64,7 @@ class Account(RecordOwner):
             "firstName": message.first_name,
             "passwordHash": password_hash,
             "tokenCutoff": 0,
+            "tokenGeneration": 0,
         }
         self._claim_email(message.email)
         self.raw = records.write(self, USER, ROOT, self.ref.id, None, doc)
@@ -71,35 +72,61 @@ class Account(RecordOwner):
         self.exists = True
         return self.ref.id
 
-    async def on_log_in(self, message: LogIn) -> bool:
-        """Whether the password is right."""
-        return await _verify(self.doc["passwordHash"], message.password)
+    async def on_log_in(self, message: LogIn) -> Session | None:
+        """The session that begins; None where the password is wrong."""
+        if not await _verify(self.doc["passwordHash"], message.password):
+            return None
+        # Never before the cutoff, so that a clock that was set back locks nobody out.
+        since_ms = max(self.system.clock.wall_ms(), self.doc["tokenCutoff"])
+        return Session(token_generation(self.doc), since_ms)
 
     async def on_patch_me(self, message: PatchMe) -> None:
         """Change the account. What guards it needs the present password as well."""
         records.check_match(message.if_match, self.raw)
         body = message.body
-        if any(getattr(body, field) is not msgspec.UNSET for field in _GUARDED):
-            await self._check_credentials(body)
-        password_hash = await _hash(body.password) if body.password is not msgspec.UNSET else None
-        now_ms = max(self.system.clock.wall_ms(), self.doc["lastUpdated"] + 1)
         changes: records.Doc = msgspec.to_builtins(body)
         changes.pop("currentCredentials", None)
         changes.pop("password", None)
-        if "tokenCutoff" in changes:
-            changes["tokenCutoff"] = parse_iso(changes["tokenCutoff"], field="tokenCutoff")
-        if password_hash is not None:
-            changes |= {"passwordHash": password_hash, "passwordLastUpdated": now_ms, "tokenCutoff": now_ms}
+        if isinstance(body.token_cutoff, str):
+            changes["tokenCutoff"] = self._cutoff(body.token_cutoff)
+        if any(getattr(body, field) is not msgspec.UNSET for field in _GUARDED):
+            await self._check_credentials(body)
+        if isinstance(body.password, str):
+            changes |= await self._new_password(body.password)
         if "email" in changes:
             self._claim_email(changes["email"])
-        self._store({**self.doc, **changes, "lastUpdated": now_ms})
+        self._store(changes)
 
     async def on_set_password(self, message: SetPassword) -> None:
         """Set the password and end all tokens that were made before."""
-        password_hash = await _hash(message.password)
-        now_ms = max(self.system.clock.wall_ms(), self.doc["lastUpdated"] + 1)
-        changes = {"passwordHash": password_hash, "passwordLastUpdated": now_ms, "tokenCutoff": now_ms}
-        self._store({**self.doc, **changes, "lastUpdated": now_ms})
+        self._store(await self._new_password(message.password))
+
+    async def _new_password(self, password: str) -> records.Doc:
+        """What changes with the password. A new generation ends all tokens of the old one, whatever the clocks say."""
+        password_hash = await _hash(password)
+        now_ms = self.system.clock.wall_ms()
+        return {
+            "passwordHash": password_hash,
+            "passwordLastUpdated": now_ms,
+            "tokenCutoff": now_ms,
+            "tokenGeneration": token_generation(self.doc) + 1,
+        }
+
+    def _cutoff(self, text: str) -> int:
+        """A moment up to now; it never moves back, or tokens that had ended would hold again."""
+        cutoff_ms = parse_iso(text, field="tokenCutoff")
+        now_ms = self.system.clock.wall_ms()
+        if cutoff_ms > now_ms:
+            raise Invalid(
+                f"tokenCutoff: {iso(cutoff_ms)} lies ahead of the server's {iso(now_ms)}; "
+                "nobody could log in until then."
+            )
+        if cutoff_ms < self.doc["tokenCutoff"]:
+            raise Invalid(
+                f"tokenCutoff: {iso(cutoff_ms)} lies before the present one, {iso(self.doc['tokenCutoff'])}; "
+                "tokens that have ended do not come back."
+            )
+        return cutoff_ms
 
     async def _check_credentials(self, body: MePatch) -> None:
         if body.current_credentials is msgspec.UNSET:
@@ -110,7 +137,9 @@ class Account(RecordOwner):
         if not await _verify(self.doc["passwordHash"], body.current_credentials.password):
             raise Unauthorized("currentCredentials.password: is not the present password.")
 
-    def _store(self, doc: records.Doc) -> None:
+    def _store(self, changes: records.Doc) -> None:
+        now_ms = max(self.system.clock.wall_ms(), self.doc["lastUpdated"] + 1)
+        doc = {**self.doc, **changes, "lastUpdated": now_ms}
         self.raw = records.write(self, USER, ROOT, self.ref.id, self.doc, doc)
         self.doc = doc
         self.after_commit(self.system.authority_changed)
@@ -133,6 +162,11 @@ def email_key(email: str) -> bytes:
     return keys.unique_key(USER.name, ROOT, "email", email.casefold())
 
 
+def token_generation(doc: records.Doc) -> int:
+    """Counts the passwords of the account; a token of an earlier one does not hold."""
+    return int(doc.get("tokenGeneration", 0))
+
+
 def check_new_password(password: str) -> None:
     """Raise `Invalid` where `password` is too weak to be set."""
     kinds = (str.islower, str.isupper, str.isdigit, lambda sign: not sign.isalnum())
@@ -145,10 +179,14 @@ def check_new_password(password: str) -> None:
 
 async def burn() -> None:
     """Spend the time of one check, so that an unknown address answers no sooner than a wrong password."""
-    await _verify(_NOBODY, "nobody")
+    await _verify(_hash_of_nobody(), "nobody")
 
 
-_NOBODY = _hasher.hash("the password of nobody")
+def _hash_of_nobody() -> str:
+    """A hash that no password fits and that costs as much to check as any other."""
+    unpadded = ("A" * 22, "A" * 43)  # 16 bytes of salt and 32 of digest in base64
+    cost = f"m={_hasher.memory_cost},t={_hasher.time_cost},p={_hasher.parallelism}"
+    return f"$argon2id$v=19${cost}${'$'.join(unpadded)}"
 
 
 async def _hash(password: str) -> str:

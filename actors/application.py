@@ -80,8 +80,11 @@ class RecordOwner(Actor):
         records.check_match(message.if_match, raw)
         changes = _changes(message.body)
         now_ms = max(self.system.clock.wall_ms(), doc["lastUpdated"] + 1)
-        _check_addresses(changes)
         changed = {**doc, **changes, "lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        if isinstance(message.body, KeyPatch):
+            _check_addresses(changes)
+            if "filterType" in changes:
+                _check_whitelist(changed)
         records.write(self, kind, self.ref.id, message.id, doc, changed)
         self.after_commit(self.system.authority_changed)
 
@@ -209,10 +212,7 @@ def _new_key(body: KeyPost, address: bytes) -> tuple[records.Doc, str]:
             f"filterType: {chosen} names every device or none; leave deviceIds and deviceTags out, "
             "or use whitelist or blacklist."
         )
-    if chosen == "whitelist" and not named:
-        raise Invalid(
-            "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
-        )
+    _check_whitelist(fields)
     _check_addresses(fields)
     defaults: records.Doc = {
         "status": "active",
@@ -230,6 +230,14 @@ def _new_key(body: KeyPost, address: bytes) -> tuple[records.Doc, str]:
         "key": address.hex(),
         "secretHash": hash_secret(secret),
     }, secret
+
+
+def _check_whitelist(fields: records.Doc) -> None:
+    named = bool(fields.get("deviceIds") or fields.get("deviceTags"))
+    if fields["filterType"] == "whitelist" and not named:
+        raise Invalid(
+            "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
+        )
 
 
 def _check_addresses(fields: records.Doc) -> None:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trunkline.actors import records
-from trunkline.actors.account import email_key
+from trunkline.actors.account import email_key, token_generation
 from trunkline.actors.application import hash_secret
 from trunkline.actors.errors import Forbidden, NotFound, Unauthorized
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, USER
+from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, GATEWAYS, USER
+from trunkline.actors.messages.account import Session
 from trunkline.actors.messages.applications import Creator
 from trunkline.actors.messages.reads import Reach
 from trunkline.store import keys
@@ -45,6 +46,7 @@ class Principal:
     ttl_s: float | None = None
     """How long the token was to live when it was made."""
     user_id: bytes | None = None
+    session: Session | None = None
     application_id: bytes | None = None
     device_id: bytes | None = None
     token_id: bytes | None = None
@@ -66,15 +68,16 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     """The principal of verified claims. Raises `Unauthorized` where what stands behind them is gone.
 
     Claims: `typ` (user, device, application), `sub` (id), `iat` (seconds, fractions), `exp` (seconds,
-    optional), `app`, `key` (device tokens), `jti` (API tokens).
+    optional), `app`, `key` (device tokens), `jti` (API tokens), `gen`, `auth` (users' sessions).
     """
-    expires_ms = None if claims.get("exp") is None else int(claims["exp"] * 1000)
-    ttl_s = None if claims.get("exp") is None else claims["exp"] - claims["iat"]
+    expires_ms = None if claims.get("exp") is None else round(claims["exp"] * 1000)
+    ttl_s = None if claims.get("exp") is None else round(claims["exp"] - claims["iat"], 3)
     subject = bytes.fromhex(claims["sub"])
     token_id = bytes.fromhex(claims["jti"]) if "jti" in claims else None
     if claims["typ"] == "user":
         user = _live(records.find(snapshot, USER, ROOT, subject))
-        if claims["iat"] * 1000 < user["tokenCutoff"]:
+        session = session_of(claims, user)
+        if session.generation != token_generation(user) or session.since_ms < user["tokenCutoff"]:
             raise Unauthorized(GONE)
         name = _check_api_token(snapshot, subject, token_id, user["email"])
         return Principal(
@@ -83,6 +86,7 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
             expires_ms=expires_ms,
             ttl_s=ttl_s,
             user_id=subject,
+            session=session,
             token_id=token_id,
             name=name,
         )
@@ -111,6 +115,17 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
         device_id=subject,
         key=key,
     )
+
+
+def session_of(claims: Mapping[str, Any], user: records.Doc) -> Session:
+    """The session of a user's token. One that the server made for itself began when it was made."""
+    since_ms = claims.get("auth", round(claims["iat"] * 1000))
+    return Session(claims.get("gen", token_generation(user)), since_ms)
+
+
+def session_claims(session: Session) -> dict[str, Any]:
+    """The session as it goes into a token."""
+    return {"gen": session.generation, "auth": session.since_ms}
 
 
 # Logging in.
@@ -196,13 +211,23 @@ def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, 
     found = records.find(snapshot, DEVICE, principal.application_id, device_id)
     if found is None:
         raise NotFound(f"There is no device {device_id.hex()} here.")
-    gateway = found.doc.get("gatewayId") == principal.device_id.hex()
-    if states and not gateway:
-        raise Forbidden(
-            "A device token sends state for its own device and, as a gateway, for its peripherals only."
-        )
-    if not gateway and not key_admits(principal.key, found.doc | {"id": device_id.hex()}):
+    if states:
+        own = records.find(snapshot, DEVICE, principal.application_id, principal.device_id)
+        if own is None or not is_gateway_of(own, found):
+            raise Forbidden(
+                "A device token sends state for its own device and, as a gateway, for its peripherals only."
+            )
+    elif not key_admits(principal.key, found.doc | {"id": device_id.hex()}):
         raise Forbidden(f"The access key of this token does not allow the device {device_id.hex()}.")
+
+
+def is_gateway_of(gateway: records.Found, device: records.Found) -> bool:
+    """Whether `device` is a peripheral of `gateway`, as both are now."""
+    return (
+        gateway.doc["deviceClass"] in GATEWAYS
+        and device.doc["deviceClass"] == "peripheral"
+        and device.doc.get("gatewayId") == gateway.id.hex()
+    )
 
 
 def reach_of(principal: Principal) -> Reach | None:
@@ -241,6 +266,11 @@ def key_admits(key: Mapping[str, Any], device: Mapping[str, Any]) -> bool:
     return named if chosen == "whitelist" else not named
 
 
+def chooses_by_tags(key: Mapping[str, Any]) -> bool:
+    """Whether the devices of an access key depend on their tags. `key` is empty where there is none."""
+    return bool(key) and key["filterType"] in ("whitelist", "blacklist") and bool(key["deviceTags"])
+
+
 def has_tag(tags: Sequence[Mapping[str, str]], filters: Sequence[Mapping[str, str]]) -> bool:
     """Whether one of the filters (key, value, or both) matches one of the tags."""
     return any(
@@ -260,5 +290,8 @@ def key_admits_address(key: Mapping[str, Any], address: str) -> bool:
         caller = ipaddress.ip_address(address)
     except ValueError:
         return False
+    if isinstance(caller, ipaddress.IPv6Address) and caller.ipv4_mapped is not None:
+        # On a socket for both versions an IPv4 caller arrives as ::ffff:192.0.2.7.
+        caller = caller.ipv4_mapped
     listed = any(caller in ipaddress.ip_network(entry, strict=False) for entry in key["addresses"])
     return listed if chosen == "whitelist" else not listed

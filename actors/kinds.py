@@ -21,6 +21,9 @@ def connection_status(doc: Doc) -> str | None:
     return "connected" if connection["connected"] else "disconnected"
 
 
+GATEWAYS = frozenset({"gateway", "edgeCompute"})
+"""Classes of devices that report for peripherals."""
+
 USER = Kind("user", "user", indexes=())
 APPLICATION = Kind("application", "application", indexes=())
 DEVICE = Kind(

@@ -60,7 +60,22 @@ DEVICE_SCOPES = frozenset(
 )
 """What a device may ask for at log-in."""
 
-_USER_RESOURCES = frozenset({"me", "userApiToken", "userApiTokens"})
+_WRITING = frozenset({"all.User", "all.Organization", "all.Application"})
+"""Families that hold everything of a resource, also what it learns to do later."""
+
+_READING = _WRITING | {"all.User.read", "all.Organization.read", "all.Application.read"}
+_WITHIN: dict[str, frozenset[str]] = {
+    "all.User.read": frozenset({"all.User"}),
+    "all.User.cli": frozenset({"all.User"}),
+    "all.Organization": frozenset({"all.User"}),
+    "all.Organization.read": frozenset({"all.Organization", "all.User", "all.User.read"}),
+    "all.Application": frozenset({"all.Organization", "all.User"}),
+    "all.Application.read": _READING - {"all.Application.read"},
+    "all.Application.cli": _WRITING | {"all.User.cli"},
+    "all.Device": _WRITING,
+    "all.Device.read": _READING | {"all.Device"},
+}
+"""For each family the families that reach at least as much."""
 
 
 class Tokens:
@@ -71,8 +86,11 @@ class Tokens:
         self._secret = secret
         self._epoch = -1
         self._cache: dict[str, Principal] = {}
-        self._resources = frozenset(operation.split(".")[0] for operation in table.operations)
-        self._operations = table.operations
+        self._rows: dict[str, list[Route]] = {}
+        for route in table.routes:
+            if route.access != "none":
+                for scope in (route.operation, f"{route.operation.partition('.')[0]}.*"):
+                    self._rows.setdefault(scope, []).append(route)
         self.verified = 0
 
     # Making.
@@ -91,17 +109,16 @@ class Tokens:
         """
         for position, scope in enumerate(wanted):
             where = f"{field}[{position}]: {scope[:100]!r}"
-            resource, _, operation = scope.partition(".")
-            if scope not in FAMILIES and not (
-                resource in self._resources and (operation == "*" or scope in self._operations)
-            ):
+            rows = self._rows.get(scope)
+            if scope not in FAMILIES and rows is None:
                 raise Invalid(f"{where} is not a scope of this server; `trunkline routes` lists them.")
             if kind == "device" and scope not in DEVICE_SCOPES:
                 raise Invalid(
                     f"{where} is not for devices; a device asks for all.Device or for operations of devices."
                 )
             if kind == "application" and (
-                scope.startswith(("all.User", "all.Organization")) or resource in _USER_RESOURCES
+                scope.startswith(("all.User", "all.Organization"))
+                or (rows is not None and all(row.reach == "user" for row in rows))
             ):
                 raise Invalid(
                     f"{where} is not for applications; an application token reaches only its application."
@@ -109,6 +126,21 @@ class Tokens:
         if not wanted:
             raise Invalid(f"{field}: is empty; name at least one scope or leave the field out.")
         return frozenset(wanted)
+
+    def covers(self, own: frozenset[str], wanted: str) -> bool:
+        """Whether a bearer of the scopes `own` may hand out a token with the scope `wanted`.
+
+        True where every call that `wanted` lets pass is let pass by `own` as well.
+        """
+        if wanted in own:
+            return True
+        if wanted in FAMILIES:
+            return not own.isdisjoint(_WITHIN.get(wanted, ()))
+        rows = self._rows.get(wanted, [])
+        if wanted.endswith(".*"):
+            # Single operations do not add up to the resource, which may have more of them one day.
+            own &= _WRITING
+        return bool(rows) and not any(own.isdisjoint(row.scopes) for row in rows)
 
     # Verifying.
 
@@ -121,10 +153,16 @@ class Tokens:
         found = self._cache.get(token)
         if found is None:
             found = self._verify(token)
+            if authority.chooses_by_tags(found.key):
+                # Tags change without a word to the cache, so such a key is judged anew for each call.
+                return self._unexpired(token, found)
             if len(self._cache) >= system.limits.token_cache_length_max:
                 del self._cache[next(iter(self._cache))]
             self._cache[token] = found
-        if found.expires_ms is not None and system.clock.wall_ms() >= found.expires_ms:
+        return self._unexpired(token, found)
+
+    def _unexpired(self, token: str, found: Principal) -> Principal:
+        if found.expires_ms is not None and self._system.clock.wall_ms() >= found.expires_ms:
             self._cache.pop(token, None)
             raise Unauthorized("The token has expired; log in again.")
         return found
@@ -169,14 +207,3 @@ def check_scope(route: Route, principal: Principal) -> None:
         )
     if principal.kind == "device" and route.device == "no":
         raise Forbidden(f"{route.operation} is not open to devices.")
-
-
-def covers(own: frozenset[str], wanted: str) -> bool:
-    """Whether a bearer of the scopes `own` may hand out a token with the scope `wanted`."""
-    if wanted in own or "all.User" in own:
-        return True
-    if f"{wanted.partition('.')[0]}.*" in own:
-        return True
-    if "all.Organization" in own or "all.Application" in own:
-        return not wanted.startswith("all.User") and wanted.partition(".")[0] not in _USER_RESOURCES
-    return False

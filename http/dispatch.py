@@ -89,7 +89,6 @@ class Dispatcher:
         call = Call(self, route, request, system.clock.wall_ms())
         if route.access != "none":
             call.principal = self.tokens.principal(bearer(request.headers.get("authorization")))
-            self._check_address(call)
             check_scope(route, call.principal)
         self._place(call, values)
         self.check_fences(call)
@@ -121,10 +120,14 @@ class Dispatcher:
             )
 
     def check_fences(self, call: Call) -> None:
-        """Raise where the application or device of the path is not there, or not within the token's reach."""
+        """Raise where the caller's address, application or device is not within the token's reach, or not there.
+
+        Also asked of an open stream again whenever something about authority has changed.
+        """
         if call.route.access == "none":
             return
         principal = call.principal
+        self._check_address(call)
         if call.application is not None and not (
             principal.application_id == call.application or call.application in principal.owns
         ):

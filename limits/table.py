@@ -269,6 +269,9 @@ class Limits:
     login_windows_length_max: int = _bound(
         10_000, "windows", "Accounts and addresses that failed lately: about 6 MB."
     )
+    logins_checking_max: int = _bound(
+        64, "logins checking", "A hash holds a core for 50 ms, two run at once: 2 seconds; over it 503."
+    )
     jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs outlive a restart; over it 503.")
     jobs_running_max: int = _bound(
         2, "jobs running", "Jobs scan; more than the cores would only slow the calls."

@@ -125,6 +125,17 @@ class MeView(View, frozen=True):
     links: Links | None = msgspec.field(default=None, name="_links")
 
 
+class Session(msgspec.Struct, frozen=True):
+    """The log-in that a user's token goes back to, also where it was renewed since.
+
+    `generation` counts the passwords of the account, `since_ms` is the moment of the log-in. A token holds
+    while its generation is the account's and its session did not begin before the account's token cutoff.
+    """
+
+    generation: int
+    since_ms: int
+
+
 class CreateUser(Message, frozen=True):
     """Create the user behind the ref. `password` is hashed by the account, never stored."""
 
@@ -134,7 +145,7 @@ class CreateUser(Message, frozen=True):
 
 
 class LogIn(Message, frozen=True):
-    """Check a password; the answer says whether it is right."""
+    """Check a password; the answer is the `Session` that begins, None where it is wrong."""
 
     password: str
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec import UNSET
 
+from trunkline.actors.authority import session_claims
 from trunkline.actors.errors import Forbidden
+from trunkline.actors.messages.account import Session
 from trunkline.actors.messages.applications import (
     ApplicationPage,
     ApplicationPatch,
@@ -42,7 +44,6 @@ from trunkline.actors.messages.reads import (
     ListTokens,
 )
 from trunkline.actors.moments import parse_iso
-from trunkline.http.auth import covers
 from trunkline.http.call import Call, Response
 from trunkline.http.dispatch import reply
 from trunkline.http.route import APP, ME, Route
@@ -62,7 +63,7 @@ async def create_token(call: Call) -> Response:
     wanted = [family] if body.scope is UNSET else list(body.scope)
     scopes = tokens.checked_scopes(wanted, kind=kind, field="scope")
     for scope in sorted(scopes):
-        if not covers(call.principal.scopes, scope):
+        if not tokens.covers(call.principal.scopes, scope):
             raise Forbidden(
                 f"scope: a token can hand on only what it has itself, and this one has no {scope}."
             )
@@ -79,7 +80,11 @@ async def create_token(call: Call) -> Response:
     if isinstance(body.expiration_date, str):
         ttl_s = (parse_iso(body.expiration_date, field="expirationDate") - call.now_ms) / 1000
     assert call.parent is not None
-    claims = {"typ": kind, "sub": call.parent.hex()}
+    claims: dict[str, Any] = {"typ": kind, "sub": call.parent.hex()}
+    session = call.principal.session
+    if kind == "user" and session is not None:
+        # The token belongs to the passwords of the account as its maker does, but begins a life of its own.
+        claims |= session_claims(Session(session.generation, max(call.now_ms, session.since_ms)))
 
     def once(created: Any) -> dict[str, Any]:
         return {"token": tokens.issue({**claims, "jti": created.id.hex()}, scopes, call.now_ms, ttl_s)}

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from trunkline.actors.account import burn
 from trunkline.actors.actor import Ref
-from trunkline.actors.authority import admit_device, find_user, key_admits_address
+from trunkline.actors.authority import admit_device, find_user, key_admits_address, session_claims
 from trunkline.actors.errors import Invalid, Unauthorized
 from trunkline.actors.ids import ROOT
 from trunkline.actors.messages.account import (
@@ -14,6 +14,7 @@ from trunkline.actors.messages.account import (
     AuthedUser,
     DeviceCredentials,
     LogIn,
+    Session,
     UserCredentials,
 )
 from trunkline.http.call import Call, Response
@@ -32,17 +33,18 @@ async def authenticate_user(call: Call) -> Response:
     if body.requested_scopes is not UNSET:
         scopes = dispatcher.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
     ttl_s = _ttl_s(body.token_ttl, dispatcher.token_ttl_s)
-    dispatcher.logins.attempt(body.email, call.address, system.clock.monotonic_s())
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, body.email)
-    right = False
-    if user is None:
-        await burn()
-    else:
-        right = (await system.ask(Ref("user", ROOT, user), LogIn(password=body.password))).value
-    if user is None or not right:
-        raise Unauthorized("email and password do not fit together.")
-    claims = {"typ": "user", "sub": user.hex()}
+    session: Session | None = None
+    account = body.email if user is None else user.hex()
+    async with dispatcher.logins.attempt(account, call.address, system.clock.monotonic_s):
+        if user is None:
+            await burn()
+        else:
+            session = (await system.ask(Ref("user", ROOT, user), LogIn(password=body.password))).value
+        if user is None or session is None:
+            raise Unauthorized("email and password do not fit together.")
+    claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
     token = dispatcher.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
     return reply(call, 200, {"userId": user.hex(), "token": token})
 
@@ -63,16 +65,14 @@ async def authenticate_device(call: Call) -> Response:
             body.requested_scopes, kind="device", field="requestedScopes"
         )
     ttl_s = _ttl_s(body.token_ttl, None)
-    now_s = system.clock.monotonic_s()
     device_id = body.device_id.lower()
-    dispatcher.logins.check(device_id, call.address, now_s)
     try:
         with system.store.snapshot() as snapshot:
             admitted = admit_device(snapshot, bytes.fromhex(device_id), body.key, body.secret)
         if not key_admits_address(admitted.key, call.address):
             raise Unauthorized("deviceId, key and secret do not fit together.")
     except Unauthorized:
-        dispatcher.logins.failed(device_id, call.address, now_s)
+        dispatcher.logins.failed(device_id, call.address, system.clock.monotonic_s())
         raise
     claims = {
         "typ": "device",
@@ -101,7 +101,9 @@ async def refresh_token(call: Call) -> Response:
     if principal.token_id is not None:
         raise Invalid("An API token can not be renewed; its expiry is fixed when it is made. Make a new one.")
     assert principal.user_id is not None
-    claims = {"typ": "user", "sub": principal.user_id.hex()}
+    assert principal.session is not None
+    # The session stays the one that was begun with a password, so what ends it ends this token as well.
+    claims = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
     token = call.dispatcher.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
     return reply(call, 200, {"userId": principal.user_id.hex(), "token": token})
 

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from trunkline.actors.messages.account import MeChoice, MePatch, MeView, PatchMe
 from trunkline.actors.messages.applications import CountRange, DeviceCounts
 from trunkline.actors.messages.reads import CountMyDevices, GetMe
+from trunkline.http.call import Call, Response
+from trunkline.http.dispatch import reply
 from trunkline.http.route import ME, Route
+
+
+async def patch_me(call: Call) -> Response:
+    """Change the current user. A wrong present password counts as a failed log-in."""
+    dispatcher = call.dispatcher
+    body: MePatch = call.body
+    ref, message = dispatcher.ref(call), dispatcher.message(call, PatchMe)
+    if body.current_credentials is UNSET:
+        await dispatcher.system.ask(ref, message)
+    else:
+        now_s = dispatcher.system.clock.monotonic_s
+        async with dispatcher.logins.attempt(ref.id.hex(), call.address, now_s):
+            await dispatcher.system.ask(ref, message)
+    return reply(call, 200, await dispatcher.read(call, GetMe))
+
 
 ROUTES = (
     Route(
@@ -27,11 +46,14 @@ ROUTES = (
         body=MePatch,
         query=MeChoice,
         to="account",
-        then=GetMe,
         reply=MeView,
         access="write",
         reach="user",
-        also={401: "currentCredentials.password is not the present password"},
+        handler=patch_me,
+        also={
+            401: "No token, one that does not hold, or a wrong present password",
+            429: "Too many wrong passwords",
+        },
     ),
     Route(
         method="GET",

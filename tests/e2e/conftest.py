@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
+from trunkline.actors.clock import SystemClock
 from trunkline.actors.system import System
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
@@ -22,6 +23,21 @@ EMAIL = "owner@example.com"
 PASSWORD = "Correct-horse-7"
 
 Json = Any
+
+
+class MovedClock(SystemClock):
+    """The machine's clocks, moved on by `ahead_s`."""
+
+    __slots__ = ("ahead_s",)
+
+    def __init__(self, ahead_s: float) -> None:
+        self.ahead_s = ahead_s
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() + round(self.ahead_s * 1000)
+
+    def monotonic_s(self) -> float:
+        return super().monotonic_s() + self.ahead_s
 
 
 class Server:
@@ -35,6 +51,12 @@ class Server:
         self.settings = settings
         self.stop = stop
         self.token = ""
+
+    def move_clock(self, seconds: float) -> None:
+        """Let the server's clocks read `seconds` later from now on (earlier, where negative)."""
+        before = self.system.clock
+        ahead_s = before.ahead_s if isinstance(before, MovedClock) else 0.0
+        self.system.clock = MovedClock(ahead_s + seconds)
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
         """An HTTP client with a token (default: the owner's; "" for none). Each answer must be as documented."""

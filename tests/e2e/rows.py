@@ -1,0 +1,81 @@
+"""The rows of the route table, what the specification opens each of them to, and calls that change nothing.
+
+What is expected is written down here from the specification (Authentication, rules 3 to 7), not taken from
+the rows: a row that opens too far or too little fails.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+
+from tests.e2e.conftest import Json, Server
+from trunkline.http.route import Route
+from trunkline.http.routes import TABLE
+
+UNKNOWN = "0123456789abcdef01234567"
+OF_USERS = frozenset({"me", "userApiToken", "userApiTokens", "applications"})
+"""Resources of the user: no application's scope opens them."""
+
+DEVICE_READS = frozenset(
+    {
+        "data.lastValueQuery",
+        "data.timeSeriesQuery",
+        "device.commandStream",
+        "device.get",
+        "device.getCommand",
+        "device.getCompositeState",
+        "device.getLogEntries",
+        "device.getState",
+        "device.stateStream",
+        "deviceAttribute.get",
+        "devices.get",
+        "devices.getCompositeState",
+    }
+)
+DEVICE_WRITES = frozenset(
+    {"device.sendCommand", "device.sendState", "device.setConnectionStatus", "devices.sendCommand"}
+)
+READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery"})
+
+ROWS = [route for route in TABLE.routes if route.access != "none"]
+
+
+def is_read(route: Route) -> bool:
+    return route.method == "GET" or route.operation in READS_BY_POST
+
+
+def expected_scopes(route: Route) -> set[str]:
+    """The scopes that open an operation."""
+    resource = route.operation.partition(".")[0]
+    families = {"all.User"} if resource in OF_USERS else {"all.Application", "all.Organization", "all.User"}
+    scopes = families | {f"{resource}.*", route.operation}
+    if is_read(route):
+        scopes |= {f"{family}.read" for family in families}
+    if route.operation in DEVICE_READS | DEVICE_WRITES:
+        scopes.add("all.Device")
+    if route.operation in DEVICE_READS:
+        scopes.add("all.Device.read")
+    return scopes
+
+
+def path_of(route: Route, application: str = UNKNOWN, device: str = UNKNOWN) -> str:
+    path = route.path.replace("{applicationId}", application).replace("{deviceId}", device)
+    return re.sub(r"\{\w+\}", UNKNOWN, path)
+
+
+async def send(
+    client: httpx.AsyncClient, route: Route, path: str, token: str | None = None
+) -> httpx.Response:
+    """The call without anything that could make it succeed, let alone change something."""
+    headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    body: Json = {} if route.body is not None else None
+    return await client.request(route.method, path, json=body, headers=headers)
+
+
+async def api_token(server: Server, owner: str, *scopes: str, **fields: Any) -> str:
+    """An API token of an application (its path) or of the user (`/me`)."""
+    made = await server.call("POST", f"{owner}/tokens", {"name": "t", "scope": list(scopes), **fields})
+    return str(made["token"])

@@ -1,0 +1,126 @@
+"""What ends, ends at once: the tokens of a key, a device or an application, and the streams that they opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from tests.e2e.conftest import EMAIL, Server
+
+
+async def ended(response: httpx.Response) -> bool:
+    """Read a stream to its end."""
+    with trio.move_on_after(10):
+        async for _ in response.aiter_raw():
+            pass
+        return True
+    return False
+
+
+END: dict[str, tuple[str, str, dict[str, Any] | None, int]] = {
+    "key switched off": ("PATCH", "key", {"status": "inactive"}, 401),
+    "key deleted": ("DELETE", "key", None, 401),
+    "key narrowed to other devices": ("PATCH", "key", {"filterType": "none"}, 401),
+    "key for other addresses": (
+        "PATCH",
+        "key",
+        {"addressFilterType": "whitelist", "addresses": ["192.0.2.0/24"]},
+        403,
+    ),
+    "device deleted": ("DELETE", "device", None, 401),
+    "application deleted": ("DELETE", "application", None, 401),
+}
+
+
+@pytest.mark.parametrize("end", END)
+async def test_a_device_token_ends_with_what_it_stands_on(server: Server, end: str) -> None:
+    method, what, body, status = END[end]
+    application = await server.application()
+    device = await server.device(application)
+    token, key = await server.device_token(device)
+    path = {"key": key, "device": device, "application": application}[what]
+    async with server.client(token) as client:
+        async with client.stream("GET", f"{device}/commandStream?keepAliveInterval=60") as stream:
+            assert stream.status_code == 200
+            async with client.stream("GET", f"{device}/stateStream?keepAliveInterval=60") as states:
+                await server.call(method, path, body)
+                assert await ended(stream)
+                assert await ended(states)
+        assert (await client.get(device)).status_code == status
+        assert (await client.post(f"{device}/state", json={"data": {"temp": 1}})).status_code == status
+
+
+async def test_a_key_switched_on_again_holds_again(server: Server) -> None:
+    device = await server.device(await server.application())
+    token, key = await server.device_token(device)
+    await server.call("PATCH", key, {"status": "inactive"})
+    await server.call("GET", device, token=token, status=401)
+    await server.call("PATCH", key, {"status": "active"})
+    await server.call("GET", device, token=token, status=200)
+
+
+async def test_the_streams_of_other_devices_go_on(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    token, _ = await server.device_token(device)
+    other, key = await server.device_token(device)
+    async with (
+        server.client(token) as staying,
+        server.client(other) as leaving,
+        staying.stream("GET", f"{device}/commandStream?keepAliveInterval=60") as stays,
+        leaving.stream("GET", f"{device}/commandStream?keepAliveInterval=60") as leaves,
+    ):
+        await server.call("DELETE", key)
+        assert await ended(leaves)
+        await server.call("POST", f"{device}/command", {"name": "still there"})
+        with trio.fail_after(10):
+            async for piece in stays.aiter_text():
+                if "still there" in piece:
+                    break
+
+
+async def test_a_stream_ends_when_its_token_expires(server: Server) -> None:
+    device = await server.device(await server.application())
+    token = await server.log_in(EMAIL, tokenTTL=60)
+    async with (
+        server.client(token) as client,
+        client.stream("GET", f"{device}/commandStream?keepAliveInterval=1") as stream,
+    ):
+        server.move_clock(60)
+        assert await ended(stream)
+
+
+# Network addresses.
+
+
+async def test_a_key_may_be_bound_to_addresses(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    for filters, status in (
+        ({"addressFilterType": "whitelist", "addresses": ["127.0.0.1"]}, 200),
+        ({"addressFilterType": "whitelist", "addresses": ["::1", "127.0.0.0/8"]}, 200),
+        ({"addressFilterType": "whitelist", "addresses": ["192.0.2.0/24", "::/0"]}, 401),
+        ({"addressFilterType": "whitelist", "addresses": []}, 401),
+        ({"addressFilterType": "blacklist", "addresses": ["127.0.0.1/32"]}, 401),
+        ({"addressFilterType": "blacklist", "addresses": ["192.0.2.0/24"]}, 200),
+        ({"addressFilterType": "all", "addresses": ["192.0.2.0/24"]}, 200),
+        ({"addresses": ["192.0.2.0/24"]}, 200),
+    ):
+        made = await server.call("POST", f"{application}/keys", filters)
+        credentials = {"deviceId": device.rpartition("/")[2], "key": made["key"], "secret": made["secret"]}
+        answer = await server.call("POST", "/auth/device", credentials, token="", status=status)
+        if status == 200:
+            await server.call("GET", device, token=answer["token"], status=200)
+
+
+async def test_a_key_that_is_bound_later_binds_the_tokens_made_before(server: Server) -> None:
+    device = await server.device(await server.application())
+    token, key = await server.device_token(device)
+    await server.call("PATCH", key, {"addressFilterType": "blacklist", "addresses": ["127.0.0.0/8"]})
+    answer = await server.call("GET", device, token=token, status=403)
+    assert "network address" in answer["message"]
+    await server.call("PATCH", key, {"addressFilterType": "all"})
+    await server.call("GET", device, token=token, status=200)

@@ -1,0 +1,106 @@
+"""Scopes: which token passes which operation, table-driven over every row of the route table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.e2e.conftest import Server
+from tests.e2e.rows import (
+    DEVICE_READS,
+    DEVICE_WRITES,
+    ROWS,
+    UNKNOWN,
+    api_token,
+    expected_scopes,
+    path_of,
+    send,
+)
+from trunkline.http.auth import FAMILIES
+from trunkline.http.routes import TABLE
+
+
+async def test_the_table_has_the_rows_that_this_test_knows() -> None:
+    operations = {route.operation for route in TABLE.routes}
+    assert operations >= DEVICE_READS | DEVICE_WRITES
+    assert {route.operation for route in TABLE.routes if route.access == "none"} == {
+        "auth.authenticateUser",
+        "auth.authenticateDevice",
+    }
+
+
+@pytest.mark.slow
+async def test_every_row_opens_to_its_scopes_and_to_no_other(server: Server) -> None:
+    resources = {f"{route.operation.partition('.')[0]}.*" for route in ROWS}
+    operations = {route.operation for route in ROWS}
+    tokens = {
+        scope: await api_token(server, "/me", scope) for scope in sorted(FAMILIES | resources | operations)
+    }
+    async with server.client("") as client:
+        for route in ROWS:
+            expected = expected_scopes(route)
+            # Every family and wildcard, and of the single operations the own one and two that are not.
+            tried = FAMILIES | resources | {route.operation, "device.patch", "applicationKeys.get"}
+            opened = set()
+            for scope in sorted(tried):
+                response = await send(client, route, path_of(route), tokens[scope])
+                assert response.status_code < 500
+                if response.status_code != 403:
+                    opened.add(scope)
+                else:
+                    assert route.operation in response.json()["message"]
+            if route.operation.partition(".")[0] in {"device", "applicationKeys"}:
+                expected |= {"device.patch", "applicationKeys.get"} & {route.operation}
+            assert opened == expected, route.operation
+
+
+async def test_no_row_opens_without_a_token(server: Server) -> None:
+    async with server.client("") as client:
+        for route in ROWS:
+            assert (await send(client, route, path_of(route))).status_code == 401, route.operation
+
+
+async def test_an_unknown_application_is_404_on_every_path_under_it(server: Server) -> None:
+    async with server.client() as client:
+        for route in ROWS:
+            if "{applicationId}" in route.path:
+                response = await send(client, route, path_of(route))
+                assert response.status_code == 404, route.operation
+                assert UNKNOWN in response.json()["message"]
+
+
+async def test_an_id_that_is_no_id_is_400_on_every_path(server: Server) -> None:
+    application = (await server.application()).rpartition("/")[2]
+    odd = ["x", "0" * 23, "0" * 25, "g" * 24, "%20" * 24, f"{UNKNOWN}%0A", "٠" * 24]
+    async with server.client() as client:
+        for route in ROWS:
+            for name in route.params:
+                if name == "name":
+                    continue
+                path = (
+                    route.path.replace("{applicationId}", application)
+                    if name != "applicationId"
+                    else route.path
+                )
+                for each in odd if route.method == "GET" else odd[:1]:
+                    filled = re.sub(r"\{\w+\}", UNKNOWN, path.replace(f"{{{name}}}", each))
+                    response = await send(client, route, filled)
+                    assert response.status_code == 400, (route.operation, each, response.text)
+                    assert each.endswith("%0A") or response.json()["message"].startswith(f"{name}: ")
+
+
+async def test_unknown_query_parameters_are_400_on_every_path(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    ids = (application.rpartition("/")[2], device.rpartition("/")[2])
+    async with server.client() as client:
+        for route in TABLE.routes:
+            response = await send(client, route, f"{path_of(route, *ids)}?perpage=1")
+            assert response.status_code == 400, (route.operation, response.text)
+            assert response.json()["message"].startswith("perpage: there is no such field")
+            # What every client of such an API sends is no mistake.
+            response = await send(
+                client, route, f"{path_of(route)}?_actions=false&_embedded=true&_links=false"
+            )
+            assert "_" not in response.json().get("message", "")[:1], (route.operation, response.text)
