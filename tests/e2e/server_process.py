@@ -71,14 +71,25 @@ class ServerProcess(Server):
         self.send_signal(signal.SIGTERM)
         return await self.ended()
 
-    async def prints(self, pattern: str | re.Pattern[str]) -> re.Match[str]:
+    async def listens(self) -> bool:
+        """Wait until it has said where it listens. False where it ended without a word."""
+        found = await self._printed(LISTENING)
+        if found is not None:
+            self.url = found[1]
+        return found is not None
+
+    async def prints(self, pattern: str) -> re.Match[str]:
         """Wait until what it printed matches."""
+        found = await self._printed(re.compile(pattern))
+        assert found is not None, f"it ended without {pattern}:\n{self.printed}\n{self.log}"
+        return found
+
+    async def _printed(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         with trio.fail_after(PATIENCE_S):
             while True:
-                found = re.search(pattern, self.printed)
-                if found is not None:
+                found = pattern.search(self.printed)
+                if found is not None or self._silent:
                     return found
-                assert not self._silent, f"it ended without {pattern}:\n{self.printed}\n{self.log}"
                 await self._changed.wait()
 
     async def collect(self) -> None:
@@ -128,7 +139,7 @@ async def started(
 async def serving(data_dir: Path, *arguments: str, **options: Any) -> AsyncIterator[ServerProcess]:
     """A server process that listens. The owner is logged in."""
     async with started(data_dir, *arguments, **options) as server:
-        server.url = (await server.prints(LISTENING))[1]
+        assert await server.listens(), f"it ended at once:\n{server.log}"
         server.token = await server.log_in()
         yield server
 

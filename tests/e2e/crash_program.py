@@ -1,0 +1,81 @@
+"""The command line with a fault in it, for the crash tests: run as a program, not imported.
+
+CRASH_STEP=N       dies at the Nth step of the file system that concerns the data directory (from 0)
+CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
+CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
+
+It dies by a signal that no handler sees, as with kill -9.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+from trunkline.http.cli import main
+from trunkline.store import env
+from trunkline.store.journal import Journal
+
+STEPS = frozenset(
+    {
+        "fcntl.flock",
+        "open",
+        "os.chmod",
+        "os.mkdir",
+        "os.remove",
+        "os.rename",
+        "os.truncate",
+    }
+)
+GROWTH = "mmap.__new__"
+
+
+def die_at_step(number: int) -> None:
+    """Count what Python tells of the file system: every step happens only after it was told."""
+    left = number
+
+    def step(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        if event in STEPS and (isinstance(arguments[0], int) or "crash-data" in str(arguments)):
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+
+    sys.addaudithook(step)
+
+
+def die_at_growth(number: int, delay_s: float) -> None:
+    """The journal asks for address space right before the map moves; the alarm's default action is death."""
+    left = number
+
+    def growth(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        if event == GROWTH and arguments[0] == -1:
+            if left == 0:
+                signal.setitimer(signal.ITIMER_REAL, max(delay_s, 1e-6))
+            left -= 1
+
+    sys.addaudithook(growth)
+
+
+def slow_disk(seconds: float) -> None:
+    """Through the journal's own seam."""
+
+    def slow(*arguments: Any, **named: Any) -> Journal:
+        return Journal(*arguments, **{**named, "sync_delay_s": lambda: seconds})
+
+    vars(env)["Journal"] = slow
+
+
+if __name__ == "__main__":
+    fault = os.environ
+    if "CRASH_STEP" in fault:
+        die_at_step(int(fault["CRASH_STEP"]))
+    if "CRASH_GROWTH" in fault:
+        count, _, delay = fault["CRASH_GROWTH"].partition(":")
+        die_at_growth(int(count), float(delay))
+    if "CRASH_SYNC_S" in fault:
+        slow_disk(float(fault["CRASH_SYNC_S"]))
+    main()
