@@ -1,0 +1,243 @@
+"""Lists of devices over HTTP: order, pages, filters, queries, deleted ones, and searches for names and tags."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from tests.e2e.conftest import Server
+from tests.e2e.device_calls import id_of, names
+
+
+async def test_a_list_says_what_it_is(server: Server) -> None:
+    application = await server.application()
+    for name in ("b", "a", "c"):
+        await server.device(application, name)
+    listed = await server.call("GET", f"{application}/devices?perPage=2&page=1&filterField=name&filter=*")
+    items = listed.pop("items")
+    assert [item["name"] for item in items] == ["c"]
+    assert listed == {
+        "count": 1,
+        "totalCount": 3,
+        "page": 1,
+        "perPage": 2,
+        "sortField": "name",
+        "sortDirection": "asc",
+        "filterField": "name",
+        "filter": "*",
+        "applicationId": id_of(application),
+        "_type": "devices",
+        "_links": {"self": {"href": f"{application}/devices"}, "application": {"href": application}},
+    }
+    bare = await server.call("GET", f"{application}/devices?_links=false&_actions=false&_embedded=x")
+    assert "_links" not in bare
+    assert all("_links" not in item for item in bare["items"])
+
+
+async def test_lists_are_sorted_by_each_field_and_paged(server: Server) -> None:
+    application = await server.application()
+    paths = {name: await server.device(application, name) for name in ("delta", "Alpha", "charlie", "Bravo")}
+    await server.call("POST", f"{paths['charlie']}/setConnectionStatus", {"status": "connected"})
+    await server.call("POST", f"{paths['delta']}/setConnectionStatus", {"status": "disconnected"})
+    await server.call("PATCH", paths["Alpha"], {"description": "touched last"})
+    made = list(paths)
+    by_field = {
+        "name": ["Alpha", "Bravo", "charlie", "delta"],
+        "id": made,
+        "creationDate": made,
+        "lastUpdated": ["delta", "charlie", "Bravo", "Alpha"],
+        "connectionStatus": ["Alpha", "Bravo", "charlie", "delta"],
+        "deletedAt": made,
+    }
+    for field, expected in by_field.items():
+        assert await names(server, application, f"sortField={field}") == expected, field
+        backwards = await names(server, application, f"sortField={field}&sortDirection=desc")
+        assert backwards == expected[::-1], field
+        paged = [
+            name
+            for page in range(3)
+            for name in await names(server, application, f"sortField={field}&perPage=2&page={page}")
+        ]
+        assert paged == expected, field
+
+
+FILTERS: list[tuple[str, list[str]]] = [
+    ("", ["Boiler", "boiler-2", "lamp", "pump*"]),
+    ("filterField=name&filter=boiler*", ["Boiler", "boiler-2"]),
+    ("filterField=name&filter=*-2", ["boiler-2"]),
+    ("filterField=name&filter=*M*", ["lamp", "pump*"]),
+    ("filterField=name&filter=boiler", ["Boiler"]),
+    ("filterField=name&filter=", ["Boiler", "boiler-2", "lamp", "pump*"]),
+    ("filterField=&filter=lamp", ["Boiler", "boiler-2", "lamp", "pump*"]),
+    ("deviceClass=floating", ["lamp"]),
+    ("deviceClass=floating&deviceClass=gateway", ["boiler-2", "lamp"]),
+    ("deviceClass=floating,gateway", ["boiler-2", "lamp"]),
+    ("deviceClass[]=floating&deviceClass[]=gateway", ["boiler-2", "lamp"]),
+    ('deviceClass=["gateway"]', ["boiler-2"]),
+    ("tagFilter[0][key]=floor", ["Boiler", "lamp"]),
+    ("tagFilter[0][key]=floor&tagFilter[0][value]=1", ["Boiler"]),
+    ("tagFilter[0][value]=1&tagFilter[1][value]=2", ["Boiler", "lamp"]),
+    ('tagFilter=[{"key":"floor","value":"2"}]', ["lamp"]),
+    ('tagFilter=[{"key":"floor"},{"value":"red"}]', ["Boiler", "lamp", "pump*"]),
+    ("tagFilter[0][key]=floor&deviceClass=floating", ["lamp"]),
+    ('query={"name":{"$startsWith":"boil","$ci":true}}', ["Boiler", "boiler-2"]),
+    ("query[name][$startsWith]=boil", ["boiler-2"]),
+    ('query={"$or":[{"deviceClass":"gateway"},{"tags":{"floor":"2"}}]}', ["boiler-2", "lamp"]),
+    ("query[$or][0][deviceClass]=gateway&query[$or][1][tags][paint]=red", ["boiler-2", "pump*"]),
+    ('query={"attributeName":"rpm"}', ["pump*"]),
+    ('query={"tags":null}', ["boiler-2"]),
+    ("query={}&filterField=name&filter=l*", ["lamp"]),
+    ("page=1&perPage=3", ["pump*"]),
+    ("page=9", []),
+]
+
+
+async def test_filters(server: Server) -> None:
+    application = await server.application()
+    await server.device(application, "Boiler", tags=[{"key": "floor", "value": "1"}])
+    await server.device(application, "boiler-2", deviceClass="gateway")
+    await server.device(application, "lamp", deviceClass="floating", tags=[{"key": "floor", "value": "2"}])
+    rpm = [{"name": "rpm", "dataType": "number"}]
+    await server.device(application, "pump*", tags=[{"key": "paint", "value": "red"}], attributes=rpm)
+    for query, expected in FILTERS:
+        assert await names(server, application, quote(query, safe="&=")) == expected, query
+
+
+WRONG_QUERIES: list[tuple[str, str]] = [
+    ("sortField=colour", "sortField: "),
+    ("sortDirection=up", "sortDirection: "),
+    ("page=-1", "page: "),
+    ("page=x", "page: "),
+    ("perPage=0", "perPage: "),
+    ("perPage=1001", "perPage: "),
+    ("perPage=99999999999999999999999", "perPage: "),
+    ("filterField=colour", "filterField: "),
+    ("deviceClass=spaceship", "deviceClass[0]: "),
+    ("tagFilter=floor", "tagFilter[0]: "),
+    ("tagFilter[0][colour]=red", "tagFilter[0].colour: "),
+    ("parentId=house", "parentId: "),
+    ("query=x", "query: is not a JSON object"),
+    ('query={"name"', "query: is not JSON"),
+    ('query={"colour":"red"}', "query.colour: "),
+    ('query={"name":{"$near":1}}', "query.name.$near: "),
+    ("queryDeleted=perhaps", "queryDeleted: "),
+    ("colour=red", "colour: there is no such field in this query"),
+]
+
+
+async def test_a_wrong_list_query_is_refused_by_the_name_of_its_field(server: Server) -> None:
+    application = await server.application()
+    for query, sentence in WRONG_QUERIES:
+        refused = await server.call("GET", f"{application}/devices?{quote(query, safe='&=')}", status=400)
+        assert refused["message"].startswith(sentence), refused["message"]
+
+
+async def test_deleted_devices_are_listed_apart(server: Server) -> None:
+    application = await server.application()
+    pump, lamp, fan = [await server.device(application, name) for name in ("pump", "lamp", "fan")]
+    await server.call("DELETE", pump)
+    await server.call("DELETE", fan)
+    assert await names(server, application) == ["lamp"]
+    deleted = await server.call("GET", f"{application}/devices?queryDeleted=true&sortField=deletedAt")
+    assert [each["name"] for each in deleted["items"]] == ["pump", "fan"]
+    assert all(each["deletedAt"] > each["creationDate"] for each in deleted["items"])
+    assert deleted["totalCount"] == 2
+    after = quote(json.dumps({"deletedAt": {"$gt": deleted["items"][0]["deletedAt"]}}))
+    assert await names(server, application, f"queryDeleted=true&query={after}") == ["fan"]
+    assert (await server.call("GET", application))["summary"]["deviceCount"] == 1
+    await server.call("GET", lamp)
+
+
+async def test_a_long_list_is_read_beside_the_loop(server: Server) -> None:
+    """More than the loop may scan: the same answer, from a worker thread."""
+    application = await server.application()
+    async with server.client() as client:
+        for number in range(301):
+            made = await client.post(f"{application}/devices", json={"name": f"d{number:03}"})
+            assert made.status_code == 201
+    everything = [f"d{number:03}" for number in range(301)]
+    assert await names(server, application, "perPage=1000") == everything
+    assert await names(server, application, "perPage=1000&query=%7B%7D") == everything
+    assert await names(server, application, "filterField=name&filter=*00&sortDirection=desc") == [
+        "d300",
+        "d200",
+        "d100",
+        "d000",
+    ]
+
+
+async def test_a_devices_token_lists_what_its_key_allows(server: Server) -> None:
+    application = await server.application()
+    floor = [{"key": "floor", "value": "1"}]
+    me, friend, neighbour, stranger = [
+        await server.device(application, name, tags=tags)
+        for name, tags in (("me", []), ("friend", []), ("neighbour", floor), ("stranger", []))
+    ]
+    for key, expected in (
+        ({}, ["friend", "me", "neighbour", "stranger"]),
+        ({"filterType": "whitelist", "deviceIds": [id_of(me)]}, ["me"]),
+        ({"filterType": "whitelist", "deviceIds": [id_of(me), id_of(friend)]}, ["friend", "me"]),
+        (
+            {"filterType": "whitelist", "deviceIds": [id_of(me)], "deviceTags": floor},
+            ["me", "neighbour"],
+        ),
+        ({"filterType": "blacklist", "deviceIds": [id_of(stranger)]}, ["friend", "me", "neighbour"]),
+    ):
+        token, _ = await server.device_token(me, **key)
+        assert await names(server, application, token=token) == expected
+        assert (
+            await names(server, application, "query=%7B%7D&sortDirection=desc", token=token) == expected[::-1]
+        )
+        composite = await server.call("GET", f"{application}/devices/compositeState", token=token)
+        assert [each["name"] for each in composite["items"]] == expected
+        assert composite["totalCount"] == len(expected)
+        for device, name in ((friend, "friend"), (neighbour, "neighbour"), (stranger, "stranger")):
+            await server.call("GET", device, token=token, status=200 if name in expected else 403)
+
+
+# -- names and tags ------------------------------------------------------------------------------------------
+
+
+async def test_names_and_tags_are_searched_across_devices(server: Server) -> None:
+    application = await server.application()
+    tags = [{"key": "floor", "value": "1"}, {"key": "room", "value": "kitchen"}]
+    pump = await server.device(application, "pump", tags=tags)
+    more = [{"name": "rpm", "dataType": "number"}, {"name": "place", "dataType": "gps"}]
+    fan = await server.device(
+        application,
+        "fan",
+        deviceClass="floating",
+        attributes=more,
+        tags=[{"key": "floor", "value": "2"}, {"key": "floor", "value": "1"}],
+    )
+    gone = await server.device(application, "gone", tags=[{"key": "ghost", "value": "1"}])
+    await server.call("DELETE", gone)
+
+    async def search(what: str, query: str = "") -> Any:
+        return await server.call("GET", f"{application}/devices/{what}?{quote(query, safe='&=')}")
+
+    assert await search("attributeNames") == {"attributeNames": ["label", "on", "place", "rpm", "temp"]}
+    assert await search("attributeNames", "dataType=number&dataType=gps&startsWith=r") == {
+        "attributeNames": ["rpm"]
+    }
+    assert await search("attributeNames", 'query={"name":"fan"}&dataType=gps') == {
+        "attributeNames": ["place"]
+    }
+    assert await search("deviceNames") == {
+        "deviceSummary": [
+            {"id": id_of(fan), "deviceClass": "floating", "name": "fan"},
+            {"id": id_of(pump), "deviceClass": "standalone", "name": "pump"},
+        ]
+    }
+    assert [each["name"] for each in (await search("deviceNames", "startsWith=p"))["deviceSummary"]] == [
+        "pump"
+    ]
+    assert await search("tagKeys") == {"tagKeys": ["floor", "room"]}
+    assert await search("tagKeys", "startsWith=r") == {"tagKeys": ["room"]}
+    assert await search("tagKeys", 'query={"deviceClass":"floating"}') == {"tagKeys": ["floor"]}
+    assert await search("tagValues", "key=floor") == {"tagKey": "floor", "tagValues": ["1", "2"]}
+    assert await search("tagValues", "key=floor&startsWith=2") == {"tagKey": "floor", "tagValues": ["2"]}
+    assert await search("tagValues", "key=ghost") == {"tagKey": "ghost", "tagValues": []}
+    refused = await server.call("GET", f"{application}/devices/tagValues", status=400)
+    assert refused["message"].startswith("key: is missing")
