@@ -256,7 +256,9 @@ class Limits:
         60, "seconds", "Longer than each device's window: idling forgets no throttle."
     )
     actors_active_max: int = _bound(
-        200_000, "actors", "About 1.5 kB each with their throttles: 300 MB; over it idle ones go, else 503."
+        200_000,
+        "actors active",
+        "About 1.5 kB each with their throttles: 300 MB; over it idle ones go, else 503.",
     )
     actor_sweep_s: float = _bound(5, "seconds", "How often idle actors are looked for; a slice at a time.")
     purge_interval_s: float = _bound(
