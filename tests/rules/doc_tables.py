@@ -1,0 +1,198 @@
+"""The parts of the documentation that are made from the code, and where they stand.
+
+Owns the tables of the API (routes, parameters, lists, fields, errors); `operator_tables.py` has the others.
+A table stands between two comments that name it; everything else in the documents is written by hand, and
+`test_docs.py` compares. Run this module in the checkout to write the tables anew:
+
+    .venv/bin/python -m tests.rules.doc_tables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, get_args, get_type_hints
+
+import msgspec
+
+from tests.rules import operator_tables
+from tests.rules.markdown import code, codes, first_sentence, table
+from trunkline.actors import errors
+from trunkline.actors.query import APPLICATION_KEY_FIELDS, DEVICE_FIELDS
+from trunkline.http.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
+from trunkline.http.route import Route
+from trunkline.http.routes import TABLE
+
+# The API.
+
+
+def routes() -> str:
+    """Every operation, in the order of the paths."""
+    head = ("Method", "Path", "Operation", "What it does", "Tokens", "Device token", "Throttle")
+    order = sorted(TABLE.routes, key=lambda route: (route.path, METHODS.index(route.method)))
+    return table(head, (_route_row(route) for route in order))
+
+
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_FAMILIES: Final = {"all.User": "user", "all.Application": "application"}
+_DEVICE_ACCESS: Final = {
+    "no": "",
+    "read": "read",
+    "self": "itself, peripherals",
+    "any": "what its key allows",
+}
+
+
+def _route_row(route: Route) -> Sequence[str]:
+    kinds = [kind for family, kind in _FAMILIES.items() if family in route.scopes]
+    tokens = ", ".join(kinds) + (" (`.read` too)" if route.access == "read" else "")
+    return (
+        route.method,
+        code(route.path),
+        code(route.operation),
+        route.summary,
+        tokens if kinds else "none needed",
+        _DEVICE_ACCESS[route.device],
+        code(route.throttle or ""),
+    )
+
+
+def lists() -> str:
+    """Every list: by what it sorts and filters, and what else it takes."""
+    head = ("Operation", "`sortField` (default first)", "`sortDirection`", "`filterField`", "Also takes")
+    return table(head, (_list_row(route) for route in TABLE.routes if _takes(route, "sortField")))
+
+
+def parameters() -> str:
+    """Every other operation that takes parameters in its query string."""
+    rows = (
+        (code(route.operation), codes(_names(route)))
+        for route in sorted(TABLE.routes, key=lambda route: route.operation)
+        if _names(route) and not _takes(route, "sortField")
+    )
+    return table(("Operation", "Query parameters"), rows)
+
+
+def _names(route: Route) -> list[str]:
+    return list(route.query.__struct_encode_fields__)
+
+
+def _takes(route: Route, name: str) -> bool:
+    return name in _names(route)
+
+
+_PAGING: Final = frozenset({"page", "perPage", "filter", "sortField", "sortDirection", "filterField"})
+
+
+def _list_row(route: Route) -> Sequence[str]:
+    defaults = {field.encode_name: field.default for field in msgspec.structs.fields(route.query)}
+    sort_fields = sorted(_choices(route, "sortField"), key=lambda name: name != defaults["sortField"])
+    more = [name for name in _names(route) if name not in _PAGING]
+    unpaged = "" if _takes(route, "page") else " (one page)"
+    return (
+        code(route.operation) + unpaged,
+        codes(sort_fields),
+        code(str(defaults["sortDirection"])),
+        codes(_choices(route, "filterField")),
+        codes(more),
+    )
+
+
+def _choices(route: Route, name: str) -> list[str]:
+    if not _takes(route, name):
+        return []
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(route.query)}
+    return list(_texts(get_type_hints(route.query)[fields[name]]))
+
+
+def _texts(hint: Any) -> Iterator[str]:
+    for part in get_args(hint):
+        if isinstance(part, str):
+            yield part
+        else:
+            yield from _texts(part)
+
+
+def fields() -> str:
+    """The fields of the advanced query, with their kinds."""
+    rows = (
+        (resource, code(name), _FIELD_KINDS[field.kind])
+        for resource, found in (("device", DEVICE_FIELDS), ("access key", APPLICATION_KEY_FIELDS))
+        for name, field in found.items()
+    )
+    return table(("Of", "Field", "Holds"), rows)
+
+
+_FIELD_KINDS: Final = {
+    "value": "text, a number or a boolean",
+    "values": "many values",
+    "id": "an identifier",
+    "ids": "many identifiers",
+    "time": "a time",
+    "tags": "tags",
+}
+
+
+def error_table() -> str:
+    """Every error type with its status, also those of the connection itself."""
+    known: tuple[type[errors.DomainError], ...] = (*errors.ERRORS, MethodNotAllowed, UnsupportedMediaType)
+    said = {each.type: first_sentence(each.__doc__) for each in known}
+    statuses = {name: status for status, name in wire_types().items()} | STATUS
+    rows = (
+        (str(status), code(name), said.get(name, "The connection refuses it before any operation sees it."))
+        for name, status in sorted(statuses.items(), key=lambda each: each[1])
+    )
+    return table(("Status", "Type", "When"), rows)
+
+
+def wire_types() -> dict[int, str]:
+    """Status and type of what the connection refuses by itself."""
+    return {status: name for status, name in _refusals().items() if name not in STATUS}
+
+
+def _refusals() -> dict[int, str]:
+    found = {}
+    for status in range(400, 600):
+        try:
+            _, body = refusal(status, "")
+        except KeyError:
+            continue
+        found[status] = str(msgspec.json.decode(body)["type"])
+    return found
+
+
+# Where they stand.
+
+BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
+    "docs/api.md": {"routes": routes, "parameters": parameters, "lists": lists, "fields": fields},
+    "docs/architecture.md": {"errors": error_table},
+    "docs/operations.md": {
+        "commands": operator_tables.commands,
+        "settings": operator_tables.settings,
+        "limits": operator_tables.limits,
+        "metrics": operator_tables.metrics,
+    },
+}
+"""For each document the tables that stand in it, by name."""
+
+
+def place(text: str, name: str, block: str) -> str:
+    """The document with a table written anew. Raises ValueError where the comments of the table are missing."""
+    opening, closing = f"<!-- made from the code: {name} -->\n", f"\n<!-- end: {name} -->"
+    before, found, rest = text.partition(opening)
+    _, closed, after = rest.partition(closing)
+    if not (found and closed):
+        raise ValueError(f"{opening.strip()} and {closing.strip()} must stand in the document")
+    return before + opening + block + closing + after
+
+
+def written(document: str, text: str) -> str:
+    """The document with all its tables written anew."""
+    for name, make in BLOCKS[document].items():
+        text = place(text, name, make())
+    return text
+
+
+if __name__ == "__main__":
+    for document in BLOCKS:
+        path = operator_tables.CHECKOUT / document
+        path.write_text(written(document, path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,33 @@
+"""How the tables of the documentation are written: Markdown, nothing about what is in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+
+def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    """A Markdown table. A bar inside a cell is escaped."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def code(text: str) -> str:
+    """Text as code; nothing for nothing."""
+    return f"`{text}`" if text else ""
+
+
+def codes(names: Sequence[str]) -> str:
+    """Names as code, in a row."""
+    return ", ".join(map(code, names))
+
+
+def first_sentence(doc: str | None) -> str:
+    """The sentence with which a docstring begins."""
+    return re.split(r"(?<=\.) ", first_paragraph(doc))[0]
+
+
+def first_paragraph(doc: str | None) -> str:
+    """The paragraph with which a docstring begins, on one line."""
+    return re.sub(r"\s+", " ", (doc or "").strip().split("\n\n")[0])

@@ -1,0 +1,215 @@
+"""The tables of the operators' documentation: the command line, settings, limits, metrics.
+
+Owns what stands in them; `doc_tables.py` says where they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+import typer
+
+from tests.rules.markdown import code, codes, first_paragraph, table
+from trunkline.actors import boot
+from trunkline.actors.messages.base import Message
+from trunkline.http.cli import app
+from trunkline.http.metrics import Figures
+from trunkline.http.serve import make_dispatcher
+from trunkline.limits.settings import ENV_PREFIX, Settings
+from trunkline.limits.table import Limits, Rate
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+ROOMS: Final = ("actors", "bench", "http", "store")
+
+FIXED: Final = frozenset(
+    {
+        "attributes_max",
+        "device_ids_max",
+        "device_tags_max",
+        "history_limit_default",
+        "history_limit_max",
+        "keep_alive_default_s",
+        "keep_alive_max_s",
+        "keep_alive_min_s",
+        "payload_counts_span_default_days",
+        "per_page_default",
+        "per_page_max",
+        "query_items_max",
+        "tag_chars_max",
+        "tags_max",
+    }
+)
+"""Limits that are part of the API's contract: the types of the requests carry the same number, and no
+configuration changes it."""
+
+
+# The command line.
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    return "\n\n".join(_command_sections(typer.main.get_command(app), "trunkline"))
+
+
+def _command_sections(command: Any, name: str) -> Iterator[str]:
+    inner = getattr(command, "commands", None)
+    if inner is not None:
+        for word, each in inner.items():
+            yield from _command_sections(each, f"{name} {word}")
+        return
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    usage = " ".join([name, *(_argument(each) for each in arguments)])
+    yield f"### `{usage}`"
+    yield first_paragraph(command.help)
+    if command.params:
+        yield table(("Name", "Default", "Meaning"), (_param_row(each) for each in command.params))
+
+
+def _argument(param: Any) -> str:
+    name = param.metavar or param.name.upper()
+    return name if param.required else f"[{name}]"
+
+
+def _param_row(param: Any) -> Sequence[str]:
+    is_argument = param.param_type_name == "argument"
+    name = _argument(param) if is_argument else " ".join([*param.opts, *_placeholder(param)])
+    default = "" if param.default in (None, "", False) else str(param.default)
+    meaning = param.help or ""
+    if param.required:
+        meaning = f"Required. {meaning}".strip()
+    if param.envvar:
+        meaning = f"{meaning} Variable: `{param.envvar}`."
+    return code(name), code(default), meaning
+
+
+def _placeholder(param: Any) -> list[str]:
+    return [] if param.is_flag else [param.metavar or "VALUE"]
+
+
+# Settings and limits.
+
+
+def settings() -> str:
+    """Every setting."""
+    fields = [field for field in dataclasses.fields(Settings) if field.name != "limits"]
+    rows = (
+        (
+            code(field.name),
+            code(ENV_PREFIX + field.name.upper()),
+            code(_toml(field.default)),
+            f"{field.metadata['description']} {_bounds(field.metadata)}".strip(),
+        )
+        for field in fields
+    )
+    return table(("Name", "Variable", "Default", "Meaning"), rows)
+
+
+def _toml(value: object) -> str:
+    if value is None:
+        return ""
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else f"{value}"
+
+
+def _bounds(metadata: Any) -> str:
+    if "choices" in metadata:
+        return f"One of {codes(metadata['choices'])}."
+    if "minimum" in metadata and "maximum" in metadata:
+        return f"{metadata['minimum']} to {metadata['maximum']}."
+    if metadata.get("minimum"):
+        return f"At least {metadata['minimum']}."
+    return "Never shown." if metadata.get("secret") else ""
+
+
+def unread_settings() -> set[str]:
+    """Settings that no room reads."""
+    return {field.name for field in dataclasses.fields(Settings)} - _attributes_read("settings")
+
+
+def limits() -> str:
+    """Every limit, and whether changing it has an effect."""
+    head = ("Name", "Value", "Unit", "Per", "Changing it", "Reason")
+    return table(head, (_limit_row(field) for field in dataclasses.fields(Limits)))
+
+
+def _limit_row(field: dataclasses.Field[Any]) -> Sequence[str]:
+    value = field.default
+    shown = f"{value.calls} in {value.window_s:g} s" if isinstance(value, Rate) else f"{value}"
+    metadata = field.metadata
+    return (
+        code(field.name),
+        shown,
+        metadata["unit"],
+        metadata["per"],
+        limit_effect(field.name),
+        metadata["reason"],
+    )
+
+
+def limit_effect(name: str) -> str:
+    """Whether a limit is in force: read by a room, fixed by the types of the requests, or not used yet."""
+    if name in _limits_read():
+        return "takes effect"
+    return "no effect: fixed" if name in FIXED else "not used yet"
+
+
+@cache
+def _limits_read() -> frozenset[str]:
+    """Names read from the table of limits anywhere outside of `limits/`, and the throttles of messages."""
+    throttles = {each.throttle for each in _messages(Message) if each.throttle is not None}
+    return frozenset(throttles | _attributes_read("limits", "_limits", "_BOUNDS"))
+
+
+def _messages(base: type[Message]) -> Iterator[type[Message]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from _messages(each)
+
+
+@cache
+def _attributes_read(*of: str) -> set[str]:
+    """Names of attributes that the rooms read of things with these names."""
+    found: set[str] = set()
+    for room in ROOMS:
+        for file in sorted((CHECKOUT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Attribute) and _name(node.value) in of:
+                    found.add(node.attr)
+    return found
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+# Metrics.
+
+
+def metrics() -> str:
+    """Every metric, by the name that a scrape shows."""
+    rows = ((code(name), kind, help) for name, kind, help in metrics_of_a_server())
+    return table(("Name", "Type", "Meaning"), rows)
+
+
+def metrics_of_a_server() -> list[tuple[str, str, str]]:
+    """Name, type and meaning of every metric that a server shows."""
+    return trio.run(_metrics)
+
+
+async def _metrics() -> list[tuple[str, str, str]]:
+    with tempfile.TemporaryDirectory() as directory:
+        chosen = Settings(data_dir=str(Path(directory) / "data"))
+        with boot.opened(chosen) as system:
+            families = list(Figures(make_dispatcher(system, chosen)).collect())
+    return [
+        (each.name + ("_total" if each.type == "counter" else ""), each.type, each.documentation)
+        for each in families
+    ]

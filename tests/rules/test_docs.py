@@ -1,0 +1,257 @@
+"""The documentation agrees with the code: whatever has a name is documented, and whatever is documented is there.
+
+The tables that are made from the code (`doc_tables.py`) stand in the documents as they would be made now.
+The other tests look at what is written by hand: commands, variables, calls, paths and links.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pytest
+import typer
+
+from tests.rules import doc_tables, operator_tables
+from trunkline.http.cli import app
+from trunkline.http.errors import STATUS
+from trunkline.http.routes import TABLE
+from trunkline.limits.settings import CONFIG_VARIABLE, ENV_PREFIX, Settings
+from trunkline.limits.table import Limits
+
+README: Final = "README.md"
+API, ARCHITECTURE, OPERATIONS = "docs/api.md", "docs/architecture.md", "docs/operations.md"
+
+TRY_IT: Final = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/trunkline serve --demo"
+TEST_IT: Final = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest"
+
+REWRITE: Final = "write the tables anew: .venv/bin/python -m tests.rules.doc_tables"
+
+
+@pytest.fixture(scope="module")
+def documents(checkout: Path, project_files: list[PurePosixPath]) -> dict[str, str]:
+    """Every document by its path in the checkout."""
+    names = [str(file) for file in project_files if file.suffix == ".md"]
+    return {name: (checkout / name).read_text(encoding="utf-8") for name in names}
+
+
+# What is made from the code.
+
+
+@pytest.mark.parametrize(
+    ("document", "name"), [(document, name) for document, made in doc_tables.BLOCKS.items() for name in made]
+)
+def test_a_table_is_as_the_code_has_it(documents: dict[str, str], document: str, name: str) -> None:
+    text, block = documents[document], doc_tables.BLOCKS[document][name]()
+    missing = [line for line in block.splitlines() if line not in text.splitlines()]
+    assert not missing, f"{document} lacks these lines of {name}; {REWRITE}\n" + "\n".join(missing)
+    assert doc_tables.place(text, name, block) == text, f"{document}: {name} has lines of old; {REWRITE}"
+
+
+# Whatever has a name is documented. These look for the name alone, however the tables are laid out.
+
+
+def undocumented(text: str, names: Iterator[str]) -> list[str]:
+    return [name for name in names if f"`{name}`" not in text]
+
+
+def test_every_route_is_documented(documents: dict[str, str]) -> None:
+    names = (name for route in TABLE.routes for name in (route.operation, route.path))
+    assert undocumented(documents[API], names) == []
+
+
+def test_every_command_and_option_is_documented(documents: dict[str, str]) -> None:
+    text = documents[OPERATIONS]
+    lacking = []
+    for path, command in commands():
+        section = text.partition(f"### `{path}")[2].partition("\n### ")[0]
+        options = [name for param in command.params for name in param.opts if name.startswith("--")]
+        lacking += [f"{path} {name}" for name in options if f"`{name}" not in section]
+        lacking += [] if section else [path]
+    assert lacking == []
+
+
+def test_every_setting_is_documented(documents: dict[str, str]) -> None:
+    names = [name for name in Settings.__dataclass_fields__ if name != "limits"]
+    both = (given for name in names for given in (name, ENV_PREFIX + name.upper()))
+    assert undocumented(documents[OPERATIONS], both) == []
+
+
+def test_every_limit_is_documented(documents: dict[str, str]) -> None:
+    assert undocumented(documents[OPERATIONS], iter(Limits.__dataclass_fields__)) == []
+
+
+def test_every_metric_is_documented(documents: dict[str, str]) -> None:
+    assert (
+        undocumented(documents[OPERATIONS], (name for name, _, _ in operator_tables.metrics_of_a_server()))
+        == []
+    )
+
+
+def test_the_error_table_is_the_one_of_the_edge(documents: dict[str, str]) -> None:
+    section = documents[ARCHITECTURE].partition("\n## Errors\n")[2].partition("\n## ")[0]
+    found = {type: int(status) for status, type in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", section, re.M)}
+    of_the_wire = {type: status for status, type in doc_tables.wire_types().items()}
+    assert found == STATUS | of_the_wire
+
+
+# Whatever is documented is there.
+
+
+def test_every_setting_is_read_by_somebody() -> None:
+    """`throttles` is read where the settings are: it changes the limits."""
+    assert operator_tables.unread_settings() - {"throttles"} == set()
+
+
+def test_limits_that_are_called_fixed_are_read_by_nobody() -> None:
+    in_force = {
+        name for name in operator_tables.FIXED if operator_tables.limit_effect(name) == "takes effect"
+    }
+    assert in_force == set(), "take these out of operator_tables.FIXED"
+
+
+def test_the_first_two_blocks_of_the_readme_are_the_two_commands(documents: dict[str, str]) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```$", documents[README], re.M | re.S)
+    assert [block.strip() for block in blocks] == [TRY_IT, TEST_IT]
+    first = re.findall(r"^```(\w*)$", documents[README], re.M)[:4]
+    assert first == ["sh", "", "sh", ""], "no other block stands before them"
+
+
+def test_every_command_that_is_named_exists(documents: dict[str, str]) -> None:
+    known = dict(commands())
+    unknown = []
+    for document, call in calls_of_the_command_line(documents):
+        path, *rest = call.split()
+        while rest and any(name.startswith(f"{path} {rest[0]}") for name in known) and rest[0].isalpha():
+            path = f"{path} {rest.pop(0)}"
+        command = known.get(path)
+        options = [] if command is None else [name for param in command.params for name in param.opts]
+        given = [word.partition("=")[0] for word in rest if word.startswith("--")]
+        if command is None or not set(given) <= {*options, "--help"}:
+            unknown.append(f"{document}: {call}")
+    assert unknown == []
+
+
+def test_every_variable_that_is_named_exists(documents: dict[str, str]) -> None:
+    known = {ENV_PREFIX + name.upper() for name in Settings.__dataclass_fields__} | {CONFIG_VARIABLE}
+    known |= {param.envvar for _, command in commands() for param in command.params if param.envvar}
+    named = {
+        (document, name)
+        for document, text in documents.items()
+        for name in re.findall(rf"\b{ENV_PREFIX}[A-Z_]+\b", text)
+    }
+    assert {each for each in named if each[1] not in known} == set()
+
+
+def test_every_call_of_the_readme_is_a_route(documents: dict[str, str]) -> None:
+    calls = re.findall(r"^.*curl .*$", documents[README], re.M)
+    assert len(calls) >= 3
+    for call in calls:
+        found = re.search(r"\$URL(/[^\s?\"')|]+)", call)
+        assert found is not None, call
+        path = re.sub(r"\$[A-Z]+", "0" * 24, found[1])
+        rows = TABLE.match(path)
+        method = "POST" if " -d " in call else "GET"
+        assert rows is not None, call
+        assert method in rows[0], call
+
+
+def test_every_promise_names_its_tests(documents: dict[str, str], project_files: list[PurePosixPath]) -> None:
+    section = documents[README].partition("\n## What it promises\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \*\*(.+?)\.\*\*.*\| (.*) \|$", section, re.M)
+    assert [name for name, _ in rows] == re.findall(r"^\d\. \*\*(.+?)\.\*\*", documents[ARCHITECTURE], re.M)
+    for name, tests in rows:
+        files = re.findall(r"`(tests/[^`]+)`", tests)
+        assert files, name
+        assert [file for file in files if PurePosixPath(file) not in project_files] == [], name
+
+
+def test_every_file_that_is_named_exists(
+    checkout: Path, documents: dict[str, str], rooms: tuple[str, ...]
+) -> None:
+    tops = "|".join((*rooms, "tests", "docs", r"\.ci"))
+    named = {
+        (document, name)
+        for document, text in documents.items()
+        for name in re.findall(rf"(?<![\w/`.])`?((?:{tops})/[\w./-]*\w)", text)
+    }
+    missing = {each for each in named if not (checkout / each[1]).exists()}
+    assert missing == set()
+
+
+# Links.
+
+
+def test_every_link_leads_somewhere(checkout: Path, documents: dict[str, str]) -> None:
+    broken = []
+    for document, text in documents.items():
+        for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)", text):
+            if re.match(r"https?://", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = (checkout / document).parent / unquote(path) if path else checkout / document
+            if not file.exists() or (anchor and anchor not in anchors(file.read_text(encoding="utf-8"))):
+                broken.append(f"{document}: {target}")
+    assert broken == []
+
+
+def test_every_document_can_be_reached_from_the_readme(documents: dict[str, str]) -> None:
+    linked = set(re.findall(r"\]\(([\w./-]+\.md)", documents[README]))
+    assert set(documents) - linked == {README}
+
+
+# Style.
+
+
+def test_no_line_speaks_of_somebodys_machine(documents: dict[str, str]) -> None:
+    places = r"(?<![\w.}])(?:/(?:home|root|tmp|work|opt|mnt|Users|private)/|[A-Z]:\\)"
+    found = [
+        f"{document}:{number}: {line}"
+        for document, text in documents.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(places, line)
+    ]
+    assert found == []
+
+
+def test_the_changelog_knows_the_version(checkout: Path, documents: dict[str, str]) -> None:
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] in documents["CHANGELOG.md"]
+
+
+# Reading the documents and the command line.
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command, such as `trunkline user add`, with what it takes."""
+
+    def inside(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield path, command
+            return
+        for word, each in inner.items():
+            yield from inside(each, f"{path} {word}")
+
+    return inside(typer.main.get_command(app), "trunkline")
+
+
+def calls_of_the_command_line(documents: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Every call of `trunkline` in code, with the document that has it."""
+    for document, text in documents.items():
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        blocks = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```$", text, re.M | re.S))
+        for call in re.findall(r"`(trunkline [^`]+)`", prose) + re.findall(
+            r"(?:^|[ /])(trunkline [a-z].*)$", blocks, re.M
+        ):
+            yield document, call
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a document's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
