@@ -3,8 +3,11 @@
 Stock Hypercorn spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
 so no single fix helps. This engine keeps Hypercorn's configuration, lifespan and protocols, and replaces
 the two parts that every request goes through: the accept loop, and the connection class for cleartext
-HTTP/1.1 (`http1.py`). TLS, HTTP/2 with prior knowledge and WebSocket are handed to Hypercorn's own
-`TCPServer`, with the bytes that were read so far.
+HTTP/1.1 (`http1.py`). TLS, HTTP/2 with prior knowledge and WebSocket are handed to the stock protocols
+(`stock.py`), with the bytes that were read so far.
+
+Owns how many connections there are, whose time has passed, and how they end. One connection's fault, ours or
+the application's, is logged and ends that connection only.
 """
 
 from __future__ import annotations
@@ -12,22 +15,29 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any
 
 import structlog
 import trio
 from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
-from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ConnectionState
 from hypercorn.utils import wrap_app
 
-from trunkline.http.http1 import Application, Bounds, Http1Connection, Refuse
+from trunkline.http.exchange import Exchange, last_answer
+from trunkline.http.http1 import Access, Address, Application, Http1Connection, Refuse
+from trunkline.http.request_parser import Bounds
+from trunkline.http.stock import Stock
 from trunkline.limits.table import Limits
 
 REAP_S = 0.5
 """How often time-outs are looked at; a time-out may come this much late."""
+ACCEPT_PAUSE_S = 0.1
+"""How long nothing is accepted when no descriptor is left."""
+ACCESS_LOG_FORMAT = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
+"""Client, method, path, status, bytes of the body, microseconds: the same line on both engines. The query is
+left out, as it may hold what no log should."""
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -51,19 +61,19 @@ class Engine:
             write_timeout_s=limits.write_timeout_s,
             idle_s=limits.connection_idle_s,
         )
+        self._access = _access(config)
+        self._state: dict[str, Any] = {}
+        self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
+        self._context = WorkerContext(None)
+        self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()
         self._draining = False
         self._empty = trio.Event()
-        self._context = WorkerContext(None)
-        self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
+        self.connections = 0
+        """Open connections, those of the stock protocols among them."""
         self.accepted = 0
         self.refused = 0
         self.timed_out = 0
-
-    @property
-    def connections(self) -> int:
-        """Open connections of HTTP/1.1."""
-        return len(self._connections)
 
     async def serve(
         self,
@@ -75,78 +85,129 @@ class Engine:
 
         `task_status` gets the addresses that were bound. Raises OSError where one can not be bound.
         """
-        state: dict[str, Any] = {}
-        lifespan = Lifespan(self._wrapped, self._config, state)
+        lifespan = Lifespan(self._wrapped, self._config, self._state)
         async with trio.open_nursery() as lifespan_nursery:
             await lifespan_nursery.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            sockets = self._config.create_sockets()
-            async with trio.open_nursery() as connections:
-                async with trio.open_nursery() as accepting:
-                    for sock in sockets.insecure_sockets:
-                        sock.listen(self._config.backlog)
-                        sock.setblocking(False)
-                        accepting.start_soon(self._accept, sock, connections)
-                    connections.start_soon(self._reap)
-                    task_status.started([_address(sock) for sock in sockets.insecure_sockets])
-                    await shutdown()
-                    accepting.cancel_scope.cancel()
-                for sock in sockets.insecure_sockets:
-                    sock.close()
-                await self._drain(connections)
+            with ExitStack() as listening:
+                await self._listen(listening, shutdown, task_status)
             await lifespan.wait_for_shutdown()
             lifespan_nursery.cancel_scope.cancel()
 
+    async def _listen(
+        self,
+        listening: ExitStack,
+        shutdown: Callable[[], Awaitable[None]],
+        task_status: trio.TaskStatus[list[str]],
+    ) -> None:
+        created = self._config.create_sockets()
+        served = [(sock, True) for sock in created.secure_sockets]
+        served += [(sock, False) for sock in created.insecure_sockets]
+        for sock, _ in served:
+            listening.enter_context(sock)
+            sock.listen(self._config.backlog)
+            sock.setblocking(False)
+        async with trio.open_nursery() as connections:
+            connections.start_soon(self._reap)
+            async with trio.open_nursery() as accepting:
+                for sock, tls in served:
+                    accepting.start_soon(self._accept, sock, tls, connections)
+                task_status.started([_address(sock, tls=tls) for sock, tls in served])
+                await shutdown()
+                accepting.cancel_scope.cancel()
+            self._draining = True
+            for sock, tls in served:
+                # Who has connected already would be reset with the listening socket.
+                self._accept_nowait(sock, tls, connections)
+            listening.close()
+            await self._drain(connections)
+
     async def _drain(self, connections: trio.Nursery) -> None:
         """Idle connections end now, the others after the answer they are at; none lasts past the grace."""
-        self._draining = True
         await self._context.terminated.set()
-        for connection in self._connections:
+        for connection in list(self._connections):
             connection.draining = True
-            if connection.idle:
+            if connection.idle and not connection.has_input():
                 connection.scope.cancel()
         with trio.move_on_after(self._config.graceful_timeout):
-            if self._connections:
+            if self.connections:
                 await self._empty.wait()
         connections.cancel_scope.cancel()
 
     # Accepting.
 
-    async def _accept(self, listening: socket.socket, nursery: trio.Nursery) -> None:
-        """Take all connections that wait, up to a bound a wake-up, so that a storm neither waits nor starves."""
+    async def _accept(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> None:
+        told = False
         while True:
             await trio.lowlevel.wait_readable(listening)
-            for _ in range(self._limits.accept_batch_connections_max):
-                try:
-                    sock, address = listening.accept()
-                except OSError as error:
-                    if error.errno in _NO_DESCRIPTORS:
-                        _log.warning("no descriptor is left for a new connection", errno=error.errno)
-                        await trio.sleep(0.1)
-                    if error.errno in _TRY_AGAIN or error.errno in _NO_DESCRIPTORS:
-                        break
-                    continue
-                sock.setblocking(False)
-                self.accepted += 1
-                nursery.start_soon(self._connection, sock, address)
+            problem = self._accept_nowait(listening, tls, nursery)
+            if problem is None:
+                told = False
+                continue
+            if not told:
+                _log.warning("no descriptor is left for a new connection", problem=str(problem))
+                told = True
+            await trio.sleep(ACCEPT_PAUSE_S)
 
-    async def _connection(self, sock: socket.socket, address: Any) -> None:
-        client = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
+    def _accept_nowait(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> OSError | None:
+        """Take all connections that wait, up to a bound a wake-up, so that a storm neither waits nor starves.
+
+        Returns the error where the machine has no room for another one.
+        """
+        for _ in range(self._limits.accept_batch_connections_max):
+            try:
+                sock, address = listening.accept()
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    return error
+                if error.errno in _TRY_AGAIN:
+                    return None
+                continue  # a client that has left before it was accepted
+            sock.setblocking(False)
+            self.accepted += 1
+            self.connections += 1
+            nursery.start_soon(self._connection, sock, address, tls)
+        return None
+
+    async def _connection(self, sock: socket.socket, address: Any, tls: bool) -> None:
+        """Serve a connection to its end. Nothing that happens to it leaves this method but cancellation."""
         try:
-            if sock.family != socket.AF_UNIX:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            server = sock.getsockname()
+            if self.connections > self._limits.connections_max:
+                self.refused += 1
+                self._refuse_connection(sock, tls)
+            elif tls:
+                await self._stock.serve_tls(sock)
+            else:
+                await self._serve_http1(sock, address)
         except OSError:
+            return  # the client is gone
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            _log.error("connection failed", exc_info=bug)
+        except BaseExceptionGroup as group:
+            # Cancellation must go on its way; what else is in there is told here.
+            cancelled, rest = group.split(trio.Cancelled)
+            if rest is not None:
+                _log.error("connection failed", exc_info=rest)
+            if cancelled is not None:
+                raise cancelled from None
+        finally:
             sock.close()
-            return
+            self.connections -= 1
+            if self._draining and not self.connections:
+                self._empty.set()
+
+    async def _serve_http1(self, sock: socket.socket, address: Any) -> None:
+        client: Address = None
+        server: Address = None
+        if isinstance(address, tuple):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
         connection = Http1Connection(
-            sock, self._app, self._bounds, self._refuse, client, server[:2] if client else None
+            sock, self._app, self._bounds, self._refuse, client, server, self._access, self._state
         )
-        if len(self._connections) >= self._limits.connections_max:
-            self.refused += 1
-            _send_last(sock, connection.refusal(503, "The server has as many connections as it takes."))
-            return
         connection.draining = self._draining
+        if self._draining and not connection.has_input():
+            return
         self._connections.add(connection)
         first: bytes | None = None
         try:
@@ -154,18 +215,18 @@ class Engine:
                 first = await connection.run()
         finally:
             self._connections.discard(connection)
-            if self._draining and not self._connections:
-                self._empty.set()
-            if first is None:
-                sock.close()
-        if first is not None:
-            await self._hand_over(sock, first)
+        if connection.scope.cancelled_caught:
+            _send_last(sock, connection.last_words())
+        elif first is not None:
+            await self._stock.serve(sock, first)
 
-    async def _hand_over(self, sock: socket.socket, first: bytes) -> None:
-        """Let the stock protocol go on with a connection, beginning with the bytes that were read."""
-        stream = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
-        begun: Any = _Begun(stream, first)
-        await TCPServer(self._wrapped, self._config, self._context, ConnectionState({}), begun)
+    def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
+        """Say why, where it can be said without a handshake and without waiting."""
+        if not tls:
+            headers, body = self._refuse(
+                503, "The server has as many connections as it takes; try again later."
+            )
+            _send_last(sock, last_answer(503, headers, body, bodiless=False))
 
     async def _reap(self) -> None:
         """The one timer of all connections: cancels those whose time has passed."""
@@ -178,40 +239,35 @@ class Engine:
                     connection.scope.cancel()
 
 
-class _Begun:
-    """A stream whose first bytes were read already."""
+def _access(config: Config) -> Access | None:
+    """A line for each answer in the configured log, None where there is none."""
+    logger = config.log.access_logger
+    if logger is None:
+        return None
 
-    def __init__(self, stream: trio.SocketStream, first: bytes) -> None:
-        self._stream = stream
-        self._first = first
-        self.socket = stream.socket
+    def told(exchange: Exchange, client: Address, took_s: float) -> None:
+        path = exchange.target.partition(b"?")[0].decode("ascii")
+        sent = (client[0] if client else "-", exchange.method, path, exchange.status, exchange.sent_bytes)
+        logger.info('%s "%s %s" %s %s %d', *sent, took_s * 1e6)
 
-    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        if self._first:
-            first, self._first = self._first, b""
-            return first
-        return await self._stream.receive_some(max_bytes)
-
-    async def send_all(self, data: bytes) -> None:
-        await self._stream.send_all(data)
-
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    return told
 
 
 def _send_last(sock: socket.socket, data: bytes) -> None:
-    """Say why a connection ends, if it can be said without waiting, and end it."""
+    """Say why a connection ends, if it can be said without waiting.
+
+    What the client has sent is read, as closing with unread bytes would reset the connection and the
+    client might not see the answer.
+    """
     try:
-        sock.send(data)
+        if data:
+            sock.send(data)
+            sock.shutdown(socket.SHUT_WR)
+            sock.recv(65_536)
     except OSError:
-        pass
-    finally:
-        sock.close()
+        return
 
 
-def _address(sock: socket.socket) -> str:
+def _address(sock: socket.socket, *, tls: bool) -> str:
     host, port = sock.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http{'s' * tls}://[{host}]:{port}" if ":" in host else f"http{'s' * tls}://{host}:{port}"

@@ -1,10 +1,11 @@
-"""One HTTP/1.1 connection: llhttp in front, the application awaited in the connection's own task.
+"""One cleartext HTTP/1.1 connection: read, parse, await the application, send, until either side ends.
 
-Owns the wire: parsing, bounds, bodies with backpressure, keep-alive, pipelining, 100-continue, and one
-coalesced send for each short answer. Knows ASGI and nothing of the application.
+Owns the socket of the connection and its two deadlines. Knows ASGI and nothing of the application; what a
+request is says `request_parser.py`, what an answer is says `exchange.py`.
 
-Why it is fast: there is no task, no timer, no channel and no event object for a request. Reading and
-sending go straight to the socket; time-outs are two numbers that one reaper looks at for all connections.
+Why it is fast: there is no task, no timer, no channel and no event object for a request. The application is
+awaited in the connection's own task, reading and sending go straight to the socket, and time-outs are two
+numbers that one reaper looks at for all connections.
 """
 
 from __future__ import annotations
@@ -12,202 +13,78 @@ from __future__ import annotations
 import math
 import socket
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from email.utils import formatdate
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
-import httptools
 import structlog
 import trio
 
+from trunkline.http.exchange import Exchange, Headers, last_answer
+from trunkline.http.request_parser import Bounds, Malformed, RequestParser
+
 Application = Callable[..., Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
+Address = tuple[str, int] | None
 Refuse = Callable[[int, str], tuple[Headers, bytes]]
 """`(status, sentence) -> headers and body` of an answer that the connection gives by itself."""
+Access = Callable[[Exchange, Address, float], None]
+"""Told of each answer: the exchange, the client, and the seconds that the answer took."""
 
 RECEIVE_BYTES = 65_536
 BACKLOG_BYTES_MAX = 65_536
 """Pipelined bytes that are taken off the socket while a request is being answered."""
+WRITE_STEP_BYTES = 65_536
+"""A write that blocks gets on by this much within the write time-out: a slow reader is served, one that
+takes a byte now and then is not."""
+BODY_STEP_BYTES = 1 << 20
+"""The same for reading: each MiB of a body has the body time-out to itself."""
 LINGER_S = 1.0
-LINGER_BYTES_MAX = 1 << 20
+LINGER_BYTES_MAX = 1 << 24
+HALF_CLOSED_S = 1.0
+"""How long a client that has closed its sending half may wait for an answer that has not begun."""
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_STATUS_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode("ascii") for status in HTTPStatus
-}
-_BODILESS = frozenset({204, 304})
+EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
+"""What the ASGI scope says of this connection: the time of a body is bounded here. The stock protocol has no
+such bound, so an application that waits for a body there has to bound it itself."""
+_ASGI = {"version": "3.0", "spec_version": "2.4"}
 _log = structlog.get_logger("trunkline.http")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """The numbers of a connection, from `limits/table.py`."""
-
-    header_bytes_max: int
-    headers_length_max: int
-    pipelined_requests_max: int
-    head_timeout_s: float
-    body_timeout_s: float
-    write_timeout_s: float
-    idle_s: float
-
-
-class Malformed(Exception):
-    """The bytes on the wire are no acceptable request: answered with `status`, then the connection ends."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-
-
-class Exchange:
-    """One request and its answer, as the two ASGI callables `receive` and `send`."""
-
-    __slots__ = (
-        "_chunked",
-        "_conn",
-        "_told_end",
-        "body",
-        "complete",
-        "expects",
-        "finished",
-        "headers",
-        "keep_alive",
-        "method",
-        "response_headers",
-        "started",
-        "status",
-        "target",
-        "upgrade",
-        "version",
-    )
-
-    def __init__(self, conn: Http1Connection) -> None:
-        self._conn = conn
-        self.method = ""
-        self.target = b""
-        self.version = "1.1"
-        self.headers: Headers = []
-        self.body: list[bytes] = []
-        self.complete = False
-        self.keep_alive = True
-        self.expects = False
-        self.upgrade = b""
-        self.status = 0
-        self.response_headers: Headers = []
-        self.started = False
-        self.finished = False
-        self._chunked = False
-        self._told_end = False
-
-    async def receive(self) -> dict[str, Any]:
-        """The next piece of the body as it arrives; when it has all been given, wait for the client to leave."""
-        while True:
-            if self.body or (self.complete and not self._told_end):
-                piece = b"".join(self.body) if len(self.body) != 1 else self.body[0]
-                self.body.clear()
-                self._told_end = self.complete
-                return {"type": "http.request", "body": piece, "more_body": not self.complete}
-            if self.complete:
-                await self._conn.wait_gone()
-                return {"type": "http.disconnect"}
-            if self.expects:
-                self.expects = False
-                if not self.started:
-                    await self._conn.write(_CONTINUE)
-            if not await self._conn.read_body(self):
-                return {"type": "http.disconnect"}
-
-    async def send(self, message: dict[str, Any]) -> None:
-        """Send a part of the answer. The head waits for the first part of the body and leaves with it."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.response_headers = list(message.get("headers", ()))
-            return
-        if message["type"] != "http.response.body" or self.finished:
-            return
-        body = message.get("body", b"")
-        more = message.get("more_body", False)
-        bodiless = self.method == "HEAD" or self.status in _BODILESS
-        parts: list[bytes] = []
-        if not self.started:
-            self.started = True
-            parts.append(self._head(body, more=more))
-        if body and not bodiless:
-            parts += (b"%x\r\n" % len(body), body, b"\r\n") if self._chunked else (body,)
-        if not more:
-            self.finished = True
-            if self._chunked and not bodiless:
-                parts.append(b"0\r\n\r\n")
-        if parts:
-            await self._conn.write(b"".join(parts) if len(parts) > 1 else parts[0])
-
-    def _head(self, body: bytes, *, more: bool) -> bytes:
-        conn = self._conn
-        lines = [_STATUS_LINES.get(self.status) or b"HTTP/1.1 %d \r\n" % self.status]
-        sized = False
-        for name, value in self.response_headers:
-            if b"\n" in value or b"\r" in value or b"\n" in name:
-                raise ValueError("a header of the answer holds a line break")
-            lower = name.lower()
-            if lower == b"content-length":
-                sized = True
-            elif lower in (b"connection", b"transfer-encoding", b"date"):
-                continue
-            lines.append(b"%b: %b\r\n" % (name, value))
-        if not sized and self.status not in _BODILESS:
-            if not more:
-                lines.append(b"content-length: %d\r\n" % len(body))
-            elif self.version == "1.1":
-                self._chunked = True
-                lines.append(b"transfer-encoding: chunked\r\n")
-            else:
-                self.keep_alive = False
-        lines.append(_date_line())
-        if conn.draining or not self.complete:
-            # A body that was not read to its end leaves the connection in the middle of a message.
-            self.keep_alive = False
-        if not self.keep_alive:
-            lines.append(b"connection: close\r\n")
-        elif self.version == "1.0":
-            lines.append(b"connection: keep-alive\r\n")
-        lines.append(b"\r\n")
-        return b"".join(lines)
+class ClientGone(OSError):
+    """The client took its connection away; ASGI wants an OSError for it."""
 
 
 class Http1Connection:
-    """A cleartext connection. `run` serves it to its end, or gives the bytes back that are for another protocol.
+    """`run` serves the connection to its end, or gives the bytes back that are for another protocol.
 
-    `scope` is cancelled by the reaper when `read_deadline` or `write_deadline` has passed.
+    `scope` is cancelled by the reaper when `read_deadline` or `write_deadline` has passed, and by a drain.
     """
 
     __slots__ = (
+        "_access",
+        "_app",
         "_backlog",
-        "_began",
+        "_body_bytes",
+        "_body_left_s",
+        "_body_of",
         "_bounds",
         "_client",
-        "_exchange",
-        "_failure",
-        "_head_bytes",
+        "_current",
+        "_fresh",
+        "_half_closed",
         "_parser",
-        "_partial_bytes",
-        "_raw",
         "_refuse",
-        "_requests",
         "_server",
         "_sock",
-        "app",
+        "_state",
+        "_torn",
         "draining",
         "gone",
-        "handover",
         "idle",
         "read_deadline",
         "scope",
+        "waiting",
         "write_deadline",
     )
 
@@ -217,99 +94,108 @@ class Http1Connection:
         app: Application,
         bounds: Bounds,
         refuse: Refuse,
-        client: tuple[str, int] | None,
-        server: tuple[str, int] | None,
+        client: Address,
+        server: Address,
+        access: Access | None = None,
+        state: dict[str, Any] | None = None,
     ) -> None:
-        self.app = app
         self.scope = trio.CancelScope()
+        self.waiting: trio.CancelScope | None = None
         self.draining = False
         self.gone = False
         self.idle = True
-        self.handover: bytes | None = None
         self.write_deadline = math.inf
         self.read_deadline = trio.current_time() + bounds.head_timeout_s
+        self._app = app
         self._sock = sock
         self._bounds = bounds
         self._refuse = refuse
+        self._access = access
+        self._state = state
         self._client = client
         self._server = server
-        self._requests: deque[Exchange] = deque()
-        self._exchange: Exchange | None = None
-        self._failure: Malformed | None = None
-        self._began = False
-        self._head_bytes = 0
-        self._partial_bytes = 0
-        self._raw = b""
+        self._current: Exchange | None = None
+        self._fresh = True
+        self._half_closed = False
+        self._torn = False
         self._backlog = b""
-        self._parser: Any = httptools.HttpRequestParser(self)
+        self._body_of: Exchange | None = None
+        self._body_left_s = 0.0
+        self._body_bytes = 0
+        self._parser = RequestParser(self, bounds)
 
     # The life of a connection.
 
     async def run(self) -> bytes | None:
         """Answer requests until either side ends. Returns bytes that HTTP/2 or WebSocket must begin with."""
-        bounds = self._bounds
-        while True:
-            while not self._requests and self._failure is None:
-                data = await self._next_bytes()
-                if not data:
+        parser = self._parser
+        try:
+            while True:
+                while not parser.requests:
+                    if parser.failure is not None:
+                        await self.write(self.refusal(parser.failure.status, parser.failure.message))
+                        await self._linger()
+                        return None
+                    if preface := await self._read_head():
+                        return preface
+                    if self.gone:
+                        return None
+                if parser.requests[0].after_upgrade is not None:
+                    return _head_again(parser.requests.popleft()) + self._backlog
+                # No name is kept for the exchange: a connection that idles must not hold a request.
+                if not await self._respond(parser.requests.popleft()):
                     return None
-                self._feed(data)
-                if self.handover is not None:
-                    return self.handover
-            if not self._requests:
-                assert self._failure is not None
-                await self._answer_by_ourselves(self._failure.status, self._failure.message)
-                return None
-            exchange = self._requests.popleft()
-            await self._respond(exchange)
-            if self.gone:
-                return None
-            if not exchange.keep_alive or self.draining:
-                await self._linger()
-                return None
-            self.idle = not (self._requests or self._backlog or self._exchange is not None)
-            wait_s = bounds.idle_s if self.idle else bounds.head_timeout_s
-            self.read_deadline = trio.current_time() + wait_s
+                self.idle = not (parser.requests or self._backlog or parser.amid)
+                wait_s = self._bounds.idle_s if self.idle else self._bounds.head_timeout_s
+                self.read_deadline = trio.current_time() + wait_s
+        except ClientGone:
+            return None
+        finally:
+            parser.close()
 
-    async def _next_bytes(self) -> bytes:
-        """Bytes of the next head: what was taken off the socket already, or what comes in time."""
-        if self._backlog:
-            data, self._backlog = self._backlog, b""
-            return data
-        data = await self._receive()
-        if self.idle:
-            # The first bytes of a head are here: from now on it has to come to its end in time.
-            self.idle = False
-            self.read_deadline = trio.current_time() + self._bounds.head_timeout_s
-            if data.startswith(b"PRI "):
-                self.handover = data
-        return data
-
-    async def _respond(self, exchange: Exchange) -> None:
+    async def _respond(self, exchange: Exchange) -> bool:
+        """Await the application's answer. Whether the connection goes on afterwards."""
         self.idle = False
         self.read_deadline = math.inf
+        self._current = exchange
+        access = self._access
+        began_s = 0.0 if access is None else time.perf_counter()
         try:
-            await self.app(self._asgi_scope(exchange), exchange.receive, exchange.send)
-        except OSError:
+            await self._app(self._asgi_scope(exchange), exchange.receive, exchange.send)
+        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
+            _log_crash(exchange, bug)
+        if self._torn or (self._half_closed and not exchange.finished):
             self.gone = True
-        except Exception as bug:  # noqa: BLE001 - this connection gets its answer, the others never notice
-            _log.error("request failed", method=exchange.method, exc_info=bug)
+        if not exchange.started and not self.gone:
+            await self._answer_instead(exchange)
+        if access is not None:
+            access(exchange, self._client, time.perf_counter() - began_s)
         if self.gone:
+            return False
+        self._current = None
+        if exchange.finished and exchange.complete and exchange.keep_alive and not self.draining:
+            return True
+        await self._linger()
+        return False
+
+    async def _answer_instead(self, exchange: Exchange) -> None:
+        """The answer where the application gave none: the body was no body, or the application failed."""
+        failure = None if exchange.complete else self._parser.failure
+        if failure is None:
+            failure = Malformed(500, "The server failed to answer; the fault is logged.")
+        exchange.started, exchange.status, exchange.keep_alive = True, failure.status, False
+        bodiless = exchange.method == "HEAD"
+        try:
+            await self.write(self.refusal(failure.status, failure.message, bodiless=bodiless))
+        except ClientGone:
             return
-        if not exchange.started:
-            failure = self._failure or Malformed(500, "The server failed to answer; the fault is logged.")
-            exchange.keep_alive = False
-            await self._answer_by_ourselves(failure.status, failure.message)
-        elif not exchange.finished:
-            exchange.keep_alive = False
-        exchange.keep_alive = exchange.keep_alive and exchange.complete
 
     def _asgi_scope(self, exchange: Exchange) -> dict[str, Any]:
         raw_path, _, query = exchange.target.partition(b"?")
-        path = raw_path.decode("ascii", "replace")
-        return {
+        path = raw_path.decode("ascii")
+        scope = {
             "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "asgi": _ASGI,
             "http_version": exchange.version,
             "method": exchange.method,
             "scheme": "http",
@@ -320,12 +206,16 @@ class Http1Connection:
             "headers": exchange.headers,
             "client": self._client,
             "server": self._server,
-            "extensions": {},
+            "extensions": EXTENSIONS,
         }
+        if self._state:
+            scope["state"] = self._state.copy()
+        return scope
 
     # Reading.
 
     async def _receive(self) -> bytes:
+        """What comes next; b"" where the client has closed its sending half or is gone."""
         sock = self._sock
         while True:
             await trio.lowlevel.wait_readable(sock)
@@ -334,214 +224,164 @@ class Http1Connection:
             except BlockingIOError:
                 continue
             except OSError:
+                self.gone = True
                 return b""
 
-    async def read_body(self, exchange: Exchange) -> bool:
-        """Take more of the body off the socket. False where the client left or what it sent is no body."""
-        if self.read_deadline == math.inf:
-            self.read_deadline = trio.current_time() + self._bounds.body_timeout_s
-        data = await self._receive()
-        if not data:
-            self.gone = True
-            return False
-        self._feed(data)
-        if exchange.complete:
-            self.read_deadline = math.inf
-        return self._failure is None
+    async def _read_head(self) -> bytes:
+        """Give the parser what was taken off the socket already, or what comes in time.
 
-    async def wait_gone(self) -> None:
-        """Return when the client has left. Pipelined bytes are kept for later, up to a bound."""
-        while len(self._backlog) < BACKLOG_BYTES_MAX:
+        Returns the bytes if they are the beginning of HTTP/2, else b"".
+        """
+        if self._backlog:
+            data, self._backlog = self._backlog, b""
+        else:
             data = await self._receive()
             if not data:
                 self.gone = True
-                return
-            self._backlog += data
-        await trio.sleep_forever()
+                return b""
+            if self.idle:
+                # The first bytes of a head are here: from now on it has to come to its end in time.
+                self.idle = False
+                self.read_deadline = trio.current_time() + self._bounds.head_timeout_s
+            if self._fresh:
+                self._fresh = False
+                while len(data) < 4 and PREFACE.startswith(data):
+                    more = await self._receive()
+                    if not more:
+                        self.gone = True
+                        return b""
+                    data += more
+                if data.startswith(b"PRI "):
+                    return data
+        self._parser.feed(data)
+        return b""
+
+    async def read_body(self, exchange: Exchange) -> bool:
+        """Parse more of the body; False where there will be no more of it.
+
+        The deadline runs only while the client is waited for: an application may take its time.
+        """
+        if self._parser.failure is not None:
+            return False
+        if self._body_of is not exchange or self._body_bytes >= BODY_STEP_BYTES:
+            self._body_of = exchange
+            self._body_left_s = self._bounds.body_timeout_s
+            self._body_bytes = 0
+        deadline = self.read_deadline = trio.current_time() + self._body_left_s
+        try:
+            data = await self._receive()
+        finally:
+            self.read_deadline = math.inf
+        self._body_left_s = deadline - trio.current_time()
+        self._body_bytes += len(data)
+        if not data:
+            self.gone = True
+            return False
+        self._parser.feed(data)
+        return exchange.complete or self._parser.failure is None
+
+    async def wait_gone(self, exchange: Exchange) -> None:
+        """Return when the client has left or the answer is complete.
+
+        A client that closes only its sending half looks the same as one that leaves, so it gets a moment for
+        an answer that has not begun. Pipelined bytes are kept for later, up to a bound; who sends more than
+        that is noticed to have left only when something is sent to it.
+        """
+        with trio.CancelScope() as scope:
+            self.waiting = scope
+            try:
+                while len(self._backlog) < BACKLOG_BYTES_MAX:
+                    data = await self._receive()
+                    if not data:
+                        self._half_closed = True
+                        if not (self.gone or exchange.started):
+                            await trio.sleep(HALF_CLOSED_S)
+                        return
+                    self._backlog += data
+                await trio.sleep_forever()
+            finally:
+                self.waiting = None
+
+    def has_input(self) -> bool:
+        """Whether bytes wait on the socket."""
+        try:
+            return bool(self._sock.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
 
     # Writing.
 
     async def write(self, data: bytes) -> None:
-        """Send all of `data`. Raises OSError where the client is gone."""
-        sock = self._sock
+        """Send all of `data`. Raises ClientGone where there is nobody to send to."""
         try:
-            sent = sock.send(data)
+            sent = self._sock.send(data)
         except BlockingIOError:
             sent = 0
-        if sent == len(data):
-            return
-        self.write_deadline = trio.current_time() + self._bounds.write_timeout_s
-        rest = memoryview(data)[sent:]
-        while rest:
-            await trio.lowlevel.wait_writable(sock)
-            try:
-                rest = rest[sock.send(rest) :]
-            except BlockingIOError:
-                continue
-        self.write_deadline = math.inf
-
-    async def _answer_by_ourselves(self, status: int, message: str) -> None:
-        """An answer without the application, after which the connection ends."""
-        try:
-            await self.write(self.refusal(status, message))
         except OSError:
-            return
-        await self._linger()
+            self.gone = True
+            raise ClientGone("the client closed its connection") from None
+        if sent != len(data):
+            await self._write_rest(memoryview(data)[sent:])
 
-    def refusal(self, status: int, message: str) -> bytes:
-        """The whole answer of a refusal, as bytes."""
-        headers, body = self._refuse(status, message)
-        lines = [_STATUS_LINES[status], b"content-length: %d\r\n" % len(body), _date_line()]
-        lines += [b"%b: %b\r\n" % header for header in headers]
-        return b"".join((*lines, b"connection: close\r\n\r\n", body))
+    async def _write_rest(self, rest: memoryview) -> None:
+        # Until all of it has left, whoever cancels this leaves half an answer on the wire.
+        self._torn = True
+        while rest:
+            goal = max(0, len(rest) - WRITE_STEP_BYTES)
+            self.write_deadline = trio.current_time() + self._bounds.write_timeout_s
+            while len(rest) > goal:
+                await trio.lowlevel.wait_writable(self._sock)
+                try:
+                    rest = rest[self._sock.send(rest) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    self.gone = True
+                    raise ClientGone("the client closed its connection") from None
+        self.write_deadline = math.inf
+        self._torn = False
+
+    def refusal(self, status: int, message: str, *, bodiless: bool = False) -> bytes:
+        """The whole of an answer that this side gives by itself."""
+        return last_answer(status, *self._refuse(status, message), bodiless=bodiless)
+
+    def last_words(self) -> bytes:
+        """What a client is told whose request did not come in time; b"" where there is nothing to tell."""
+        unanswered = self._current is None or not self._current.started
+        if self.idle or self.gone or self._torn or not unanswered:
+            return b""
+        part = "head" if self._current is None else "body"
+        return self.refusal(408, f"The {part} came too slowly.")
 
     async def _linger(self) -> None:
         """Close so that the client sees the answer: closing with unread bytes would reset the connection."""
+        self.gone = True
         try:
             self._sock.shutdown(socket.SHUT_WR)
         except OSError:
             return
         self.read_deadline = trio.current_time() + LINGER_S
-        taken = 0
-        while taken < LINGER_BYTES_MAX:
+        taken_bytes = 0
+        while taken_bytes < LINGER_BYTES_MAX:
             data = await self._receive()
             if not data:
                 return
-            taken += len(data)
-
-    # Parsing: callbacks of llhttp.
-
-    def _feed(self, data: bytes) -> None:
-        """Parse `data`; what is wrong with it is answered after the requests that came before it."""
-        if self._exchange is None:
-            self._raw = data
-        elif not self._exchange.method:
-            self._raw += data
-        self._began = False
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._upgraded(data, upgrade.args[0])
-        except httptools.HttpParserCallbackError as wrapped:
-            cause = wrapped.__cause__ or wrapped.__context__
-            self._failure = (
-                cause if isinstance(cause, Malformed) else Malformed(400, "The request is malformed.")
-            )
-        except httptools.HttpParserInvalidMethodError:
-            self._failure = Malformed(501, "The method of the request is not one that this server knows.")
-        except httptools.HttpParserError as error:
-            self._failure = Malformed(400, f"The request is malformed: {error}.")
-        if self._exchange is not None and not self._exchange.method and self._failure is None:
-            # llhttp keeps an unfinished field to itself: what it holds counts as well.
-            self._partial_bytes = 0 if self._began else self._partial_bytes + len(data)
-            if self._partial_bytes > self._bounds.header_bytes_max:
-                self._failure = self._too_large()
-
-    def on_message_begin(self) -> None:
-        if len(self._requests) >= self._bounds.pipelined_requests_max:
-            raise Malformed(429, "Too many requests at once on one connection; wait for their answers.")
-        self._exchange = Exchange(self)
-        self._began = True
-        self._head_bytes = 0
-
-    def on_url(self, url: bytes) -> None:
-        assert self._exchange is not None
-        self._exchange.target += url
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        exchange = self._exchange
-        if exchange is None or exchange.method:
-            return  # a trailer: nothing here reads them
-        self._count(len(name) + len(value) + 4)
-        if len(exchange.headers) >= self._bounds.headers_length_max:
-            raise self._too_large()
-        name = name.lower()
-        exchange.headers.append((name, value))
-        if name == b"expect":
-            if value.lower() != b"100-continue":
-                raise Malformed(417, "Expect: only 100-continue is known here.")
-            exchange.expects = True
-        elif name == b"upgrade":
-            exchange.upgrade = value.lower()
-
-    def _count(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > self._bounds.header_bytes_max:
-            raise self._too_large()
-
-    def _too_large(self) -> Malformed:
-        bounds = self._bounds
-        return Malformed(
-            431,
-            f"The head of the request is too large: it takes at most {bounds.header_bytes_max} bytes "
-            f"and {bounds.headers_length_max} header fields.",
-        )
-
-    def on_headers_complete(self) -> None:
-        exchange, parser = self._exchange, self._parser
-        assert exchange is not None
-        exchange.version = parser.get_http_version()
-        if exchange.version not in ("1.0", "1.1"):
-            raise Malformed(505, f"HTTP/{exchange.version} is not spoken here; use HTTP/1.1.")
-        exchange.method = parser.get_method().decode("ascii")
-        exchange.keep_alive = parser.should_keep_alive()
-        hosts = [value for name, value in exchange.headers if name == b"host"]
-        if len(hosts) > 1 or (not hosts and exchange.version == "1.1"):
-            raise Malformed(400, "The request needs exactly one Host field.")
-        if exchange.method == "CONNECT":
-            raise Malformed(405, "CONNECT is not a method of this server.")
-        if exchange.version == "1.0" and any(name == b"transfer-encoding" for name, _ in exchange.headers):
-            raise Malformed(400, "Transfer-Encoding is not part of HTTP/1.0.")
-        exchange.target = _origin_form(exchange.target)
-        if not (exchange.upgrade == b"websocket" and parser.should_upgrade()):
-            self._requests.append(exchange)
-
-    def on_body(self, piece: bytes) -> None:
-        assert self._exchange is not None
-        self._exchange.body.append(piece)
-
-    def on_message_complete(self) -> None:
-        assert self._exchange is not None
-        self._exchange.complete = True
-        if not (self._parser.should_upgrade() and self._exchange.upgrade == b"websocket"):
-            self._exchange = None
-
-    def _upgraded(self, data: bytes, offset: int) -> None:
-        """llhttp stops at an upgrade: WebSocket is for the stock protocol, others are ignored."""
-        exchange, self._exchange = self._exchange, None
-        if exchange is not None and exchange.upgrade == b"websocket":
-            if self._requests or not self._raw.startswith(b"GET "):
-                self._failure = Malformed(400, "A WebSocket can not begin behind a pipelined request.")
-            else:
-                self.handover = self._raw
-            return
-        self._parser = httptools.HttpRequestParser(self)
-        rest = bytes(data[offset:])
-        if rest:
-            self._feed(rest)
+            taken_bytes += len(data)
 
 
-def _origin_form(target: bytes) -> bytes:
-    """`/path?query` of a request target; the authority of an absolute form says nothing here."""
-    if target.startswith(b"/"):
-        return target.partition(b"#")[0]
-    if target == b"*":
-        return target
-    scheme, separator, rest = target.partition(b"://")
-    if not separator or scheme.lower() not in (b"http", b"https"):
-        raise Malformed(400, "The target of the request is neither a path nor an address.")
-    _, slash, path = rest.partition(b"/")
-    return (slash + path).partition(b"#")[0] or b"/"
+def _log_crash(exchange: Exchange, bug: Exception) -> None:
+    """Log what an application raised, unless it is only that the client has left."""
+    rest: BaseException | None = bug
+    if isinstance(bug, BaseExceptionGroup):
+        _, rest = bug.split(ClientGone)
+    elif isinstance(bug, ClientGone):
+        rest = None
+    if rest is not None:
+        path = exchange.target.partition(b"?")[0].decode("ascii")
+        _log.error("request failed", method=exchange.method, path=path, exc_info=rest)
 
 
-_date_of = (0, b"")
-
-
-def _date_line() -> bytes:
-    """The Date field, made once a second."""
-    global _date_of
-    second = int(time.time())
-    if _date_of[0] != second:
-        _date_of = (second, b"date: " + formatdate(second, usegmt=True).encode("ascii") + b"\r\n")
-    return _date_of[1]
+def _head_again(exchange: Exchange) -> bytes:
+    """The bytes of a request for a WebSocket, for the protocol that begins with it."""
+    fields = b"".join(b"%b: %b\r\n" % field for field in exchange.headers)
+    return b"GET %b HTTP/1.1\r\n%b\r\n%b" % (exchange.target, fields, exchange.after_upgrade or b"")
