@@ -372,18 +372,17 @@ class Device(Actor):
 
 def _check_nesting(value: Any, field: str) -> None:
     """Refuse what nests deeper than the store's format can be read. Without recursion, for obvious reasons."""
-    level = [value]
-    for _ in range(NESTING_MAX + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
+    level = [value] if isinstance(value, list | dict) else []
+    for _ in range(NESTING_MAX):
         if not level:
             return
-    raise Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
+        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, list | dict)]
+    if level:
+        raise Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
 
 
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+def _inside(container: Any) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
 
 
 def shown_command(entry: dict[str, Any]) -> dict[str, Any]:

@@ -215,7 +215,9 @@ def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> Missed:
 
 
 def _span(query: History, now_ms: int) -> Range:
-    """The range of a history query. Without an end it is open, for a device's clock may run ahead of ours."""
+    """The range of a history query. Left out, both ends are open: a device's clock may run ahead of ours, and
+    one that was never set says 1970.
+    """
     start, duration = query.start, query.duration
     if query.end is None and duration is not None:
         start, duration = -duration, None
@@ -225,6 +227,7 @@ def _span(query: History, now_ms: int) -> Range:
         end=query.end,
         duration=duration,
         since=query.since,
+        default_start=-MOMENT_MS_MAX,
         default_end=MOMENT_MS_MAX,
     )
     return span.start_ms, span.end_ms
@@ -244,11 +247,11 @@ def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[
 def composite_span(start: int, end: float, now_ms: int) -> Range:
     """`start` and `end` of a composite query.
 
-    0 as the end also counts what was reported ahead of now: whoever saw a report acknowledged sees it here,
-    also where the device's clock runs a little ahead of ours.
+    The defaults, 1 and 0, leave the range open: whoever saw a report acknowledged sees it here, also where
+    the device's clock runs a little ahead of ours or was never set.
     """
     span = resolve_range(now_ms, start=start, end=end)
-    return span.start_ms, span.end_ms if end else MOMENT_MS_MAX
+    return span.start_ms if start != 1 else 0, span.end_ms if end else MOMENT_MS_MAX
 
 
 def chosen_names(attributes: str | None) -> frozenset[str] | None:

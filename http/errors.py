@@ -92,7 +92,7 @@ def rate_limit(bucket: str, verdict: Any) -> Headers:
     return [(b"ratelimit-policy", policy.encode()), (b"ratelimit", state.encode())]
 
 
-_AT = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(?P<problem>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`$", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<field>.*)`$", re.DOTALL)
 _ENUM = re.compile(r"Invalid enum value (?P<value>.*)$", re.DOTALL)
