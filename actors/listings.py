@@ -175,7 +175,7 @@ def list_keys(snapshot: Snapshot, message: ListKeys) -> Shown:
     query = message.query
     matches = glob_match(query, query.filter_field)
     if query.query is not None:
-        compiled = compile_query(query.query, APPLICATION_KEY_FIELDS)
+        compiled = compile_query(query.query, APPLICATION_KEY_FIELDS, at="query")
         matches.append(compiled.matches)
     found, total = _page(snapshot, APPLICATION_KEY, message.application, query, query.sort_field, matches)
     items = [_show_key(snapshot, message.application, each) for each in found]

@@ -10,7 +10,9 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.messages.base import Body, Message, View
 from trunkline.actors.messages.terms import DeviceClass, FilterType, Id, IsoTime, Links
 
-Email = Annotated[str, Meta(max_length=1024, pattern=r"^[^@\s]+@[^@\s]+$", description="an e-mail address")]
+Email = Annotated[
+    str, Meta(max_length=1024, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$", description="an e-mail address")
+]
 NewPassword = Annotated[
     str,
     Meta(

@@ -42,7 +42,7 @@ class FtueStep(Body, frozen=True):
 
 
 _Globals = Annotated[list[Global], Meta(max_length=100)]
-_Slug = Annotated[str, Meta(min_length=3, max_length=63, pattern=r"^[0-9a-z-]*$")]
+_Slug = Annotated[str, Meta(min_length=3, max_length=63, pattern=r"^[0-9a-z-]*(?!\n)$")]
 _ShortText = Annotated[str, Meta(max_length=1024)]
 _BlobTtl = Annotated[int, Meta(ge=3600, le=604800)] | Annotated[float, Meta(ge=3600, le=604800)]
 

@@ -9,10 +9,11 @@ from msgspec import Meta
 
 from trunkline.actors.messages.base import Body, View
 
-Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", description="24 hexadecimal digits")]
+Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", max_length=24, description="24 hexadecimal digits")]
+"""`$` alone would let a line feed follow; so would it in `Key`."""
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Description = Annotated[str, Meta(max_length=32767)]
-Key = Annotated[str, Meta(pattern=r"^[0-9a-zA-Z_-]{1,255}$")]
+Key = Annotated[str, Meta(pattern=r"^[0-9a-zA-Z_-]{1,255}(?!\n)$")]
 """A name of an attribute or the key of a tag."""
 
 Moment = str | int | float | dict[Literal["$date"], str]

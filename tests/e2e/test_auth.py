@@ -66,6 +66,7 @@ async def test_a_malformed_login_is_400_with_the_field(server: Server) -> None:
     changes: list[tuple[dict[str, Any], str]] = [
         ({"email": None}, "email: is missing"),
         ({"email": "no address"}, "email: "),
+        ({"email": f"{EMAIL}\n"}, "email: "),
         ({"email": f"{'a' * 1025}@example.com"}, "email: "),
         ({"password": "short"}, "password: "),
         ({"password": None}, "password: is missing"),
