@@ -1,6 +1,7 @@
 """The command line with a fault in it, for the crash tests: run as a program, not imported.
 
 CRASH_STEP=N       dies at the Nth step of the file system that concerns the data directory (from 0)
+CRASH_SIGNAL=NAME  what it sends itself at that step, where it is not to be killed
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
 
@@ -32,7 +33,7 @@ STEPS = frozenset(
 GROWTH = "mmap.__new__"
 
 
-def die_at_step(number: int) -> None:
+def die_at_step(number: int, by: signal.Signals) -> None:
     """Count what Python tells of the file system: every step happens only after it was told."""
     left = number
 
@@ -40,7 +41,7 @@ def die_at_step(number: int) -> None:
         nonlocal left
         if event in STEPS and (isinstance(arguments[0], int) or "crash-data" in str(arguments)):
             if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), by)
             left -= 1
 
     sys.addaudithook(step)
@@ -72,7 +73,7 @@ def slow_disk(seconds: float) -> None:
 if __name__ == "__main__":
     fault = os.environ
     if "CRASH_STEP" in fault:
-        die_at_step(int(fault["CRASH_STEP"]))
+        die_at_step(int(fault["CRASH_STEP"]), signal.Signals[fault.get("CRASH_SIGNAL", "SIGKILL")])
     if "CRASH_GROWTH" in fault:
         count, _, delay = fault["CRASH_GROWTH"].partition(":")
         die_at_growth(int(count), float(delay))
