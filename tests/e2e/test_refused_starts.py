@@ -1,0 +1,123 @@
+"""A start that can not be is refused with one sentence and exit code 1; nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.server_process import OWNER, one_sentence, serving, trunkline
+
+pytestmark = pytest.mark.slow
+
+
+async def refused(*arguments: str, **env: str) -> str:
+    """The sentence that refuses `trunkline serve` with these arguments."""
+    return one_sentence(await trunkline("serve", "--port", "0", *arguments, env={**OWNER, **env}))
+
+
+async def test_a_second_server_on_the_same_directory(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as server:
+        said = await refused("--data", str(tmp_path / "data"))
+        assert said == (
+            f"The data directory {tmp_path / 'data'} is in use by process {server.process.pid}. "
+            "Stop that one first, or choose another directory."
+        )
+        await server.application("the first one goes on")
+
+
+async def test_a_port_in_use_keeps_the_first_password_for_the_next_start(tmp_path: Path) -> None:
+    """A user made before the port was refused would have a password that nobody ever saw."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        data = str(tmp_path / "data")
+        said = one_sentence(await trunkline("serve", "--port", port, "--data", data))
+        assert said == (
+            f"127.0.0.1:{port} can not be listened on: Address already in use. Choose another --host or --port."
+        )
+    listed = await trunkline("user", "list", "--data", data)
+    assert (listed.returncode, listed.stdout) == (0, "")
+
+
+async def test_an_address_that_is_not_ours(tmp_path: Path) -> None:
+    said = await refused("--host", "192.0.2.1", "--data", str(tmp_path / "data"))
+    assert said.startswith("192.0.2.1:0 can not be listened on: Cannot assign requested address.")
+
+
+async def test_an_unknown_variable(tmp_path: Path) -> None:
+    said = await refused("--data", str(tmp_path / "data"), TRUNKLINE_PROT="80")
+    assert said == "TRUNKLINE_PROT is no setting; did you mean TRUNKLINE_PORT?"
+
+
+async def test_half_an_administrator(tmp_path: Path) -> None:
+    said = one_sentence(
+        await trunkline("serve", "--data", str(tmp_path / "data"), env={"TRUNKLINE_ADMIN_EMAIL": "a@b.c"})
+    )
+    assert said == "admin_password is not set although admin_email is; set both or neither"
+
+
+async def test_a_first_user_that_can_not_be(tmp_path: Path) -> None:
+    said = await refused("--data", str(tmp_path / "data"), TRUNKLINE_ADMIN_PASSWORD="shorty")
+    assert "password" in said.lower()
+    assert "shorty" not in said
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "sentence"),
+    [
+        ("--config", b"prot = 1", "prot is no setting; did you mean port?"),
+        ("--config", None, "No such file or directory."),
+        ("--limits", b"send_stat = 'off'", "send_stat is no limit; did you mean send_state?"),
+        ("--limits", b"port = = 1", " is no TOML: Invalid value"),
+        ("--limits", b"\xff\xfe\x00", " is no text in UTF-8; name a TOML file"),
+    ],
+)
+async def test_a_file_that_is_wrong(
+    tmp_path: Path, option: str, content: bytes | None, sentence: str
+) -> None:
+    file = tmp_path / "wrong.toml"
+    if content is not None:
+        file.write_bytes(content)
+    said = await refused("--data", str(tmp_path / "data"), option, str(file))
+    assert said.startswith(str(file))
+    assert sentence in said
+    assert not (tmp_path / "data").exists()
+
+
+async def test_a_limit_of_the_wrong_kind(tmp_path: Path) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text('send_state = "fast"\n')
+    said = await refused("--data", str(tmp_path / "data"), "--limits", str(file))
+    assert said.startswith(
+        f"{file}: send_state is 'fast', which is no rate; give {{calls = 30, window_s = 15}}"
+    )
+
+
+async def test_a_data_directory_that_can_not_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    said = await refused("--data", str(tmp_path / "file" / "data"))
+    assert str(tmp_path / "file" / "data") in said
+
+
+async def test_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    said = await refused("--data", str(tmp_path / "file"))
+    assert str(tmp_path / "file") in said
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+async def test_a_store_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "data" / "store").mkdir(parents=True)
+    (tmp_path / "data" / "store" / "data.mdb").write_bytes(os.urandom(65_536))
+    said = await refused("--data", str(tmp_path / "data"))
+    assert str(tmp_path / "data") in said
+
+
+async def test_a_secret_that_others_may_read(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as server:
+        assert await server.terminate() == 0
+    (tmp_path / "data" / "secret").chmod(0o644)
+    said = await refused("--data", str(tmp_path / "data"))
+    assert f"{tmp_path / 'data' / 'secret'} may be read by others" in said
