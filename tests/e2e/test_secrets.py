@@ -1,0 +1,99 @@
+"""Secrets are shown once, kept as digests, and never logged: not by a call, not by a refusal, not by a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import EMAIL, PASSWORD
+from tests.e2e.server_process import OWNER, ServerProcess, serving
+
+WRONG = "Guessed-horse-77"
+CRASHING = "Crashing-horse-66"
+PAYLOAD = "the-payload-of-somebody"
+
+# The command line with two bugs in it, where secrets lie in every frame of the traceback.
+FAULTY = """
+import argon2
+from trunkline.actors import records
+from trunkline.http.cli import main
+
+write, verify = records.write, argon2.PasswordHasher.verify
+
+def faulty_write(actor, kind, parent, id, old, new):
+    if new.get("name") == "crash":
+        raise RuntimeError("a bug")
+    return write(actor, kind, parent, id, old, new)
+
+def faulty_verify(self, hash, password):
+    if password.startswith("Crash"):
+        raise RuntimeError("a bug")
+    return verify(self, hash, password)
+
+records.write = faulty_write
+argon2.PasswordHasher.verify = faulty_verify
+main()
+"""
+
+
+async def use(server: ServerProcess) -> list[str]:
+    """Every kind of call that carries a secret, well and badly; returns what must be found nowhere."""
+    application = await server.application()
+    device = await server.device(application)
+    key = await server.call("POST", f"{application}/keys", {})
+    token = (await server.call("POST", f"{application}/tokens", {"name": "t"}))["token"]
+    mine = (await server.call("POST", "/me/tokens", {"name": "t"}))["token"]
+    credentials = {"deviceId": device.rpartition("/")[2], "key": key["key"], "secret": key["secret"]}
+    device_token = (await server.call("POST", "/auth/device", credentials, token=""))["token"]
+    renewed = (await server.call("GET", "/me/refreshToken"))["token"]
+
+    await server.call("POST", f"{device}/state", {"data": {"label": PAYLOAD}}, token=device_token)
+    await server.call("POST", f"{device}/command", {"name": "go", "payload": PAYLOAD}, token=token)
+    await server.call("POST", f"{device}/state", {"data": {"temp": PAYLOAD}}, token=mine, status=400)
+    login = {"email": EMAIL, "password": WRONG}
+    await server.call("POST", "/auth/user", login, token="", status=401)
+    await server.call("POST", "/auth/user", login | {"password": [WRONG]}, token="", status=400)
+    await server.call("POST", "/auth/device", credentials | {"secret": WRONG}, token="", status=401)
+    await server.call("GET", "/me", token=server.token[:-3], status=401)
+    await server.call("GET", f"/applications?filterField=name&filter={WRONG}", status=200)
+    change = {"password": CRASHING + "-new", "currentCredentials": {"password": WRONG}}
+    await server.call("PATCH", "/me", change, status=401)
+
+    await server.call("POST", "/auth/user", login | {"password": CRASHING}, token="", status=500)
+    await server.call("POST", f"{application}/keys", {"name": "crash"}, status=500)
+    answer = await server.call("POST", f"{application}/tokens", {"name": "crash"}, token=token, status=500)
+    assert answer["message"].startswith("The application failed to handle this call")
+    # And the server goes on.
+    await server.call("GET", "/me", status=200)
+    return [
+        PASSWORD,
+        WRONG,
+        CRASHING,
+        PAYLOAD,
+        key["secret"],
+        *(each.rpartition(".")[2] for each in (server.token, token, mine, device_token, renewed)),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log_format", ["console", "json"])
+async def test_no_secret_is_logged_or_kept(tmp_path: Path, log_format: str) -> None:
+    verbose = {
+        "TRUNKLINE_LOG_LEVEL": "debug",
+        "TRUNKLINE_LOG_FORMAT": log_format,
+        "TRUNKLINE_ACCESS_LOG": "true",
+    }
+    async with serving(tmp_path / "house", program=("-c", FAULTY), env=OWNER | verbose) as server:
+        secrets = await use(server)
+        async with server.client() as client:
+            pages = [(await client.get(path)).text for path in ("/metrics", "/healthz", "/openapi.json")]
+        assert await server.terminate() == 0
+    assert server.log.count("a bug") >= 3
+    assert "/auth/user" in server.log
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "house").rglob("*") if path.is_file())
+    for secret in secrets:
+        for text in (server.log, server.printed, *pages):
+            assert secret not in text
+        assert secret == PAYLOAD or secret.encode() not in kept
+    assert "Bearer" not in server.log
