@@ -155,13 +155,31 @@ def serve_command(
             metavar="off|FILE.toml", help="Lift the throttles, or change single numbers of the limits."
         ),
     ] = None,
+    certfile: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.pem", help="The certificate chain; with --keyfile, serves TLS."),
+    ] = None,
+    keyfile: Annotated[
+        str | None, typer.Option(metavar="FILE.pem", help="The private key of the certificate.")
+    ] = None,
+    ca_certs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.pem", help="The authorities of client certificates; every client needs one then."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="fast|stock", help="Who speaks HTTP/1.1 (default: fast)."),
+    ] = None,
     config: ConfigOption = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Also run an application with living devices.")
     ] = False,
 ) -> None:
     """Serve a data directory until SIGTERM. On a first start the first user is created."""
-    settings = _settings(config, limits, data_dir=data, host=host, port=port)
+    tls = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs}
+    settings = _settings(config, limits, data_dir=data, host=host, port=port, engine=engine, **tls)
     configure_logging(settings)
     if limits == "off":
         _err.print(

@@ -52,6 +52,8 @@ STATUS: dict[str, int] = {
 """Error type to status code. `docs/architecture.md` prints the same table and a test compares them."""
 
 JSON = (b"content-type", b"application/json")
+RETRY_SOON = (b"retry-after", b"1")
+"""What the wire refuses for want of room: there is some as soon as others are answered."""
 
 
 def answer(error: DomainError) -> tuple[int, Headers, bytes]:
@@ -74,12 +76,14 @@ def refusal(status: int, message: str) -> tuple[Headers, bytes]:
     """Headers and body of what the wire itself refuses, in the one shape that errors have."""
     types = {code: name for name, code in STATUS.items()} | {
         408: "RequestTimeout",
+        414: "TargetTooLong",
         417: "ExpectationFailed",
         431: "HeaderTooLarge",
         501: "NotImplemented",
         505: "VersionNotSupported",
     }
-    return [JSON], msgspec.json.encode({"type": types[status], "message": message})
+    headers = [JSON, RETRY_SOON] if status in (429, 503) else [JSON]
+    return headers, msgspec.json.encode({"type": types[status], "message": message})
 
 
 def rate_limit(bucket: str, verdict: Any) -> Headers:

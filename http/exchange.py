@@ -187,12 +187,13 @@ class Exchange:
         """The field that says where the body ends. `length` is what the application says of it."""
         if self.status in _BODILESS:
             return b""
-        if length is None and not more:
-            return b"content-length: %d\r\n" % len(body)
+        if not more and (length is None or self.method != "HEAD"):
+            own = b"%d" % len(body)
+            if length is not None and length != own:
+                raise ValueError("the body of an answer is not as long as its head says")
+            return b"content-length: %b\r\n" % own
         if length is not None:
             self._left_bytes = int(length)
-            if self.method != "HEAD" and not more and self._left_bytes != len(body):
-                raise ValueError("the body of an answer is not as long as its head says")
             return b"content-length: %d\r\n" % self._left_bytes
         if self.version == "1.1":
             self._chunked = True

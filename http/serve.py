@@ -13,10 +13,12 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import structlog
@@ -31,10 +33,11 @@ from trunkline.http.app import create_app
 from trunkline.http.auth import Tokens
 from trunkline.http.control import serve_control
 from trunkline.http.dispatch import Dispatcher
-from trunkline.http.engine import Engine
+from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine
 from trunkline.http.errors import refusal
 from trunkline.http.hot import HotDoor
 from trunkline.http.routes import TABLE
+from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
 _log = structlog.get_logger("trunkline.serve")
@@ -145,8 +148,31 @@ def _config(settings: Settings, listening: socket.socket) -> Config:
     config.include_server_header = False
     config.errorlog = logging.getLogger("hypercorn.error")
     config.accesslog = logging.getLogger("hypercorn.access") if settings.access_log else None
-    config.access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
+    config.access_log_format = ACCESS_LOG_FORMAT
+    config.websocket_max_message_size = limits.link_frame_bytes_max
+    # A handshake is the head of a connection.
+    config.ssl_handshake_timeout = limits.head_timeout_s
+    _use_tls(config, settings)
     return config
+
+
+def _use_tls(config: Config, settings: Settings) -> None:
+    """Let the server speak TLS where there is a certificate. Raises `SettingsError` for files that do not do."""
+    config.certfile, config.keyfile, config.ca_certs = settings.certfile, settings.keyfile, settings.ca_certs
+    if settings.ca_certs is not None:
+        config.verify_mode = ssl.CERT_REQUIRED
+    for key in ("certfile", "keyfile", "ca_certs"):
+        file = getattr(settings, key)
+        try:
+            if file is not None:
+                Path(file).read_bytes()
+        except OSError as error:
+            raise SettingsError(key, f"can not be read: {error}", "name a PEM file") from None
+    try:
+        config.create_ssl_context()
+    except (ssl.SSLError, OSError) as error:
+        problem = f"({settings.certfile}) can not be used for TLS: {error}"
+        raise SettingsError("certfile", problem, "give PEM files that belong together") from None
 
 
 async def _until(shutdown: Callable[[], Awaitable[None]], system: System) -> None:

@@ -44,6 +44,13 @@ class Settings:
     port: int = _setting(
         8080, "The TCP port to listen on; 0 lets the system choose.", minimum=0, maximum=65_535
     )
+    certfile: str | None = _setting(
+        None, "PEM file with the certificate chain; with keyfile, the server speaks TLS."
+    )
+    keyfile: str | None = _setting(None, "PEM file with the private key of the certificate.")
+    ca_certs: str | None = _setting(
+        None, "PEM file with the authorities of client certificates; with it, every client needs one."
+    )
     trust_forwarded_for: bool = _setting(
         False, "Take the client's address from X-Forwarded-For (behind a proxy)."
     )
@@ -84,6 +91,9 @@ class Settings:
         for field in _FIELDS.values():
             _check(field, getattr(self, field.name), field.name)
         _check_pair(self, "admin_email", "admin_password")
+        _check_pair(self, "certfile", "keyfile")
+        if self.ca_certs is not None and self.certfile is None:
+            raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
 
     def shown(self) -> dict[str, object]:
         """Every setting by name for a listing, secrets hidden; the limits are left to their own listing."""

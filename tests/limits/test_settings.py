@@ -56,8 +56,8 @@ def test_what_is_not_given_does_not_win() -> None:
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
     text = {"log_format": "json", "port": "80", "engine": "stock"}.get(name, text)
-    pairs = ("admin_email", "admin_password")
-    environ = {f"TRUNKLINE_{other.upper()}": "x" for other in pairs if name in pairs}
+    together = (("admin_email", "admin_password"), ("certfile", "keyfile", "ca_certs"))
+    environ = {f"TRUNKLINE_{other.upper()}": "x" for group in together if name in group for other in group}
     settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})
     assert str(getattr(settings, name)) == ("True" if text == "on" else text)
 
@@ -91,6 +91,9 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("[limits]\nsend_state = {calls = 0, window_s = 1}", {}, {}, "limits.send_state.calls is 0;"),
         ("admin_email = 'a@b.c'", {}, {}, "admin_password is not set although admin_email is"),
         ("admin_password = 'x'", {}, {}, "admin_email is not set although admin_password is"),
+        ("certfile = 'c.pem'", {}, {}, "keyfile is not set although certfile is; set both or neither"),
+        ("keyfile = 'k.pem'", {}, {}, "certfile is not set although keyfile is"),
+        ("ca_certs = 'a.pem'", {}, {}, "certfile is not set although ca_certs is; set it and keyfile"),
         ("port = 70000", {"TRUNKLINE_PORT": "1"}, {}, "port is 70000; give at most 65535"),
     ],
 )
