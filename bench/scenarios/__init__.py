@@ -1,0 +1,1 @@
+"""The loads that the bench knows, one module each: what is called, and what has to be there afterwards."""
