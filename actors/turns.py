@@ -204,6 +204,7 @@ class Turns:
             actor.batch = None
             mailbox.group = group
             if not actor.exists:
+                mailbox.actor = None  # born again, it must not remember its former life
                 _after(group, partial(self._deleted, mailbox))
 
     def _refused(self, mailbox: Mailbox, refusal: DomainError, unborn: bool) -> None:
