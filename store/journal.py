@@ -231,7 +231,7 @@ class Journal:
         except lmdb.MapFullError:
             return False
         except (lmdb.Error, OSError) as error:
-            self._fail(translate(error, "commit"))
+            self._fail(self._map.commit_error(error, self._overlay.size_bytes))
             return True
         except Exception as bug:  # noqa: BLE001 - the committer outlives a batch that holds no bytes
             _log.exception("a batch could not be written")

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
+import resource
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
-from trunkline.store.errors import StoreBroken, StoreFull, translate
+from trunkline.store.errors import StoreBroken, StoreError, StoreFull, translate
 from trunkline.store.keys import DATABASES
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ RESERVE_BYTES_MAX = 4 * 1024 * 1024
 """What a quota keeps back for commits that delete: LMDB needs new pages to free old ones."""
 
 _SPARE_TRANSACTIONS = 8  # reads that are begun again instead of anew: 0.3 instead of 1 us
+_FILE = "data.mdb"
 _FILE_MODE = 0o600
 
 
@@ -105,6 +109,30 @@ class MemoryMap:
     def open_reads(self) -> int:
         """Read transactions that are open now."""
         return self._open_reads
+
+    # Failures.
+
+    def commit_error(self, error: Exception, written_bytes: int) -> StoreError:
+        """Say why a commit of about so many bytes failed.
+
+        A write that the system cut short, which is how a disk becomes full, LMDB reports as an I/O error. So
+        the system is asked whether it has room before the disk is called broken.
+        """
+        told = translate(error, "commit")
+        if isinstance(told, StoreFull) or self._has_room(2 * written_bytes + RESERVE_BYTES_MAX):
+            return told
+        return StoreFull(f"The disk is full, so the commit failed: {str(error).rstrip('.')}.")
+
+    def _has_room(self, more_bytes: int) -> bool:
+        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            if limit != resource.RLIM_INFINITY and (self.path / _FILE).stat().st_size + more_bytes > limit:
+                return False
+            with tempfile.TemporaryFile(dir=self.path) as probe:
+                os.posix_fallocate(probe.fileno(), 0, more_bytes)
+        except OSError as failure:
+            return not isinstance(translate(failure, "probe"), StoreFull)
+        return True
 
     # Growth.
 

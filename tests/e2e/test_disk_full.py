@@ -1,0 +1,130 @@
+"""A full disk, or a used-up quota: writes get 507, reads go on, and nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.e2e.conftest import Server
+from tests.e2e.crash_load import FIRST_MS
+from tests.e2e.server_process import PATIENCE_S, serving
+
+MIB = 2**20
+CALLS_MAX = 500
+LABEL = "x" * 20_000
+UNTHROTTLED = {"send_state": "off", "send_command": "off", "set_connection_status": "off"}
+
+
+async def fill(server: Server, device: str, kept: list[int]) -> None:
+    """Send states until one is refused for want of room; `kept` gets the times of the acknowledged ones."""
+    async with server.client() as client:
+        for number in range(CALLS_MAX):
+            times = [FIRST_MS + 10 * number + n for n in range(4)]
+            states = [{"time": time_ms, "data": {"temp": time_ms, "label": LABEL}} for time_ms in times]
+            response = await client.post(f"{device}/state", json=states)
+            if response.status_code != 200:
+                assert response.status_code == 507, response.text
+                refusal = response.json()
+                assert set(refusal) == {"type", "message"}
+                assert refusal["type"] == "StorageFull"
+                assert "Reads go on" in refusal["message"]
+                return
+            kept += times
+    raise AssertionError("the store never became full")
+
+
+async def stored(server: Server, device: str) -> list[int]:
+    """The times of all states of a device, each with the value that was sent with it."""
+    times: list[int] = []
+    while True:
+        query = (
+            f"start={times[-1] + 1 if times else FIRST_MS}&end={FIRST_MS + 10**6}&limit=100&sortDirection=asc"
+        )
+        page = await server.call("GET", f"{device}/state?{query}")
+        times += [each["data"]["temp"] for each in page]
+        assert all(each["data"]["label"] == LABEL for each in page)
+        if len(page) < 100:
+            return times
+
+
+async def until_stored(server: Server, device: str, time_ms: int) -> None:
+    """Send a state again and again until there is room for it."""
+    state = {"time": time_ms, "data": {"temp": time_ms, "label": LABEL}}
+    with trio.fail_after(PATIENCE_S):
+        async with server.client() as client:
+            while (await client.post(f"{device}/state", json=state)).status_code != 200:
+                await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.slow
+async def test_a_used_up_quota_is_told_and_freed_by_deleting(start_server: Callable[..., Any]) -> None:
+    limits = {**UNTHROTTLED, "purge_interval_s": 0.1}
+    room = {"map_size_bytes": MIB, "store_size_max_bytes": 6 * MIB}
+    async with start_server(limits=limits, **room) as server:
+        doomed, house = await server.application("doomed"), await server.application("house")
+        victims = [await server.device(doomed, f"victim {n}") for n in range(3)]
+        device = await server.device(house)
+        first = FIRST_MS - 1000
+        await until_stored(server, device, first)
+        kept: list[list[int]] = [[] for _ in victims]
+        async with trio.open_nursery() as nursery:
+            for victim, times in zip(victims, kept, strict=True):
+                nursery.start_soon(fill, server, victim, times)
+        # What was acknowledged is there, what was refused is not, in any of the devices.
+        assert [await stored(server, victim) for victim in victims] == kept
+        assert sum(map(len, kept)) > 20
+        # Everything that needs no room works: reading, and logging in.
+        assert (await server.call("GET", f"{house}/devices"))["totalCount"] == 1
+        assert await server.log_in()
+        for path, body in ((f"{house}/devices", {"name": "more"}), (f"{device}/command", {"name": "on"})):
+            refusal = await server.call("POST", path, body, status=507)
+            assert refusal["type"] == "StorageFull"
+        await server.call("DELETE", doomed)
+        await until_stored(server, device, FIRST_MS)
+        await server.call("POST", f"{house}/devices", {"name": "more"})
+    async with start_server(**room) as server:
+        times = [each["data"]["temp"] for each in await _all(server, device)]
+        assert times == [first, FIRST_MS]
+        assert (await server.call("GET", f"{house}/devices"))["totalCount"] == 2
+
+
+async def _all(server: Server, device: str) -> Any:
+    return await server.call(
+        "GET", f"{device}/state?start={FIRST_MS - 2000}&end={FIRST_MS + 1000}&limit=10&sortDirection=asc"
+    )
+
+
+@pytest.mark.slow
+async def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
+    """The operating system refuses to let the file grow; then it has room again."""
+    data = tmp_path / "data"
+    async with serving(data, "--limits", "off") as server:
+        application = await server.application()
+        devices = [await server.device(application, f"device {n}") for n in range(3)]
+        size = (data / "store" / "data.mdb").stat().st_size
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size + 4 * MIB, resource.RLIM_INFINITY))
+        kept: list[list[int]] = [[] for _ in devices]
+        async with trio.open_nursery() as nursery:
+            for device, times in zip(devices, kept, strict=True):
+                nursery.start_soon(fill, server, device, times)
+        assert [await stored(server, device) for device in devices] == kept
+        assert sum(map(len, kept)) > 20
+        assert await server.log_in()
+        resource.prlimit(
+            server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        )
+        for device, times in zip(devices, kept, strict=True):
+            time_ms = FIRST_MS + 10**5
+            await server.call(
+                "POST", f"{device}/state", {"time": time_ms, "data": {"temp": time_ms, "label": LABEL}}
+            )
+            times.append(time_ms)
+        assert await server.terminate() == 0
+        assert "Traceback" not in server.log
+    async with serving(data) as server:
+        assert [await stored(server, device) for device in devices] == kept
