@@ -6,7 +6,7 @@ stand `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from trunkline.actors.errors import Invalid, PayloadTooLarge
 from trunkline.http.call import Headers, Request, Response, Stream
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.errors import JSON, answer
-from trunkline.http.metrics import exposition
+from trunkline.http.metrics import Unwired, Wire, exposition
 from trunkline.http.openapi import document
 
 try:
@@ -58,8 +58,15 @@ _DOCS_START = """SwaggerUIBundle({
 """
 _DOCS_POLICY = (
     b"content-security-policy",
-    b"default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    + b"style-src 'self' 'unsafe-inline'",
+    b"; ".join(
+        (
+            b"default-src 'none'",
+            b"script-src 'self'",
+            b"connect-src 'self'",
+            b"img-src 'self' data:",
+            b"style-src 'self' 'unsafe-inline'",
+        )
+    ),
 )
 
 
@@ -85,8 +92,13 @@ class StreamBody(ResponseBody):
         return piece
 
 
-def create_app(dispatcher: Dispatcher, *, trust_forwarded_for: bool = False) -> QuartTrio:
-    """The application that serves `dispatcher`."""
+def create_app(
+    dispatcher: Dispatcher,
+    *,
+    trust_forwarded_for: bool = False,
+    wire: Callable[[], Wire] = Unwired,
+) -> QuartTrio:
+    """The application that serves `dispatcher`. `wire` gives the figures of the connections to the metrics."""
     # Both paths are given, though nothing here uses them: Quart would look for them, and stumbles over a
     # package without an __init__.py that lies in two places.
     here = str(Path(__file__).parent)
@@ -116,7 +128,7 @@ def create_app(dispatcher: Dispatcher, *, trust_forwarded_for: bool = False) -> 
     async def refused(error: HTTPException) -> QuartResponse:
         return _quart(Response(*_refusal(error, system.limits.body_bytes_max)))
 
-    _operator_pages(app, dispatcher)
+    _operator_pages(app, dispatcher, wire)
     return app
 
 
@@ -154,7 +166,7 @@ def _quart(response: Response) -> QuartResponse:
     return shown
 
 
-def _operator_pages(app: QuartTrio, dispatcher: Dispatcher) -> None:
+def _operator_pages(app: QuartTrio, dispatcher: Dispatcher, wire: Callable[[], Wire]) -> None:
     system = dispatcher.system
     openapi = msgspec.json.encode(document(dispatcher.table, VERSION))
     assets = Path(flask_swagger_ui.__file__).parent / "dist"
@@ -171,7 +183,7 @@ def _operator_pages(app: QuartTrio, dispatcher: Dispatcher) -> None:
 
     @app.get("/metrics")
     async def metrics() -> QuartResponse:
-        text, content_type = exposition(dispatcher)
+        text, content_type = exposition(dispatcher, wire())
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))
 
     @app.get("/openapi.json")

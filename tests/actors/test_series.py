@@ -1,4 +1,7 @@
-"""Time series: every aggregation agrees with a naive one that looks at all the points at once."""
+"""Time series: every aggregation agrees with a naive one that looks at all the points at once.
+
+It is long because each of the eleven aggregations has its own oracle and its own edges.
+"""
 
 from __future__ import annotations
 
