@@ -1,7 +1,7 @@
 """The Prometheus metrics, read at the moment of the scrape from figures that are counted anyway.
 
 Nothing here costs the hot path anything: the actors, the journal and the dispatcher count plain integers.
-`docs/metrics.md` lists every metric and a test compares the two.
+`docs/operations.md` lists every metric and a test compares the two.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import resource
 from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -17,25 +18,67 @@ from prometheus_client.registry import Collector
 from trunkline.http.dispatch import Dispatcher
 
 
-def exposition(dispatcher: Dispatcher) -> tuple[bytes, str]:
+class Wire(Protocol):
+    """What the engine counts of its connections."""
+
+    @property
+    def connections(self) -> int:
+        """Connections that are open."""
+
+    @property
+    def accepted(self) -> int:
+        """Connections taken since the start."""
+
+    @property
+    def refused(self) -> int:
+        """Those sent away because there were as many as the server takes."""
+
+    @property
+    def timed_out(self) -> int:
+        """Those closed because a client was idle or slow for too long."""
+
+
+class Unwired(NamedTuple):
+    """The figures where no engine counts: in a test, and with Hypercorn's stock connections."""
+
+    connections: int = 0
+    accepted: int = 0
+    refused: int = 0
+    timed_out: int = 0
+
+
+def exposition(dispatcher: Dispatcher, wire: Wire) -> tuple[bytes, str]:
     """The metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Figures(dispatcher))
+    registry.register(Figures(dispatcher, wire))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
 class Figures(Collector):
     """Collects the figures of one server."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, wire: Wire | None = None) -> None:
         self._dispatcher = dispatcher
+        self._wire = wire or Unwired()
 
     def collect(self) -> Iterator[Metric]:
+        yield from self._connections()
         yield from self._calls()
         yield from self._actors()
         yield from self._streams()
         yield from self._journal()
         yield from self._process()
+
+    def _connections(self) -> Iterator[Metric]:
+        wire = self._wire
+        yield _gauge("connections_open", "Open connections.", wire.connections)
+        yield _counter("connections_accepted", "Connections accepted.", wire.accepted)
+        yield _counter("connections_refused", "Connections refused at the bound of the server.", wire.refused)
+        yield _counter(
+            "connections_timed_out",
+            "Connections closed because the client was idle or slow for too long.",
+            wire.timed_out,
+        )
 
     def _calls(self) -> Iterator[Metric]:
         answered = CounterMetricFamily(
@@ -84,10 +127,13 @@ class Figures(Collector):
         yield _counter("commits", "Group commits.", figures.commits)
         yield _counter("commit_failures", "Group commits that failed.", figures.failures)
         yield _counter("batches", "Batches committed.", figures.batches)
-        yield _counter("puts", "Keys written or deleted.", figures.puts)
+        yield _counter("puts", "Keys written.", figures.puts)
+        yield _counter("deletes", "Keys deleted.", figures.deletes)
         yield _counter("bytes_written", "Bytes of keys and values written.", figures.bytes)
         yield _counter("map_growths", "Times that the map of the store grew.", figures.growths)
-        yield _counter("journal_refusals", "Batches refused because too much waited.", figures.refused)
+        yield _counter(
+            "journal_refusals", "Batches refused because too much waited, or at the quota.", figures.refused
+        )
         yield _counter("commit_seconds", "Seconds spent in commits.", figures.total_commit_s)
         yield _gauge("commit_last_seconds", "Seconds of the last commit.", figures.last_commit_s)
         yield _gauge("commit_longest_seconds", "Seconds of the longest commit.", figures.longest_commit_s)

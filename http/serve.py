@@ -36,6 +36,7 @@ from trunkline.http.dispatch import Dispatcher
 from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine
 from trunkline.http.errors import refusal
 from trunkline.http.hot import HotDoor
+from trunkline.http.metrics import Unwired, Wire
 from trunkline.http.routes import TABLE
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -98,14 +99,16 @@ async def _listen(
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run Hypercorn until the trigger, then end everything that stands beside it."""
-    cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for)
+    wire: Wire = Unwired()
+    cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for, wire=lambda: wire)
     app: Any = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
     config = _config(settings, listening)
     async with trio.open_nursery() as server:
         if settings.engine == "stock":
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
-            run = partial(Engine(app, config, settings.limits, refusal).serve, trigger)
+            wire = engine = Engine(app, config, settings.limits, refusal)
+            run = partial(engine.serve, trigger)
         # `start` hands over the bound addresses; the nursery then waits for the server to end.
         (address,) = await server.start(run)
         task_status.started(address)
