@@ -1,7 +1,8 @@
-"""The commands `trunkline bench state`, `trunkline bench replay` and `trunkline demo`.
+"""The commands `trunkline bench ...` and `trunkline demo`.
 
-Owns options, progress and exit codes: 0 when everything acknowledged was read back, 1 when not, 2 when the
-command could not do its work. The main command line mounts ``bench_app`` and ``demo``.
+Owns which commands there are and their exit codes: 0 when everything acknowledged was read back, 1 when not,
+2 when the command could not do its work, 3 when the load generator was the bottleneck. The main command line
+mounts ``bench_app`` and ``demo``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import trio
 import typer
 from rich.console import Console
@@ -19,42 +21,103 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
 from trunkline.bench.measurements import read_measurements
+from trunkline.bench.options import (
+    DEFAULT_URL,
+    Common,
+    Devices,
+    Email,
+    Password,
+    Token,
+    Url,
+    sign_in,
+    with_common,
+)
+from trunkline.bench.page import page_of
+from trunkline.bench.progress import Bar
 from trunkline.bench.replay import STATES_PER_CALL, Replay
-from trunkline.bench.report import print_account, print_figures, print_loss, print_measurements
-from trunkline.bench.session import Session
-from trunkline.bench.state import StateLoad
+from trunkline.bench.report import print_account, print_measurements, print_result
+from trunkline.bench.result import Verdict
+from trunkline.bench.run import Scenario, run_scenario
+from trunkline.bench.scenarios.arrays import ArraysScenario
+from trunkline.bench.scenarios.commands import CommandsScenario
+from trunkline.bench.scenarios.mixed import MixedScenario
+from trunkline.bench.scenarios.queries import QueriesScenario
+from trunkline.bench.scenarios.state import StateScenario
+from trunkline.bench.scenarios.storm import StormScenario
 
-DIFFERENT, UNABLE = 1, 2
-"""Exit codes: something acknowledged is missing or different; the command could not be carried out."""
+DIFFERENT, UNABLE, GENERATOR_BOUND = 1, 2, 3
+"""Exit codes: something acknowledged is missing or different; the command could not be carried out; the load
+generator was the bottleneck."""
+
+EXIT_CODES: dict[Verdict, int] = {"sound": 0, "loss": DIFFERENT, "generatorBound": GENERATOR_BOUND}
 
 bench_app = typer.Typer(
     name="bench", help="Load a running server over the wire and check what it kept.", no_args_is_help=True
 )
 
-Url = Annotated[str, typer.Option("--url", help="The server's address.")]
-Email = Annotated[str, typer.Option("--email", help="Whom to sign in as.", envvar="TRUNKLINE_ADMIN_EMAIL")]
-Password = Annotated[
-    str,
-    typer.Option(
-        "--password", help="The password; better given by the environment.", envvar="TRUNKLINE_ADMIN_PASSWORD"
-    ),
-]
-Token = Annotated[str, typer.Option("--token", help="A token instead of e-mail and password.")]
-DEFAULT_URL = "http://127.0.0.1:8080"
+Scenarios = Callable[..., Scenario]
 
 
-@bench_app.command("state")
-def state_command(
-    url: Url = DEFAULT_URL,
-    email: Email = "",
-    password: Password = "",
-    token: Token = "",
-    devices: Annotated[int, typer.Option(help="Devices to create and post to.", min=1)] = 1000,
-    connections: Annotated[int, typer.Option(help="Keep-alive connections.", min=1, max=10_000)] = 64,
-    duration: Annotated[float, typer.Option(help="Seconds to post.", min=0.1, max=86_400)] = 10.0,
-) -> None:
-    """Measure acknowledged state posts a second and read everything back; no rate if anything is lost."""
-    _run(lambda: _state(url, email, password, token, devices, connections, duration))
+def scenario(name: str) -> Callable[[Scenarios], Scenarios]:
+    """Make a command of a function from a scenario's own options to the scenario."""
+
+    def mount(make: Scenarios) -> Scenarios:
+        bench_app.command(name)(with_common(make, lambda options, made: _run(lambda: _load(options, made))))
+        return make
+
+    return mount
+
+
+@scenario("state")
+def state_scenario(devices: Devices = 1000) -> Scenario:
+    """Single state posts: how many a second are acknowledged; everything is read back."""
+    return StateScenario(devices=devices)
+
+
+@scenario("arrays")
+def arrays_scenario(
+    devices: Devices = 1000,
+    per_call: Annotated[
+        list[int] | None,
+        typer.Option(help="States a call; may be given several times [default: 10, 100, 1000]."),
+    ] = None,
+) -> Scenario:
+    """Arrays of states, a stage for each size: acknowledged states a second; everything is read back."""
+    return ArraysScenario(devices=devices, per_call=per_call or [10, 100, 1000])
+
+
+@scenario("commands")
+def commands_scenario(
+    devices: Annotated[int, typer.Option(help="Devices, each with an open command stream.", min=1)] = 1000,
+    per_call: Annotated[
+        int, typer.Option(help="Devices that one call commands; with 1 by the device's own route.")
+    ] = 1000,
+) -> Scenario:
+    """Commands to many open streams: deliveries a second and the time until arrival; all have to arrive once."""
+    return CommandsScenario(devices=devices, per_call=per_call)
+
+
+@scenario("mixed")
+def mixed_scenario(devices: Devices = 1000) -> Scenario:
+    """Of 25 calls 20 post a state; the others read values, histories and lists, and send commands."""
+    return MixedScenario(devices=devices)
+
+
+@scenario("storm")
+def storm_scenario(
+    devices: Annotated[int, typer.Option(help="Devices, each with two connections.", min=1)] = 2000,
+) -> Scenario:
+    """A fleet drops and comes back at once: time until all are served, and nothing lost."""
+    return StormScenario(devices=devices)
+
+
+@scenario("queries")
+def queries_scenario(
+    devices: Devices = 100,
+    states: Annotated[int, typer.Option(help="States stored of each device.", min=1, max=1_000_000)] = 2000,
+) -> Scenario:
+    """History and list queries, a stage for each kind; every answer is compared."""
+    return QueriesScenario(devices=devices, states=states)
 
 
 @bench_app.command("replay")
@@ -111,39 +174,16 @@ def demo(
     _run(lambda: _demo(url, email, password, token, application))
 
 
-async def _state(
-    url: str, email: str, password: str, token: str, devices: int, connections: int, duration_s: float
-) -> int:
+async def _load(options: Common, scenario: Scenario) -> int:
     console = Console()
-    session = await _sign_in(url, email, password, token)
-    load = StateLoad(session, devices=devices, connections=connections)
-    with console.status(f"Creating {devices:,} devices ..."):
-        await load.prepare(f"bench state {_stamp()}")
-    # rich's own refresh thread would take the GIL from the loop that is measured, so it is refreshed by hand.
-    with Progress(
-        TextColumn("posting"),
-        BarColumn(),
-        TextColumn("{task.fields[seen]}"),
-        console=console,
-        auto_refresh=False,
-    ) as progress:
-        task = progress.add_task("posting", total=duration_s, seen="")
-
-        def tick(running: StateLoad) -> None:
-            seen = f"{running.acknowledged:,} acknowledged, {sum(running.refused.values()):,} refused"
-            progress.update(task, advance=0.5, seen=seen, refresh=True)
-
-        await load.drive(duration_s, on_tick=tick)
-    with console.status("Reading everything back ..."):
-        found = await load.audit()
-    figures = load.figures()
-    if not found.clean:
-        print_loss(console, found)
-        return DIFFERENT
-    if not figures.acknowledged:
-        raise BenchError(f"The server acknowledged nothing. {load.first_refusal}".strip())
-    print_figures(console, figures, found)
-    return 0
+    session = await sign_in(options.url, options.email, options.password, options.token)
+    result = await run_scenario(scenario, session, options.plan, Bar())
+    print_result(console, result)
+    if options.json is not None:
+        write(options.json, msgspec.json.format(msgspec.json.encode(result)).decode())
+    if options.html is not None:
+        write(options.html, page_of(result))
+    return EXIT_CODES[result.verdict]
 
 
 async def _replay(
@@ -168,7 +208,7 @@ async def _replay(
         now_ms=time.time_ns() // 1_000_000,
     )
     print_measurements(console, found)
-    session = await _sign_in(url, email, password, token)
+    session = await sign_in(url, email, password, token)
     replay = Replay(session, found, states_per_call=batch)
     await replay.prepare(application_id=application, name=f"replay {files[0].name} {_stamp()}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -188,7 +228,7 @@ async def _replay(
 
 async def _demo(url: str, email: str, password: str, token: str, application: str | None) -> int:
     console = Console()
-    session = await _sign_in(url, email, password, token)
+    session = await sign_in(url, email, password, token)
     signed_in = session.token or ""
 
     def ready(demo: DemoReady) -> None:
@@ -210,18 +250,6 @@ async def _demo(url: str, email: str, password: str, token: str, application: st
     return 0
 
 
-async def _sign_in(url: str, email: str, password: str, token: str) -> Session:
-    session = Session(url, token=token or None)
-    if not token:
-        if not (email and password):
-            raise BenchError(
-                "Give --email and --password, or set TRUNKLINE_ADMIN_EMAIL and TRUNKLINE_ADMIN_PASSWORD, "
-                "or give --token."
-            )
-        await session.login(email, password)
-    return session
-
-
 def _run(work: Callable[[], Awaitable[int]]) -> None:
     """Run a command to its exit code; what it cannot do is a sentence, not a traceback."""
     code = UNABLE
@@ -232,6 +260,14 @@ def _run(work: Callable[[], Awaitable[int]]) -> None:
     except* KeyboardInterrupt:
         code = 130
     raise typer.Exit(code)
+
+
+def write(file: Path, text: str) -> None:
+    """Write a report; raises BenchError."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise BenchError(f"{file} cannot be written: {problem.strerror}.") from None
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -17,6 +17,10 @@ LATENCY_MAX_S = ((1 << (_EXPONENTS + _BUCKET_BITS)) - 1) / 1e6
 """Seconds: about 38 hours; what takes longer is recorded as this."""
 
 
+CURVE = (0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.75, 99.9, 99.95, 99.99, 99.999, 100.0)
+"""Percentiles that draw the shape of a distribution."""
+
+
 class LatencyRecorder:
     """Records durations in seconds and answers percentiles in seconds."""
 
@@ -53,6 +57,10 @@ class LatencyRecorder:
             if seen >= rank:
                 return min(max(_top(index), self._min_us), self._max_us) / 1e6
         return self._max_us / 1e6
+
+    def curve(self) -> list[tuple[float, float]]:
+        """Pairs of a percentile and its seconds, closer together towards the slowest; empty if there are none."""
+        return [(percent, self.percentile(percent)) for percent in CURVE] if self.count else []
 
     @property
     def mean_s(self) -> float:

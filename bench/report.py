@@ -1,7 +1,6 @@
-"""What the load tools print: tables of figures, findings, and progress that disturbs no measurement.
+"""What the load tools print: tables of figures and findings.
 
-Owns the words and the layout. A rate is printed only by ``print_figures``, which is called after a clean
-audit.
+Owns the words and the layout in a terminal. Which figures may be told was decided before (``run``).
 """
 
 from __future__ import annotations
@@ -13,53 +12,77 @@ from rich.markup import escape
 from rich.table import Table
 
 from trunkline.bench.comparison import Account
-from trunkline.bench.ledger import Audit
 from trunkline.bench.measurements import Measurements
-from trunkline.bench.state import Figures
-
-BUSY_SHARE = 0.9
-"""Share of a core: above it the load generator itself may be what limits the rate."""
+from trunkline.bench.result import Calls, Latency, Result, Stage
+from trunkline.bench.words import figure, milliseconds, share, size
 
 
-def print_figures(console: Console, figures: Figures, found: Audit) -> None:
-    """The result of a state load whose audit was clean."""
-    table = _table("state posts")
-    table.add_row("devices / connections", f"{figures.devices:,} / {figures.connections:,}")
-    table.add_row(
-        "acknowledged", f"{figures.acknowledged:,} of {figures.sent:,} sent in {figures.elapsed_s:.2f} s"
-    )
-    _add_counts(table, "refused", figures.refused)
-    _add_counts(table, "failed", figures.failed)
-    if figures.breaks:
-        table.add_row("broken connections", f"{figures.breaks:,}")
-    table.add_row("read back", f"{found.read:,} states; nothing acknowledged is missing or different")
-    if found.unknown:
-        table.add_row(
-            "unknown", f"{found.unknown:,} without an answer, of which {found.unknown_found:,} are stored"
-        )
-    table.add_row("load generator", f"{figures.client_cpu_share:.0%} of one core")
-    table.add_row(
-        "p50 / p99 / max",
-        " / ".join(f"{s * 1000:.2f} ms" for s in (figures.p50_s, figures.p99_s, figures.max_s)),
-    )
-    table.add_row("[bold]acknowledged a second", f"[bold]{figures.rate:,.0f}")
-    console.print(table)
-    if figures.client_cpu_share > BUSY_SHARE:
-        console.print("The load generator was busy all the time: the server may be faster than this figure.")
-    if any(reason.startswith("429") for reason in figures.refused):
+def print_result(console: Console, result: Result) -> None:
+    """What a run of a load found; figures only where the audit was clean and the generator fast enough."""
+    for stage in result.stages:
+        _print_stage(console, stage)
+    audit = result.audit
+    if result.verdict == "loss":
         console.print(
-            "The server throttles each device; with more devices, or with --limits off, it takes more."
+            f"[bold red]The audit failed: of {audit.acknowledged:,} acknowledged {audit.missing:,} are missing, "
+            f"{audit.different:,} differ, {audit.unexpected:,} should not be there. No rate is given."
         )
+        _print_findings(console, audit.examples, audit.missing + audit.different + audit.unexpected)
+    else:
+        console.print(f"Read back: {audit.read:,}; nothing acknowledged is missing or different.")
+    if audit.unknown:
+        console.print(f"Without an answer: {audit.unknown:,}, of which {audit.unknown_found:,} are stored.")
+    if server := result.server:
+        console.print(
+            f"Server memory: {size(server.begin_bytes)} at the beginning (private {size(server.begin_private_bytes)}), "
+            f"{size(server.end_bytes)} at the end (private {size(server.end_private_bytes)})."
+        )
+    for note in result.notes:
+        console.print(escape(note))
 
 
-def print_loss(console: Console, found: Audit) -> None:
-    """What a failed audit found; no rate."""
-    console.print(
-        f"[bold red]The audit failed: of {found.acknowledged:,} acknowledged states {found.missing:,} are "
-        f"missing; {found.different:,} of those read differ; {found.unexpected:,} are stored that should not "
-        "be. No rate is given."
+def _print_stage(console: Console, stage: Stage) -> None:
+    table = _table(stage.name)
+    if stage.problem:
+        table.add_row("no figures", escape(stage.problem))
+        console.print(table)
+        return
+    for one in stage.calls:
+        _add_calls(table, one, open_loop=stage.rate is not None)
+    for delay in stage.delays:
+        table.add_row(delay.name, _latency(delay.latency))
+    for one_figure in stage.figures:
+        table.add_row(one_figure.name, figure(one_figure))
+    generator = f"generator {share(stage.generator_cpu)} of a core"
+    if stage.null_rate is not None:
+        generator += f", {stage.null_rate:,.0f} calls a second against a server that does nothing"
+    table.add_row("used", f"server {share(stage.server_cpu)}, {generator}")
+    console.print(table)
+
+
+def _add_calls(table: Table, calls: Calls, *, open_loop: bool) -> None:
+    table.add_row(
+        f"[bold]{escape(calls.name)}", f"{calls.acknowledged:,} acknowledged of {calls.sent:,} sent"
     )
-    _print_findings(console, found.examples, found.missing + found.different + found.unexpected)
+    _add_counts(table, "refused", calls.refused)
+    _add_counts(table, "failed", calls.failed)
+    if calls.first_refusal:
+        table.add_row("the first refusal", escape(calls.first_refusal))
+    if calls.breaks:
+        table.add_row("broken connections", f"{calls.breaks:,}")
+    table.add_row("latency from the intended start" if open_loop else "latency", _latency(calls.latency))
+    if calls.service is not None:
+        table.add_row("latency from the actual start", _latency(calls.service))
+    text = f"{calls.unit_rate:,.0f} {calls.unit}"
+    if calls.units != calls.acknowledged:
+        text += f" in {calls.rate:,.0f} calls"
+    table.add_row("[bold]acknowledged a second", f"[bold]{text}")
+
+
+def _latency(latency: Latency) -> str:
+    values = (latency.p50_ms, latency.p90_ms, latency.p99_ms, latency.p999_ms, latency.max_ms)
+    named = zip(("p50", "p90", "p99", "p99.9", "max"), values, strict=True)
+    return ", ".join(f"{name} {milliseconds(value)}" for name, value in named)
 
 
 def print_measurements(console: Console, found: Measurements) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,23 +30,49 @@ async def invoke(api: Any, arguments: Sequence[str], *, code: int) -> str:
     return result.output
 
 
-LOAD = ("state", "--devices", "3", "--connections", "2", "--duration", "0.1")
+LOAD = ("state", "--devices", "3", "--connections", "2", "--duration", "0.1", "--warmup", "0", "--no-ceiling")
 
 
-async def test_state_prints_a_rate_after_a_clean_audit(fake_api: Any) -> None:
-    output = await invoke(fake_api, LOAD, code=0)
+async def test_state_prints_a_rate_after_a_clean_audit(fake_api: Any, tmp_path: Path) -> None:
+    files = ("--json", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html"))
+    output = await invoke(fake_api, (*LOAD, *files), code=0)
     assert RATE in output
-    assert "p50 / p99 / max" in output
+    assert "p50 " in output
     assert "nothing acknowledged is missing or different" in output
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["scenario"], result["verdict"]) == ("state", "sound")
+    (calls,) = result["stages"][0]["calls"]
+    assert result["audit"]["read"] == calls["acknowledged"] == calls["latency"]["count"] > 0
+    assert "<h1>Single state posts</h1>" in (tmp_path / "r.html").read_text()
 
 
-async def test_state_prints_no_rate_where_something_acknowledged_is_missing(fake_api: Any) -> None:
+async def test_state_prints_no_rate_where_something_acknowledged_is_missing(
+    fake_api: Any, tmp_path: Path
+) -> None:
     fake_api.keep = lambda device, time, data: None if data["sequence"] == 2 else data
-    output = await invoke(fake_api, LOAD, code=1)
+    files = ("--json", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html"))
+    output = await invoke(fake_api, (*LOAD, *files), code=1)
     assert RATE not in output
     assert "p50" not in output
     assert "3 are missing" in " ".join(output.split())
     assert output.count("missing: device ") == 3
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["verdict"], result["stages"][0]["calls"]) == ("loss", [])
+    assert "The audit failed" in (tmp_path / "r.html").read_text()
+
+
+async def test_no_rate_is_told_where_the_generator_was_the_bottleneck(
+    fake_api: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("trunkline.bench.bottleneck.CEILING_SHARE", 0.0)
+    report = ("--json", str(tmp_path / "r.json"))
+    output = await invoke(fake_api, (*LOAD, "--ceiling", *report), code=3)
+    assert RATE not in output
+    assert "p50" not in output
+    assert "the generator was the bottleneck" in " ".join(output.split())
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert result["verdict"] == "generatorBound"
+    assert [stage["calls"] for stage in result["stages"]] == [[]]
 
 
 async def test_state_that_nobody_acknowledged_is_no_rate(fake_api: Any) -> None:
@@ -77,6 +104,11 @@ async def test_replay_ends_with_its_account(fake_api: Any, tmp_path: Path) -> No
         ((*LOAD, "--password", "guess"), "401 Unauthorized: Wrong e-mail or password."),
         ((*LOAD, "--url", "http://127.0.0.1:1"), "127.0.0.1:1 cannot be reached: connection refused."),
         ((*LOAD, "--password", ""), "Give --email and --password"),
+        (
+            (*LOAD, "--json", "/nowhere/r.json"),
+            "/nowhere/r.json cannot be written: No such file or directory.",
+        ),
+        (("arrays", "--per-call", "0"), "--per-call takes between 1 and 10,000 states."),
     ],
 )
 async def test_what_cannot_be_done_is_a_sentence(

@@ -1,4 +1,4 @@
-"""The tools against the real server: real measurements come back equal, a load is audited, devices obey.
+"""The tools against the real server: real measurements come back equal, and devices obey.
 
 The one place of these tests that knows the other rooms, and only to start a server; what runs against it speaks HTTP.
 """
@@ -6,7 +6,6 @@ The one place of these tests that knows the other rooms, and only to start a ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,7 +20,6 @@ from trunkline.bench.event_stream import open_events
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.replay import Replay
 from trunkline.bench.session import Session, device_path
-from trunkline.bench.state import StateLoad
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
 
@@ -50,13 +48,6 @@ async def session(nursery: trio.Nursery, settings: Settings) -> AsyncIterator[Se
     nursery.cancel_scope.cancel()
 
 
-@pytest.fixture
-async def unthrottled(nursery: trio.Nursery, settings: Settings) -> AsyncIterator[Session]:
-    """Signed in at a server with its throttles lifted."""
-    yield await start(nursery, replace(settings, limits=settings.limits.lifted()))
-    nursery.cancel_scope.cancel()
-
-
 @pytest.mark.slow
 async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_throttle(
     session: Session,
@@ -72,30 +63,6 @@ async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_t
     assert account.equal
     assert account.sent == account.acknowledged == account.points_read == account.values_equal == 17_518
     assert (account.refused, account.throttled_calls) == (0, 0)
-
-
-@pytest.mark.slow
-async def test_a_load_is_acknowledged_and_read_back(unthrottled: Session) -> None:
-    load = StateLoad(unthrottled, devices=20, connections=8)
-    with trio.fail_after(60):
-        await load.prepare("load")
-        await load.drive(0.5)
-        found = await load.audit()
-    assert found.clean
-    assert found.read == load.acknowledged == load.sent > 0
-
-
-@pytest.mark.slow
-async def test_a_throttled_load_counts_what_was_refused(session: Session) -> None:
-    load = StateLoad(session, devices=1, connections=1)
-    with trio.fail_after(60):
-        await load.prepare("load")
-        while not load.refused:
-            await load.drive(0.2)
-        found = await load.audit()
-    assert found.clean
-    assert (load.acknowledged, found.read) == (30, 30)
-    assert load.refused["429 TooManyRequests"] >= 1
 
 
 @pytest.mark.slow

@@ -1,0 +1,136 @@
+"""The application and the devices that a load creates for itself, and the calls that can be made for them.
+
+Owns names, ids and encoded request heads. What is created stays on the server: a load test runs on a server
+of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import urlencode
+
+from trunkline.bench.client import Connection
+from trunkline.bench.errors import BenchError
+from trunkline.bench.framing import Response
+from trunkline.bench.ledger import (
+    ACKNOWLEDGED,
+    ATTRIBUTES,
+    DAY_MS,
+    REFUSED,
+    Audit,
+    StateBook,
+    audit,
+    body_of,
+)
+from trunkline.bench.load import Tally, Work
+from trunkline.bench.progress import Bar
+from trunkline.bench.session import Session, device_path
+
+DEVICES_MAX = 1_000_000
+"""Devices: each takes about a kilobyte here."""
+
+_SLICE = 512
+
+
+class Fleet:
+    """So many devices of one application, and a book for the states of each."""
+
+    def __init__(self, session: Session, application_id: str, device_ids: list[str]) -> None:
+        self.application_id = application_id
+        self.device_ids = device_ids
+        # A day back: however fast states are sent, one a millisecond, they stay behind the clock.
+        self.first_ms = time.time_ns() // 1_000_000 - DAY_MS
+        self.books = [StateBook(one, self.first_ms) for one in device_ids]
+        self._encoder = Connection(session.origin, token=session.token)
+
+    @classmethod
+    async def create(cls, session: Session, bar: Bar, name: str, devices: int) -> Fleet:
+        """Create an application and its devices."""
+        if not 1 <= devices <= DEVICES_MAX:
+            raise BenchError(f"--devices must be between 1 and {DEVICES_MAX:,}.")
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+        application_id = await session.create_application(
+            f"bench {name} {stamp}", f"Made by trunkline bench {name}."
+        )
+        bar.begin("creating devices")
+        ids: list[str] = []
+        for first in range(0, devices, _SLICE):
+            numbers = range(first, min(first + _SLICE, devices))
+            wanted = [{"name": f"bench-{n:06d}", "attributes": ATTRIBUTES} for n in numbers]
+            ids += await session.create_devices(application_id, wanted)
+            bar.show(len(ids) / devices, f"{len(ids):,} of {devices:,}")
+        bar.end(f"{devices:,}")
+        return cls(session, application_id, ids)
+
+    def path(self, device_id: str, tail: str = "") -> str:
+        """The path of a device, or of what lies under it."""
+        return device_path(self.application_id, device_id, tail)
+
+    def post(self, path: str) -> bytes:
+        """The head of a POST with a JSON body, up to the digits of its length."""
+        return self._encoder.encode_head("POST", path)
+
+    def get(self, path: str, **query: object) -> bytes:
+        """A whole GET."""
+        return self._encoder.encode("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def state_posts(self, tally: Tally, *, rehearsal: bool, per_call: int = 1) -> list[Work]:
+        """A work for each device that posts its next states; those of a rehearsal are entered in no book."""
+        books = [StateBook(one, self.first_ms) for one in self.device_ids] if rehearsal else self.books
+        return [
+            StatePost(tally, book, self.post(self.path(book.device_id, "/state")), per_call) for book in books
+        ]
+
+    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+        """Read the history of every device back and compare it with its book."""
+        bar.begin("reading states back")
+        await audit(
+            session,
+            self.application_id,
+            self.books,
+            found,
+            lambda done: bar.show(done / len(self.books), f"{found.read:,} states"),
+        )
+        bar.end(f"{found.read:,} states")
+
+
+class Get(Work):
+    """Reads the same thing again and again; the answer is not looked at."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, tally: Tally, raw: bytes) -> None:
+        super().__init__(tally)
+        self._raw = raw
+
+    def request(self) -> bytes:
+        return self._raw
+
+
+class StatePost(Work):
+    """Posts the next states of one device: an object, or an array where a call carries several."""
+
+    __slots__ = ("_book", "_count", "_head", "_number")
+
+    def __init__(self, tally: Tally, book: StateBook, head: bytes, count: int) -> None:
+        super().__init__(tally)
+        self._book = book
+        self._head = head
+        self._count = count
+        self._number = 0
+
+    def request(self) -> bytes:
+        self._number = self._book.begin(self._count)
+        return with_body(self._head, body_of(self._number, self._count, self._book.first_ms))
+
+    def acknowledged(self, response: Response) -> int:
+        self._book.settle(self._number, self._count, ACKNOWLEDGED)
+        return self._count
+
+    def refused(self) -> None:
+        self._book.settle(self._number, self._count, REFUSED)
+
+
+def with_body(head: bytes, body: bytes) -> bytes:
+    """A whole request from its head, up to the digits of its length, and its body."""
+    return b"%b%d\r\n\r\n%b" % (head, len(body), body)

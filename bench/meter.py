@@ -1,0 +1,84 @@
+"""What is seen of a load while it runs: the rate, and what generator and server use for it.
+
+Owns sampling. Does not own deciding what the samples mean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from trunkline.bench.load import Tally
+from trunkline.bench.progress import Bar
+from trunkline.bench.reactor import clock
+from trunkline.bench.result import Sample
+from trunkline.bench.watch import ServerWatch, Usage
+
+
+class Meter:
+    """Looks at a load from time to time: what it reached since the last look, and what both sides used for it.
+
+    Lives in the thread of the load, whose processor time it reads.
+    """
+
+    def __init__(
+        self, tallies: Sequence[Tally], watch: ServerWatch | None, bar: Bar, duration_s: float
+    ) -> None:
+        self.samples: list[Sample] = []
+        self.generator_cpu = 0.0
+        self.server_cpu: float | None = None
+        self._tallies = tallies
+        self._watch = watch
+        self._bar = bar
+        self._duration_s = duration_s
+        self._first = self._last = self._look()
+
+    def tick(self) -> None:
+        """Take a sample."""
+        last, now = self._last, self._look()
+        passed_s = now.at_s - last.at_s
+        if passed_s <= 0:
+            return
+        at_s = now.at_s - self._first.at_s
+        units, refused = now.units - last.units, now.refused - last.refused
+        self.samples.append(
+            Sample(
+                at_s=at_s,
+                unit_rate=units / passed_s,
+                refused_rate=refused / passed_s,
+                generator_cpu=(now.cpu_s - last.cpu_s) / passed_s,
+                server_cpu=_share(last.server, now.server, passed_s),
+                server_bytes=now.server.bytes if now.server else None,
+            )
+        )
+        self._last = now
+        self._bar.show(at_s / self._duration_s, f"{now.units:,} acknowledged, {now.refused:,} refused")
+
+    def end(self) -> None:
+        """Settle the shares of the whole time."""
+        now = self._look()
+        passed_s = max(now.at_s - self._first.at_s, 1e-6)
+        self.generator_cpu = (now.cpu_s - self._first.cpu_s) / passed_s
+        self.server_cpu = _share(self._first.server, now.server, passed_s)
+
+    def _look(self) -> _Look:
+        return _Look(
+            at_s=clock(),
+            cpu_s=time.thread_time(),
+            units=sum(tally.units for tally in self._tallies),
+            refused=sum(tally.refused.total() for tally in self._tallies),
+            server=self._watch.look() if self._watch else None,
+        )
+
+
+class _Look(NamedTuple):
+    at_s: float
+    cpu_s: float
+    units: int
+    refused: int
+    server: Usage | None
+
+
+def _share(before: Usage | None, after: Usage | None, passed_s: float) -> float | None:
+    return (after.cpu_s - before.cpu_s) / passed_s if before and after else None

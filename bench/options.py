@@ -1,0 +1,125 @@
+"""The options that all loads share, declared once.
+
+Owns turning a function from a scenario's own options to the scenario into a command that also takes where
+the server is, how it is loaded and where the report goes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from trunkline.bench.errors import BenchError
+from trunkline.bench.run import Plan, Scenario
+from trunkline.bench.session import Session
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+Url = Annotated[str, typer.Option("--url", help="The server's address.")]
+Email = Annotated[str, typer.Option("--email", help="Whom to sign in as.", envvar="TRUNKLINE_ADMIN_EMAIL")]
+Password = Annotated[
+    str,
+    typer.Option(
+        "--password", help="The password; better given by the environment.", envvar="TRUNKLINE_ADMIN_PASSWORD"
+    ),
+]
+Token = Annotated[str, typer.Option("--token", help="A token instead of e-mail and password.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")]
+HtmlFile = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, in one HTML file.")
+]
+Devices = Annotated[int, typer.Option(help="Devices to create.", min=1, max=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """Where the server is, how it is loaded, and where the report goes."""
+
+    url: str
+    email: str
+    password: str
+    token: str
+    plan: Plan
+    json: Path | None
+    html: Path | None
+
+
+def common(
+    url: Url = DEFAULT_URL,
+    email: Email = "",
+    password: Password = "",
+    token: Token = "",
+    connections: Annotated[int, typer.Option(help="Keep-alive connections.", min=1, max=50_000)] = 64,
+    duration: Annotated[float, typer.Option(help="Seconds of each stage.", min=0.1, max=86_400)] = 10.0,
+    warmup: Annotated[float, typer.Option(help="Seconds before them, not counted.", min=0, max=600)] = 1.0,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Calls a second, whatever the server does (open loop); without it as fast as answers come.",
+            min=0.1,
+        ),
+    ] = None,
+    ceiling: Annotated[
+        bool, typer.Option(help="Measure the generator against a server that does nothing.")
+    ] = True,
+    server_pid: Annotated[
+        int | None, typer.Option(help="The server's process; without it the one on the port is looked for.")
+    ] = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+) -> Common:
+    """The options of every load."""
+    plan = Plan(
+        connections=connections,
+        duration_s=duration,
+        warmup_s=warmup,
+        rate=rate,
+        ceiling=ceiling,
+        server_pid=server_pid,
+    )
+    return Common(url=url, email=email, password=password, token=token, plan=plan, json=json, html=html)
+
+
+def with_common(
+    make: Callable[..., Scenario], run: Callable[[Common, Scenario], None]
+) -> Callable[..., None]:
+    """A command with the options of ``make`` and the common ones, which runs the scenario made."""
+    own, shared = _parameters(make), _parameters(common)
+
+    @functools.wraps(make)
+    def command(**given: Any) -> None:
+        options = common(**{name: given[name] for name in shared})
+        try:
+            scenario = make(**{name: given[name] for name in own})
+        except BenchError as problem:
+            raise typer.BadParameter(str(problem)) from None
+        run(options, scenario)
+
+    command.__signature__ = inspect.Signature([*own.values(), *shared.values()])  # type: ignore[attr-defined]
+    return command
+
+
+def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """The parameters of a function, with the types that their annotations name."""
+    hints = get_type_hints(function, include_extras=True)
+    found = inspect.signature(function).parameters
+    return {name: one.replace(annotation=hints[name]) for name, one in found.items()}
+
+
+async def sign_in(url: str, email: str, password: str, token: str) -> Session:
+    """A session at the server; raises BenchError where nothing is given to sign in with, or it is refused."""
+    session = Session(url, token=token or None)
+    if not token:
+        if not (email and password):
+            raise BenchError(
+                "Give --email and --password, or set TRUNKLINE_ADMIN_EMAIL and TRUNKLINE_ADMIN_PASSWORD, "
+                "or give --token."
+            )
+        await session.login(email, password)
+    return session

@@ -1,0 +1,303 @@
+"""The run that all scenarios share: prepare, load stage by stage, audit, and a verdict.
+
+Owns the order, the thread of the load, what is seen while it runs, and the refusal to tell figures that say
+nothing about the server. Does not own any load: a scenario says what is called and what has to be there
+afterwards.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import trio
+
+from trunkline.bench.bottleneck import generator_problem
+from trunkline.bench.errors import BenchError
+from trunkline.bench.ledger import Audit
+from trunkline.bench.load import Load, Work
+from trunkline.bench.meter import Meter
+from trunkline.bench.null_server import null_server
+from trunkline.bench.progress import Bar
+from trunkline.bench.reactor import Reactor, quiet_collector
+from trunkline.bench.result import (
+    Calls,
+    Delay,
+    Figure,
+    Found,
+    Result,
+    Server,
+    Stage,
+    Verdict,
+    machine,
+    shown_settings,
+)
+from trunkline.bench.session import Session
+from trunkline.bench.watch import ServerWatch, Usage, find_server
+
+NULL_DURATION_S = 0.5
+"""Seconds: a stage's load against the null server."""
+
+FILES_SPARE = 200
+"""Files: what a process opens beside its connections."""
+
+COUNTED_CONNECTIONS_MIN = 500
+"""Connections: fewer tell nothing about the memory of one."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a scenario is run. ``rate`` in calls a second makes an open loop."""
+
+    connections: int = 64
+    duration_s: float = 10.0
+    warmup_s: float = 1.0
+    rate: float | None = None
+    ceiling: bool = True
+    server_pid: int | None = None
+
+
+class Scenario(ABC):
+    """One load and its audit."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def connections(self, plan: Plan) -> int:
+        """Sockets that are open at the same time."""
+        return plan.connections
+
+    @abstractmethod
+    def settings(self) -> dict[str, object]:
+        """What the user chose, for the report."""
+
+    @abstractmethod
+    async def prepare(self, session: Session, bar: Bar) -> None:
+        """Create what the load needs."""
+
+    @abstractmethod
+    async def perform(self, run: Run) -> None:
+        """Load the server, stage by stage, through ``run``."""
+
+    @abstractmethod
+    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+        """Read back what was written and enter what is wrong."""
+
+
+class Listeners:
+    """What stands beside a load and hears of it, such as open streams; here nobody does."""
+
+    def open(self) -> None:
+        """Be ready before the load begins."""
+
+    def settle(self) -> None:
+        """The load has ended: wait for what is on its way."""
+
+    def reset(self) -> None:
+        """Forget what was measured while warming up."""
+
+    def delays(self) -> list[Delay]:
+        """The distributions that were measured."""
+        return []
+
+    def figures(self, elapsed_s: float) -> list[Figure]:
+        """The numbers that were measured."""
+        return []
+
+    def close(self) -> None:
+        """Be gone."""
+
+
+class Run:
+    """One run of one scenario against one server."""
+
+    def __init__(self, session: Session, plan: Plan, bar: Bar) -> None:
+        self.session = session
+        self.plan = plan
+        self.bar = bar
+        self.stages: list[Stage] = []
+        self.watch: ServerWatch | None = None
+
+    async def load(
+        self,
+        name: str,
+        works: Callable[[bool], Sequence[Work]],
+        *,
+        listeners: Callable[[Reactor], Listeners] | None = None,
+    ) -> None:
+        """Run one stage of calls. ``works`` gives them, also for the rehearsal against the null server."""
+        null_rate = None
+        if self.plan.ceiling:
+            null_rate = await self.in_thread(lambda: self._null_rate(works(True)))
+        self.bar.begin(name)
+        stage = await self.in_thread(lambda: self._stage(name, works(False), listeners, null_rate))
+        self.add(stage)
+        self.bar.end(f"{stage.elapsed_s:.1f} s")
+
+    def add(self, stage: Stage) -> None:
+        """Keep a stage, without its figures where the generator was the bottleneck."""
+        problem = generator_problem(stage)
+        self.stages.append(stage.withheld(problem) if problem else stage)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run a load in a thread; ends with it also where this task is cancelled."""
+        return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+    def _null_rate(self, works: Sequence[Work]) -> float:
+        """Calls a second of this load against a server that does nothing."""
+        with null_server() as origin, driven() as reactor:
+            load = Load(reactor, origin, works, connections=self.plan.connections)
+            try:
+                load.open()
+                elapsed_s = load.run(NULL_DURATION_S)
+            finally:
+                load.close()
+            return sum(tally.acknowledged for tally in load.tallies) / elapsed_s
+
+    def _stage(
+        self,
+        name: str,
+        works: Sequence[Work],
+        listeners: Callable[[Reactor], Listeners] | None,
+        null_rate: float | None,
+    ) -> Stage:
+        plan = self.plan
+        with driven() as reactor:
+            before = self.watch.look() if self.watch else None
+            other = listeners(reactor) if listeners else Listeners()
+            load = Load(reactor, self.session.origin, works, connections=plan.connections, rate=plan.rate)
+            try:
+                other.open()
+                load.open()
+                figures = _memory_of_connections(before, self.watch, plan.connections)
+                if plan.warmup_s:
+                    load.run(plan.warmup_s)
+                    other.settle()
+                    load.reset()
+                    other.reset()
+                meter = Meter(load.tallies, self.watch, self.bar, plan.duration_s)
+                elapsed_s = load.run(plan.duration_s, meter.tick)
+                meter.end()
+                other.settle()
+            finally:
+                load.close()
+                other.close()
+        if load.unsent:
+            figures.append(Figure(name="due starts that found no free connection", value=load.unsent))
+        if load.reconnects:
+            figures.append(Figure(name="connections made again", value=load.reconnects))
+        return Stage(
+            name=name,
+            elapsed_s=elapsed_s,
+            rate=plan.rate,
+            calls=[Calls.of(tally, elapsed_s) for tally in load.tallies],
+            delays=other.delays(),
+            figures=figures + other.figures(elapsed_s),
+            samples=meter.samples,
+            generator_cpu=meter.generator_cpu,
+            server_cpu=meter.server_cpu,
+            null_rate=null_rate,
+        )
+
+
+async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Bar) -> Result:
+    """Run a scenario to its result; raises BenchError where it cannot be carried out."""
+    _allow_files(scenario.connections(plan))
+    begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    notes = []
+    run = Run(session, plan, bar)
+    run.watch = watch = find_server(session.origin, plan.server_pid)
+    begin = watch.look() if watch else None
+    if watch is None:
+        notes.append(
+            "The server's process was not found on this machine, so its processor time and memory are unknown."
+        )
+    await scenario.prepare(session, bar)
+    await scenario.perform(run)
+    end = watch.look() if watch else None
+    found = Audit()
+    await scenario.audit(session, found, bar)
+    stages = run.stages
+    verdict: Verdict = "generatorBound" if any(stage.problem for stage in stages) else "sound"
+    if not found.clean:
+        verdict = "loss"
+        stages = [stage.withheld("Something that was acknowledged was lost.") for stage in stages]
+    elif not any(
+        stage.problem or stage.delays or any(one.acknowledged for one in stage.calls) for stage in stages
+    ):
+        refusals = [one.first_refusal for stage in stages for one in stage.calls if one.first_refusal]
+        raise BenchError(f"The server acknowledged nothing. {' '.join(refusals[:1])}".strip())
+    if any(reason.startswith("429") for stage in stages for one in stage.calls for reason in one.refused):
+        notes.append(
+            "The server throttles each device; with more devices, or with --limits off, it takes more."
+        )
+    server = None
+    if watch and begin and end:
+        server = Server(
+            pids=watch.pids,
+            begin_bytes=begin.bytes,
+            begin_private_bytes=begin.private_bytes,
+            end_bytes=end.bytes,
+            end_private_bytes=end.private_bytes,
+            peak_bytes=watch.peak_bytes,
+        )
+    return Result(
+        scenario=scenario.name,
+        title=scenario.title,
+        begun=begun,
+        machine=machine(),
+        settings=shown_settings({"server": session.url, **scenario.settings(), **_plan_settings(plan)}),
+        stages=stages,
+        server=server,
+        audit=Found.of(found),
+        verdict=verdict,
+        notes=notes,
+    )
+
+
+@contextmanager
+def driven() -> Iterator[Reactor]:
+    """A reactor for the length of a load, with the collector of cycles out of the way."""
+    reactor = Reactor()
+    try:
+        with quiet_collector():
+            yield reactor
+    finally:
+        reactor.close()
+
+
+def _memory_of_connections(before: Usage | None, watch: ServerWatch | None, count: int) -> list[Figure]:
+    if before is None or watch is None or count < COUNTED_CONNECTIONS_MIN:
+        return []
+    value = (watch.look().private_bytes - before.private_bytes) / count
+    return [Figure(name="server memory a connection", value=value, unit="bytes")]
+
+
+def _plan_settings(plan: Plan) -> dict[str, object]:
+    return {
+        "connections": plan.connections,
+        "seconds a stage": plan.duration_s,
+        "seconds of warming up": plan.warmup_s,
+        "calls a second wanted": plan.rate,
+    }
+
+
+def _allow_files(connections: int) -> None:
+    """Let this process open as many sockets as the load needs."""
+    needed = connections + FILES_SPARE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= needed:
+        return
+    if hard < needed:
+        raise BenchError(
+            f"{connections:,} connections need {needed:,} open files and this user may have {hard:,}: "
+            f"raise the limit (ulimit -n {needed})."
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -1,0 +1,180 @@
+"""Command fan-out: commands to many open streams, and how long each takes to arrive.
+
+Every device has its command stream open. A call sends one command to ``per_call`` devices; with 1 it is the
+device's own route, else the route for many. Two delays are told: from the sending of the call to the
+arrival at a stream, and from the call's acknowledgement (0 where the command was there first).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+
+import msgspec
+
+from trunkline.bench.command_ledger import COMMAND, Arrivals, CommandBook, audit_history
+from trunkline.bench.errors import BenchError, ConnectFailed
+from trunkline.bench.event_stream import Event
+from trunkline.bench.fleet import Fleet, with_body
+from trunkline.bench.framing import Response
+from trunkline.bench.latency import LatencyRecorder
+from trunkline.bench.ledger import ACKNOWLEDGED, REFUSED, Audit
+from trunkline.bench.load import CONNECTING_MAX, OPENING_TIMEOUT_S, Tally, Work
+from trunkline.bench.progress import Bar
+from trunkline.bench.reactor import Reactor, clock
+from trunkline.bench.result import Delay, Figure, Latency
+from trunkline.bench.run import Listeners, Plan, Run, Scenario
+from trunkline.bench.session import Session
+from trunkline.bench.stream_line import StreamLine
+
+DEVICES_PER_CALL_MAX = 1000
+"""Devices: the API's bound for addressing by id."""
+
+ARRIVAL_TIMEOUT_S = 10.0
+"""Seconds: after the last acknowledgement; a command that has not arrived by then is missing."""
+
+
+class CommandsScenario(Scenario):
+    """Commands to ``devices`` open streams; all have to arrive once, and to stand in the history."""
+
+    name = "commands"
+    title = "Command fan-out"
+
+    def __init__(self, *, devices: int, per_call: int) -> None:
+        if not 1 <= per_call <= DEVICES_PER_CALL_MAX:
+            raise BenchError(f"--per-call takes between 1 and {DEVICES_PER_CALL_MAX:,} devices.")
+        self.devices = devices
+        self.per_call = min(per_call, devices)
+
+    def connections(self, plan: Plan) -> int:
+        return plan.connections + self.devices
+
+    def settings(self) -> dict[str, object]:
+        return {"streams": self.devices, "devices a call": self.per_call}
+
+    async def prepare(self, session: Session, bar: Bar) -> None:
+        self.session = session
+        self.fleet = await Fleet.create(session, bar, self.name, self.devices)
+        ids, step = self.fleet.device_ids, self.per_call
+        self.books = [CommandBook(ids[first : first + step]) for first in range(0, len(ids), step)]
+        self.arrivals = [Arrivals(one, book) for book in self.books for one in book.device_ids]
+
+    async def perform(self, run: Run) -> None:
+        await run.load("commands", self._works, listeners=partial(Audience, self))
+
+    def _works(self, rehearsal: bool) -> list[Work]:
+        tally = Tally("commands", "deliveries")
+        books = [CommandBook(book.device_ids) for book in self.books] if rehearsal else self.books
+        return [CommandPost(tally, self.fleet, book) for book in books]
+
+    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+        bar.begin("reading commands back")
+        for one in self.arrivals:
+            one.audit(found)
+        await audit_history(session, self.fleet.application_id, self.books, found)
+        bar.end(f"{found.read:,} in the histories")
+
+
+class CommandPost(Work):
+    """Sends the next command to the devices of one book."""
+
+    __slots__ = ("_addressed", "_book", "_head", "_number")
+
+    def __init__(self, tally: Tally, fleet: Fleet, book: CommandBook) -> None:
+        super().__init__(tally)
+        self._book = book
+        self._number = 0
+        self._addressed = b""
+        if len(book.device_ids) == 1:
+            self._head = fleet.post(fleet.path(book.device_ids[0], "/command"))
+        else:
+            self._head = fleet.post(f"/applications/{fleet.application_id}/devices/command")
+            self._addressed = b',"deviceIds":%b' % msgspec.json.encode(book.device_ids)
+
+    def request(self) -> bytes:
+        self._number = self._book.begin(clock())
+        body = b'{"name":"%b","payload":{"sequence":%d}%b}' % (
+            COMMAND.encode(),
+            self._number,
+            self._addressed,
+        )
+        return with_body(self._head, body)
+
+    def acknowledged(self, response: Response) -> int:
+        self._book.fates[self._number] = ACKNOWLEDGED
+        self._book.acknowledged_s[self._number] = clock()
+        return len(self._book.device_ids)
+
+    def refused(self) -> None:
+        self._book.fates[self._number] = REFUSED
+
+
+class Audience(Listeners):
+    """The open streams: they enter arrivals and measure the delays."""
+
+    def __init__(self, scenario: CommandsScenario, reactor: Reactor) -> None:
+        self._reactor = reactor
+        self._arrivals = scenario.arrivals
+        origin, fleet = scenario.session.origin, scenario.fleet
+        self._lines = [
+            StreamLine(
+                reactor,
+                origin,
+                fleet.get(fleet.path(one.device_id, "/commandStream")),
+                on_event=partial(self._take, one),
+                on_open=self._opened,
+            )
+            for one in self._arrivals
+        ]
+        self.reset()
+
+    def open(self) -> None:
+        """Open all streams; raises ConnectFailed where that takes too long."""
+        self._waiting = iter(self._lines)
+        for line in islice(self._waiting, CONNECTING_MAX):
+            line.start()
+        if not self._reactor.run(clock() + OPENING_TIMEOUT_S):
+            live = sum(line.live for line in self._lines)
+            raise ConnectFailed(f"Of {len(self._lines):,} streams only {live:,} could be opened.")
+
+    def settle(self) -> None:
+        """Wait until everything acknowledged has arrived, for ARRIVAL_TIMEOUT_S at most."""
+        give_up_s = clock() + ARRIVAL_TIMEOUT_S
+        while clock() < give_up_s and any(True for one in self._arrivals for _ in one.missing()):
+            self._reactor.run(clock() + 0.05)
+
+    def reset(self) -> None:
+        self._from_sending = LatencyRecorder()
+        self._from_acknowledgement = LatencyRecorder()
+
+    def delays(self) -> list[Delay]:
+        return [
+            Delay(name="from sending to arrival", latency=Latency.of(self._from_sending)),
+            Delay(name="from acknowledgement to arrival", latency=Latency.of(self._from_acknowledgement)),
+        ]
+
+    def figures(self, elapsed_s: float) -> list[Figure]:
+        found = [Figure(name="arrivals", value=self._from_sending.count / elapsed_s, unit="a second")]
+        if again := sum(line.reopened for line in self._lines):
+            found.append(Figure(name="streams opened again", value=again))
+        return found
+
+    def close(self) -> None:
+        for line in self._lines:
+            line.end()
+
+    def _opened(self) -> None:
+        following = next(self._waiting, None)
+        if following is not None:
+            following.start()
+        elif all(line.live for line in self._lines):
+            self._reactor.stop()
+
+    def _take(self, arrivals: Arrivals, event: Event) -> None:
+        number = arrivals.take(event.data)
+        if number is None:
+            return
+        now_s, book = clock(), arrivals.book
+        self._from_sending.record(now_s - book.sent_s[number])
+        acknowledged_s = book.acknowledged_s[number]
+        self._from_acknowledgement.record(now_s - acknowledged_s if acknowledged_s else 0.0)

@@ -1,0 +1,184 @@
+"""History and list queries: a stage for each kind of read, over devices whose states are known.
+
+The data does not change meanwhile, so every answer to the same question has to be the same bytes. The first
+one is compared value by value with what was stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import trio
+
+from trunkline.bench.fleet import Fleet
+from trunkline.bench.framing import Response
+from trunkline.bench.history import to_ms
+from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateBook, body_of, same_data, state_of
+from trunkline.bench.load import Tally, Work
+from trunkline.bench.progress import Bar
+from trunkline.bench.run import Run, Scenario
+from trunkline.bench.session import Session
+
+STATES_PER_CALL = 1000
+"""States: stored with one call while the load is prepared."""
+
+PAGE = 100
+"""Devices: one page of a list."""
+
+Check = Callable[[Any], bool]
+
+
+class Query(Work):
+    """One question; ``check`` says whether its first answer is right, and all others must equal that one."""
+
+    __slots__ = ("_check", "_first", "_raw", "_units", "changed", "question")
+
+    def __init__(self, tally: Tally, question: str, raw: bytes, units: int, check: Check) -> None:
+        super().__init__(tally)
+        self.question = question
+        self.changed = 0
+        self._raw = raw
+        self._units = units
+        self._check = check
+        self._first: bytes | None = None
+
+    def request(self) -> bytes:
+        return self._raw
+
+    def acknowledged(self, response: Response) -> int:
+        if self._first is None:
+            self._first = response.body
+        elif self._first != response.body:
+            self.changed += 1
+        return self._units
+
+    def audit(self, found: Audit) -> None:
+        """Enter what was wrong."""
+        if self._first is None:
+            return
+        found.acknowledged += 1
+        found.read += 1
+        if not self._check(msgspec.json.decode(self._first)):
+            found.different += 1
+            found.note(
+                f"different: {self.question}: the answer is not what was stored: {self._first[:200]!r}"
+            )
+        elif self.changed:
+            found.different += 1
+            found.note(f"different: {self.question}: {self.changed:,} answers differ from the first")
+
+
+class QueriesScenario(Scenario):
+    """Reads of histories, newest values and lists."""
+
+    name = "queries"
+    title = "History and list queries"
+
+    def __init__(self, *, devices: int, states: int) -> None:
+        self.devices = devices
+        self.states = states
+        self.asked: list[Query] = []
+
+    def settings(self) -> dict[str, object]:
+        return {"devices": self.devices, "states of each": self.states}
+
+    async def prepare(self, session: Session, bar: Bar) -> None:
+        self.fleet = await Fleet.create(session, bar, self.name, self.devices)
+        bar.begin("storing states")
+        waiting = iter(self.fleet.books)
+        done = 0
+
+        async def store() -> None:
+            nonlocal done
+            for book in waiting:
+                await self._store(session, book)
+                done += 1
+                bar.show(done / self.devices, f"{done * self.states:,} states")
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(session.connections_max):
+                nursery.start_soon(store)
+        bar.end(f"{self.devices * self.states:,} states")
+
+    async def _store(self, session: Session, book: StateBook) -> None:
+        path = self.fleet.path(book.device_id, "/state")
+        while (first := len(book.fates)) < self.states:
+            count = min(STATES_PER_CALL, self.states - first)
+            await session.call("POST", path, msgspec.Raw(body_of(first, count, book.first_ms)))
+            book.settle(book.begin(count), count, ACKNOWLEDGED)
+
+    async def perform(self, run: Run) -> None:
+        states = self.states
+        half = states // 2
+        for limit in (1, 100, 1000):
+            last = range(states - 1, max(-1, states - 1 - limit), -1)
+            await run.load(f"last {limit:,} states", partial(self._histories, last, {"limit": limit}))
+        middle = range(half, min(half + PAGE, states))
+        first_ms = self.fleet.first_ms
+        span = {
+            "start": first_ms + middle.start,
+            "end": first_ms + middle.stop - 1,
+            "limit": 1000,
+            "sortDirection": "asc",
+        }
+        await run.load(f"{len(middle)} states of a span", partial(self._histories, middle, span))
+        await run.load("newest values", self._newest)
+        await run.load(f"list of {PAGE} devices", partial(self._lists, "", {}))
+        wanted = {"name": {"$startsWith": "bench-0000"}, "attributeName": "temperature"}
+        await run.load("list by query", partial(self._lists, "", {"query": json.dumps(wanted)}))
+        await run.load(f"newest values of {PAGE} devices", partial(self._lists, "/compositeState", {}))
+
+    def _histories(self, numbers: Sequence[int], query: dict[str, object], rehearsal: bool) -> list[Work]:
+        tally = Tally("histories", "states")
+        expected = [(self.fleet.first_ms + n, state_of(n)) for n in numbers]
+
+        def check(entries: Any) -> bool:
+            return len(entries) == len(expected) and all(
+                to_ms(entry["time"]) == time_ms and same_data(data, entry["data"])
+                for entry, (time_ms, data) in zip(entries, expected, strict=True)
+            )
+
+        return self._queries(tally, rehearsal, "/state", query, len(expected), check)
+
+    def _newest(self, rehearsal: bool) -> list[Work]:
+        newest = state_of(self.states - 1)
+
+        def check(values: Any) -> bool:
+            return same_data(newest, {name: value["value"] for name, value in values.items()})
+
+        return self._queries(Tally("newest values"), rehearsal, "/compositeState", {}, 1, check)
+
+    def _lists(self, tail: str, query: dict[str, object], rehearsal: bool) -> list[Work]:
+        tally = Tally("lists")
+        page = min(PAGE, self.devices)
+        first = set(self.fleet.device_ids[:page])
+
+        def check(answer: Any) -> bool:
+            return {item["id"] for item in answer["items"]} == first
+
+        path = f"/applications/{self.fleet.application_id}/devices{tail}"
+        raw = self.fleet.get(path, perPage=page, sortField="name", **query)
+        # The question is the same for all; there are as many of them as connections may ask at once.
+        return self._kept([Query(tally, path, raw, 1, check) for _ in range(self.devices)], rehearsal)
+
+    def _queries(
+        self, tally: Tally, rehearsal: bool, tail: str, query: dict[str, object], units: int, check: Check
+    ) -> list[Work]:
+        fleet = self.fleet
+        paths = [fleet.path(one, tail) for one in fleet.device_ids]
+        return self._kept(
+            [Query(tally, path, fleet.get(path, **query), units, check) for path in paths], rehearsal
+        )
+
+    def _kept(self, queries: list[Query], rehearsal: bool) -> list[Work]:
+        if not rehearsal:
+            self.asked += queries
+        return list(queries)
+
+    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+        for query in self.asked:
+            query.audit(found)
