@@ -1,7 +1,7 @@
 """Serving a data directory: open it, listen, drain at SIGTERM.
 
-The order of a start: the data directory, the port, the first user, the listening. The port comes before the
-user, so that a port in use does not swallow the password that is shown only once.
+The order of a start: the settings, the data directory, the port, the first user, the listening. Whatever may be
+wrong comes before the user, so that it does not swallow the password that is shown only once.
 
 The order of an end: no new connections, streams are closed, what waits is committed, calls in flight are
 answered within `drain_s`, exit 0. A second signal ends at once; what was acknowledged is committed all the
@@ -70,6 +70,7 @@ async def serve(
         stopping = trio.Event()
         if shutdown is None:
             signals = held.enter_context(trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT))
+        config = _config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
         async with boot.running(system), trio.open_nursery() as nursery:
@@ -79,7 +80,7 @@ async def serve(
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
             trigger = partial(_until, shutdown or stopping.wait, system)
-            listen = partial(_listen, nursery, dispatcher, settings, listening, trigger)
+            listen = partial(_listen, nursery, dispatcher, settings, config, listening, trigger)
             serving = Serving(await nursery.start(listen), first_user, dispatcher)
             _log.info("listening", url=serving.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
@@ -94,6 +95,7 @@ async def _listen(
     nursery: trio.Nursery,
     dispatcher: Dispatcher,
     settings: Settings,
+    config: Config,
     listening: socket.socket,
     trigger: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
@@ -102,7 +104,8 @@ async def _listen(
     wire: Wire = Unwired()
     cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for, wire=lambda: wire)
     app: Any = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
-    config = _config(settings, listening)
+    # The server closes the socket when it drains, so it is the server's from here on.
+    config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:
         if settings.engine == "stock":
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
@@ -137,11 +140,10 @@ def bind(host: str, port: int) -> socket.socket:
     return sock
 
 
-def _config(settings: Settings, listening: socket.socket) -> Config:
+def _config(settings: Settings) -> Config:
+    """Everything but the socket. Raises `SettingsError`."""
     limits = settings.limits
     config = Config()
-    # The server closes the socket when it drains, so it is the server's from here on.
-    config.bind = [f"fd://{listening.detach()}"]
     config.backlog = limits.backlog_length_max
     config.graceful_timeout = limits.drain_s
     config.keep_alive_timeout = limits.connection_idle_s

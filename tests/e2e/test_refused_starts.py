@@ -28,15 +28,18 @@ async def test_a_second_server_on_the_same_directory(tmp_path: Path) -> None:
         await server.application("the first one goes on")
 
 
-async def test_a_port_in_use_keeps_the_first_password_for_the_next_start(tmp_path: Path) -> None:
-    """A user made before the port was refused would have a password that nobody ever saw."""
+async def test_a_start_that_fails_keeps_the_first_password_for_the_next_one(tmp_path: Path) -> None:
+    """A user made before the start was refused would have a password that nobody ever saw."""
+    data = str(tmp_path / "data")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        data = str(tmp_path / "data")
         said = one_sentence(await trunkline("serve", "--port", port, "--data", data))
         assert said == (
             f"127.0.0.1:{port} can not be listened on: Address already in use. Choose another --host or --port."
         )
+    missing = ("--certfile", str(tmp_path / "none.pem"), "--keyfile", str(tmp_path / "none.pem"))
+    said = one_sentence(await trunkline("serve", "--port", "0", "--data", data, *missing))
+    assert said.startswith("certfile can not be read: ")
     listed = await trunkline("user", "list", "--data", data)
     assert (listed.returncode, listed.stdout) == (0, "")
 
