@@ -107,7 +107,7 @@ class Device(Actor):
         if self.system.has_subscribers(self.ref, STATES):
             for time_ms, point in checked:
                 event = msgspec.json.encode(self.attributes.entry(time_ms, point))
-                self._publish(STATES, time_ms, event)
+                self.after_commit(partial(self.system.publish, self.ref, STATES, time_ms, event))
 
     def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
         states_max = self.system.limits.states_per_call_max
@@ -170,9 +170,17 @@ class Device(Actor):
             entry["payload"] = body.payload
         self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), encode(entry))
         self._count("deviceCommand", 1, now_ms)
+        self.after_commit(partial(self._announce, head.command_ms << POSITION_SHIFT | head.seq, entry))
+
+    def _announce(self, position: int, entry: dict[str, Any]) -> None:
+        """Publish a command that is on disk now.
+
+        Only here is it settled who listens: a stream that was opened after the turn and before the commit
+        found the command in no log that it read, so it must hear of it like the others.
+        """
         if self.system.has_subscribers(self.ref, COMMANDS):
-            position = head.command_ms << POSITION_SHIFT | head.seq
-            self._publish(COMMANDS, position, msgspec.json.encode(shown_command(entry)))
+            event = msgspec.json.encode(shown_command(entry))
+            self.system.publish(self.ref, COMMANDS, position, event)
 
     # Connection.
 
@@ -353,7 +361,7 @@ class Device(Actor):
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)
         self.doc = doc
 
-    # Counting and publishing.
+    # Counting.
 
     def _count(self, what: str, by: int, now_ms: int) -> None:
         """Count payloads of the device (in its head, by hour) and of its application (merged at commit)."""
@@ -365,9 +373,6 @@ class Device(Actor):
             head.hour, head.counts = hour, {}
         head.counts[what] = head.counts.get(what, 0) + by
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
-
-    def _publish(self, topic: str, position: int, event: bytes) -> None:
-        self.after_commit(partial(self.system.publish, self.ref, topic, position, event))
 
 
 def _check_nesting(value: Any, field: str) -> None:

@@ -92,6 +92,19 @@ class Turns(trio.abc.Instrument):
         self.count += 1
 
 
+async def test_a_stream_that_opens_between_turn_and_commit_hears_of_the_command(house: House) -> None:
+    """It is in no log that the stream could have read, and must not fall between the two."""
+    device = await house.device()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(house.command, device, "between")
+        await trio.lowlevel.checkpoint()
+        assert house.system.journal.pending_batches == 1, "the turn is over, the commit is not"
+        stream = house.listen(device)
+        assert (await replay(house, device, 0, limit=10)).events == []
+    ((_, event),) = await stream.receive()
+    assert msgspec.json.decode(event)["name"] == "between"
+
+
 async def test_nobody_hears_of_a_command_that_could_not_be_stored(house: House) -> None:
     device = await house.device()
     stream = house.listen(device)

@@ -25,7 +25,8 @@ async def test_a_command_is_logged_with_its_payload_and_time(start_server: Any) 
     async with start_server(clock=clock) as server:
         device = await server.device(await server.application())
         assert await server.call("GET", f"{device}/command") == []
-        for payload in ({"on": True, "list": [1, None, "x"]}, "text", 0, None, []):
+        payloads: list[Any] = [{"on": True, "list": [1, None, "x"]}, "text", 0, None, []]
+        for payload in payloads:
             body = {"name": "switch", "payload": payload}
             assert await server.call("POST", f"{device}/command", body) == {"success": True}
             (command,) = await server.call("GET", f"{device}/command")
@@ -90,24 +91,23 @@ async def test_a_command_reaches_every_device_that_is_named(server: Server) -> N
         for name, tags in (("one", []), ("two", floor), ("three", floor), ("four", []))
     ]
     everyone = {"one": one, "two": two, "three": three, "four": four}
-    for number, (target, expected) in enumerate(
-        [
-            ({"deviceIds": [id_of(one), id_of(two), id_of(one).upper()]}, {"one", "two"}),
-            ({"deviceTags": [{"key": "floor"}]}, {"two", "three"}),
-            ({"deviceTags": [{"key": "floor", "value": "2"}, {"value": "1"}]}, {"two", "three"}),
-            ({"deviceQuery": {"name": {"$in": ["one", "four"]}}}, {"one", "four"}),
-            ({"deviceQuery": {}}, set(everyone)),
-            (
-                {
-                    "deviceIds": [id_of(four)],
-                    "deviceTags": [{"key": "floor"}],
-                    "deviceQuery": {"name": "two"},
-                },
-                {"two", "three", "four"},
-            ),
-            ({"deviceQuery": {"name": "nobody"}}, set()),
-        ]
-    ):
+    targets: list[tuple[dict[str, Any], set[str]]] = [
+        ({"deviceIds": [id_of(one), id_of(two), id_of(one).upper()]}, {"one", "two"}),
+        ({"deviceTags": [{"key": "floor"}]}, {"two", "three"}),
+        ({"deviceTags": [{"key": "floor", "value": "2"}, {"value": "1"}]}, {"two", "three"}),
+        ({"deviceQuery": {"name": {"$in": ["one", "four"]}}}, {"one", "four"}),
+        ({"deviceQuery": {}}, set(everyone)),
+        (
+            {
+                "deviceIds": [id_of(four)],
+                "deviceTags": [{"key": "floor"}],
+                "deviceQuery": {"name": "two"},
+            },
+            {"two", "three", "four"},
+        ),
+        ({"deviceQuery": {"name": "nobody"}}, set()),
+    ]
+    for number, (target, expected) in enumerate(targets):
         body = {"name": f"c{number}", "payload": number, **target}
         assert await server.call("POST", f"{application}/devices/command", body) == {"success": True}
         reached = {name for name, device in everyone.items() if f"c{number}" in await sent_to(server, device)}
@@ -193,7 +193,8 @@ async def test_a_device_commands_those_that_its_key_allows(server: Server) -> No
     await server.call("POST", f"{application}/devices/command", both, token=token)
     await server.call("POST", f"{friend}/command", {"name": "hey"}, token=token)
     await server.call("POST", f"{stranger}/command", {"name": "hey"}, token=token, status=403)
-    for target in ({"deviceIds": [id_of(friend), id_of(stranger)]}, {"deviceQuery": {}}):
+    beyond: list[dict[str, Any]] = [{"deviceIds": [id_of(friend), id_of(stranger)]}, {"deviceQuery": {}}]
+    for target in beyond:
         await server.call(
             "POST", f"{application}/devices/command", {"name": "no", **target}, token=token, status=403
         )

@@ -198,7 +198,8 @@ async def test_values_are_coerced_where_nothing_is_lost(clocked: Server) -> None
 
 async def test_meta_and_flow_version_come_back(clocked: Server) -> None:
     device = await clocked.device(await clocked.application())
-    for meta in ({"by": ["robot", {"n": None}]}, "text", 0, False, None, []):
+    metas: list[Any] = [{"by": ["robot", {"n": None}]}, "text", 0, False, None, []]
+    for meta in metas:
         body = {"data": {"temp": 1}, "time": -1, "meta": meta, "flowVersion": "v1"}
         await clocked.call("POST", f"{device}/state", body)
         (state,) = await clocked.call("GET", f"{device}/state")

@@ -1,0 +1,86 @@
+"""A client of event streams as a stranger would write one, and waiting for what the server does by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import httpx
+import trio
+
+from tests.e2e.conftest import Server
+
+PATIENCE_S = 20
+
+
+class Event(NamedTuple):
+    """One event of a stream, or a comment (`name` is empty then)."""
+
+    name: str
+    id: str
+    data: Any
+
+
+class EventReader:
+    """An open stream."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.headers = response.headers
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> Event | None:
+        """The next event or comment; None where the server has ended the stream."""
+        fields: dict[str, str] = {}
+        with trio.fail_after(PATIENCE_S):
+            async for line in self._lines:
+                if line.startswith(":"):
+                    fields["comment"] = line[1:]
+                elif line:
+                    name, _, value = line.partition(": ")
+                    fields[name] = value
+                elif "event" in fields:
+                    return Event(fields["event"], fields.get("id", ""), json.loads(fields["data"]))
+                elif fields:
+                    return Event("", "", None)
+        return None
+
+    async def event(self) -> Event | None:
+        """The next event, comments passed over; None at the end."""
+        while (found := await self.next()) is not None:
+            if found.name:
+                return found
+        return None
+
+    async def names(self, count: int) -> list[str]:
+        """The names of the next commands."""
+        found = [await self.event() for _ in range(count)]
+        return [event.data["name"] for event in found if event is not None]
+
+
+@asynccontextmanager
+async def opened_stream(
+    server: Server,
+    device: str,
+    *,
+    resource: str = "commandStream",
+    query: str = "",
+    token: str | None = None,
+    last_id: str | None = None,
+) -> AsyncIterator[EventReader]:
+    """Open a stream of a device; it is subscribed when this returns, and its first comment is read."""
+    headers = {} if last_id is None else {"Last-Event-ID": last_id}
+    async with (
+        server.client(token) as client,
+        client.stream("GET", f"{device}/{resource}?{query}", headers=headers) as response,
+    ):
+        assert response.status_code == 200, await response.aread()
+        yield EventReader(response)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the server go on until the condition holds."""
+    with trio.fail_after(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - what the server does by itself has no event to wait for
+            await trio.sleep(0.001)
