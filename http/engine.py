@@ -245,12 +245,12 @@ def _access(config: Config) -> Access | None:
     if logger is None:
         return None
 
-    def told(exchange: Exchange, client: Address, took_s: float) -> None:
-        path = exchange.target.partition(b"?")[0].decode("ascii")
-        sent = (client[0] if client else "-", exchange.method, path, exchange.status, exchange.sent_bytes)
-        logger.info('%s "%s %s" %s %s %d', *sent, took_s * 1e6)
+    def tell(exchange: Exchange, client: Address, took_s: float) -> None:
+        host = f"{client[0]}:{client[1]}" if client else "-"
+        told = (host, exchange.method, exchange.path, exchange.status, exchange.sent_bytes, took_s * 1e6)
+        logger.info('%s "%s %s" %s %s %d', *told)
 
-    return told
+    return tell
 
 
 def _send_last(sock: socket.socket, data: bytes) -> None:

@@ -95,6 +95,11 @@ class Exchange:
         self._left_bytes: int | None = None
         self._told_end = False
 
+    @property
+    def path(self) -> str:
+        """The path as it was sent, for a log: the query is left out, as it may hold what no log should."""
+        return self.target.partition(b"?")[0].decode("ascii")
+
     async def receive(self) -> dict[str, Any]:
         """The next piece of the body as it arrives; when all was given, wait for the end of the exchange."""
         body = self.body

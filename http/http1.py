@@ -160,14 +160,16 @@ class Http1Connection:
         self._current = exchange
         access = self._access
         began_s = 0.0 if access is None else time.perf_counter()
+        crashed = False
         try:
             await self._app(self._asgi_scope(exchange), exchange.receive, exchange.send)
         except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
+            crashed = True
             _log_crash(exchange, bug)
         if self._torn or (self._half_closed and not exchange.finished):
             self.gone = True
         if not exchange.started and not self.gone:
-            await self._answer_instead(exchange)
+            await self._answer_instead(exchange, crashed=crashed)
         if access is not None:
             access(exchange, self._client, time.perf_counter() - began_s)
         if self.gone:
@@ -178,10 +180,12 @@ class Http1Connection:
         await self._linger()
         return False
 
-    async def _answer_instead(self, exchange: Exchange) -> None:
+    async def _answer_instead(self, exchange: Exchange, *, crashed: bool) -> None:
         """The answer where the application gave none: the body was no body, or the application failed."""
         failure = None if exchange.complete else self._parser.failure
         if failure is None:
+            if not crashed:
+                _log.error("request not answered", method=exchange.method, path=exchange.path)
             failure = Malformed(500, "The server failed to answer; the fault is logged.")
         exchange.started, exchange.status, exchange.keep_alive = True, failure.status, False
         bodiless = exchange.method == "HEAD"
@@ -377,8 +381,7 @@ def _log_crash(exchange: Exchange, bug: Exception) -> None:
     elif isinstance(bug, ClientGone):
         rest = None
     if rest is not None:
-        path = exchange.target.partition(b"?")[0].decode("ascii")
-        _log.error("request failed", method=exchange.method, path=path, exc_info=rest)
+        _log.error("request failed", method=exchange.method, path=exchange.path, exc_info=rest)
 
 
 def _head_again(exchange: Exchange) -> bytes:

@@ -177,7 +177,7 @@ class RequestParser:
         headers = exchange.headers
         if self._head_bytes > self._head_bytes_max or len(headers) >= self._headers_length_max:
             raise self._too_large()
-        name = name.lower()
+        name, value = name.lower(), value.rstrip()
         headers.append((name, value))
         if name in _WATCHED:
             self._watch(exchange, name, value)

@@ -1,0 +1,384 @@
+"""Answers on the wire: their framing, streams with backpressure, and what an application must not send."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import trio
+
+from tests.http.wire import (
+    Handler,
+    Receive,
+    Scope,
+    Send,
+    application,
+    reply,
+    serving,
+    until_disconnect,
+    whole_body,
+)
+
+GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+Sender = Callable[[Send], Awaitable[None]]
+
+
+def sends(*messages: dict[str, Any]) -> Handler:
+    """An application that sends these messages whatever it is asked."""
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        await whole_body(receive)
+        for message in messages:
+            await send(message)
+
+    return application(http)
+
+
+def start(status: int = 200, *headers: tuple[bytes, bytes]) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": status, "headers": list(headers)}
+
+
+def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+# Framing.
+
+
+async def test_a_short_answer_is_one_send_with_all_that_it_needs(silent: object) -> None:
+    app = sends(
+        start(201, (b"content-type", b"text/plain"), (b"x-twice", b"1"), (b"x-twice", b"2")), part(b"yes")
+    )
+    async with serving(app) as wired:
+        peer = await wired.connect()
+        await peer.send(GET)
+        data = await peer.stream.receive_some(65_536)
+    head, _, body = bytes(data).partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    assert lines[0] == b"HTTP/1.1 201 Created"
+    assert lines[1:-1] == [b"content-type: text/plain", b"x-twice: 1", b"x-twice: 2", b"content-length: 3"]
+    assert lines[-1].startswith(b"date: ")
+    assert lines[-1].endswith(b" GMT")
+    assert body == b"yes"
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+async def test_an_answer_without_a_length_ends_in_its_own_way(
+    silent: object, engine: str, version: bytes
+) -> None:
+    app = sends(start(), part(b"", more=True), part(b"abc", more=True), part(b"", more=True), part(b"def"))
+    async with serving(app, engine) as wired:
+        peer = await wired.connect()
+        answer = await peer.exchange(GET.replace(b"1.1", version))
+        assert answer.body == b"abcdef"
+        chunked = answer.header(b"transfer-encoding") == b"chunked"
+        assert chunked == (version == b"1.1")
+        if chunked:
+            assert (await peer.exchange(GET)).body == b"abcdef"
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_an_answer_with_a_length_in_pieces(silent: object, engine: str) -> None:
+    app = sends(
+        start(200, (b"content-length", b"6")), part(b"abc", more=True), part(b"def", more=True), part(b"")
+    )
+    async with serving(app, engine) as wired:
+        peer = await wired.connect()
+        for _ in range(2):
+            answer = await peer.exchange(GET)
+            assert (answer.header(b"content-length"), answer.body) == (b"6", b"abcdef")
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize(
+    ("messages", "length"),
+    [
+        ([start(), part(b"hello")], b"5"),
+        ([start(200, (b"content-length", b"5")), part(b"hello")], b"5"),
+        ([start(200, (b"content-length", b"5")), part(b"")], b"5"),
+        ([start(), part(b"hel", more=True), part(b"lo")], None),
+    ],
+)
+async def test_head_has_the_head_of_get_and_no_body(
+    silent: object, engine: str, messages: list[dict[str, Any]], length: bytes | None
+) -> None:
+    async with serving(sends(*messages), engine) as wired:
+        peer = await wired.connect()
+        for _ in range(2):
+            answer = await peer.exchange(GET.replace(b"GET", b"HEAD"), method="HEAD")
+            assert answer.status == 200
+            if engine == "fast":
+                assert answer.header(b"content-length") == length
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize("status", [204, 304])
+async def test_an_answer_that_has_no_body_has_none(silent: object, engine: str, status: int) -> None:
+    """Not even a length: a 204 must not have one, that of a 304 would be the length of another answer."""
+    app = sends(start(status, (b"etag", b'"a"')), part(b""))
+    async with serving(app, engine) as wired:
+        peer = await wired.connect()
+        for _ in range(2):
+            answer = await peer.exchange(GET)
+            assert (answer.status, answer.header(b"content-length")) == (status, None)
+
+
+async def test_a_body_given_to_an_answer_that_has_none_is_left_out(silent: object) -> None:
+    async with serving(sends(start(304, (b"content-length", b"5")), part(b"hello"))) as wired:
+        peer = await wired.connect()
+        for _ in range(2):
+            assert (await peer.exchange(GET)).header(b"content-length") is None
+
+
+async def test_an_application_may_ask_for_the_end_of_the_connection(silent: object) -> None:
+    async with serving(sends(start(200, (b"connection", b"close")), part(b"bye"))) as wired:
+        peer = await wired.connect()
+        assert (await peer.exchange(GET)).header(b"connection") == b"close"
+        assert await peer.rest() == b""
+
+
+async def test_an_unusual_status_is_sent_as_it_is(silent: object) -> None:
+    async with serving(sends(start(299), part(b"odd"))) as wired:
+        answer = await wired.ask(GET)
+        assert answer.head.startswith(b"HTTP/1.1 299 \r\n")
+
+
+# What an application must not send.
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"x-a", b"1\r\nset-cookie: injected=1"),
+        (b"x-a", b"1\nx-b: 2"),
+        (b"x-a", b"1\rx-b: 2"),
+        (b"x-a", b"1\x00"),
+        (b"x-a\r\nx-b", b"2"),
+        (b"x-a: 1\nx-b", b"2"),
+        (b"x a", b"2"),
+        (b"x-a:", b"2"),
+        (b"", b"2"),
+        (b"content-length", b"5\r\nx-b: 2"),
+        (b"content-length", b"five"),
+    ],
+)
+async def test_a_field_that_would_inject_another_one_is_refused(
+    log: list[dict[str, Any]], header: tuple[bytes, bytes]
+) -> None:
+    """The client gets a plain 500 with nothing of the field, and the fault is logged."""
+    async with serving(sends(start(200, header), part(b"x"))) as wired:
+        answer = await wired.ask(GET)
+        assert answer.error() == (500, "Internal")
+        assert (answer.header(b"set-cookie"), answer.header(b"x-b")) == (None, None)
+    assert [entry["event"] for entry in log] == ["request failed"]
+
+
+@pytest.mark.parametrize("length", [b"4", b"6"])
+async def test_a_length_that_is_not_true_is_refused(log: list[dict[str, Any]], length: bytes) -> None:
+    async with serving(sends(start(200, (b"content-length", length)), part(b"hello"))) as wired:
+        assert (await wired.ask(GET)).error() == (500, "Internal")
+    assert len(log) == 1
+
+
+@pytest.mark.parametrize(
+    "parts", [[part(b"abc", more=True), part(b"")], [part(b"abc", more=True), part(b"defg")]]
+)
+async def test_a_stream_whose_length_is_not_true_ends_the_connection(
+    log: list[dict[str, Any]], parts: list[dict[str, Any]]
+) -> None:
+    """A client that keeps the connection would take the next answer for a part of this one."""
+    async with serving(sends(start(200, (b"content-length", b"6")), *parts)) as wired:
+        peer = await wired.connect()
+        await peer.send(GET * 2)
+        data = await peer.rest()
+        assert data.count(b"HTTP/1.1") == 1
+        assert data.endswith(b"abc")
+    assert len(log) == 1
+
+
+@pytest.mark.parametrize(
+    "messages", [[], [start()], [part(b"x")], [start(99), part(b"x")], [start(101), part(b"")]]
+)
+async def test_an_application_that_does_not_answer_is_answered_for(
+    log: list[dict[str, Any]], messages: list[dict[str, Any]]
+) -> None:
+    async with serving(sends(*messages)) as wired:
+        answer = await wired.ask(GET)
+        assert answer.error() == (500, "Internal")
+        assert answer.header(b"connection") == b"close"
+
+
+async def test_a_crash_is_told_and_spoils_no_other_connection(log: list[dict[str, Any]]) -> None:
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/crash":
+            async with trio.open_nursery():
+                raise RuntimeError("a bug")
+        if scope["path"] == "/os":
+            raise FileNotFoundError("also a bug, though an OSError")
+        if scope["path"] == "/late":
+            await reply(send, b"abc", more=True)
+            raise RuntimeError("a bug")
+        await reply(send, b"fine")
+
+    async with serving(application(http)) as wired:
+        other = await wired.connect()
+        for path, body in ((b"/crash", 500), (b"/os", 500), (b"/crash", 500)):
+            assert (await wired.ask(GET.replace(b"/a", path))).status == body
+            assert (await other.exchange(GET)).body == b"fine"
+        late = await wired.connect()
+        await late.send(GET.replace(b"/a", b"/late"))
+        data = await late.rest()
+        assert data.endswith(b"3\r\nabc\r\n"), "a stream that broke off must not look complete"
+        assert (await other.exchange(GET)).body == b"fine"
+        head = await wired.ask(GET.replace(b"GET /a", b"HEAD /crash"), method="HEAD")
+        assert head.status == 500
+    assert [(entry["event"], entry["path"]) for entry in log] == [
+        ("request failed", path) for path in ("/crash", "/os", "/crash", "/late", "/crash")
+    ]
+
+
+# Streams.
+
+
+async def test_a_stream_waits_for_its_reader_and_holds_little(silent: object) -> None:
+    """The application is held back as soon as the buffers of the two sockets are full."""
+    sent = 0
+    size, pieces = 1 << 16, 400
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal sent
+        await reply(send, b"", more=True)
+        for _ in range(pieces):
+            await send(part(bytes(size), more=True))
+            sent += 1
+        await send(part(b""))
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET)
+        await trio.testing.wait_all_tasks_blocked()
+        held_back_at = sent
+        assert held_back_at < pieces // 2
+        answer = await peer.answer()
+        assert answer is not None
+        assert len(answer.body) == size * pieces
+
+
+async def test_a_stream_into_a_fast_reader_leaves_the_others_their_turn(silent: object) -> None:
+    done = trio.Event()
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/done":
+            done.set()
+            await reply(send, b"done")
+            return
+        await reply(send, b"", more=True)
+        while not done.is_set():
+            # HEAD: nothing is ever written, so nothing but the engine makes this task wait.
+            await send(part(b"x", more=True))
+        await send(part(b""))
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect()
+        await peer.send(GET.replace(b"GET", b"HEAD"))
+        assert (await wired.ask(GET.replace(b"/a", b"/done"))).body == b"done"
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize("ending", ["close", "reset"])
+async def test_a_client_that_leaves_ends_the_call_that_waits(
+    silent: object, engine: str, ending: str
+) -> None:
+    entered, left = trio.Event(), trio.Event()
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        entered.set()
+        await until_disconnect(receive)
+        left.set()
+
+    async with serving(application(http), engine) as wired:
+        peer = await wired.connect()
+        await peer.send(GET)
+        await entered.wait()
+        await getattr(peer, ending)()
+        with trio.fail_after(10):
+            await left.wait()
+
+
+async def test_a_client_that_leaves_a_stream_is_no_fault_of_anybody(silent: object) -> None:
+    """The stream ends with an OSError inside the application's own nursery; nothing is logged."""
+    ended = trio.Event()
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with trio.open_nursery():
+                await reply(send, b"", more=True)
+                while True:
+                    await send(part(bytes(1000), more=True))
+        finally:
+            ended.set()
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect()
+        await peer.send(GET)
+        await peer.head()
+        await peer.reset()
+        with trio.fail_after(10):
+            await ended.wait()
+        await wired.deserted()
+
+
+async def test_a_call_is_over_when_its_answer_is(silent: object) -> None:
+    """An application that listens for the client beside its answer is told, and the connection goes on."""
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(until_disconnect, receive)
+            await trio.testing.wait_all_tasks_blocked()
+            await reply(send, b"one", more=True)
+            await send(part(b""))
+        assert (await receive())["type"] == "http.disconnect"
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect()
+        for _ in range(3):
+            assert (await peer.exchange(GET)).body == b"one"
+
+
+async def test_a_client_that_closes_its_sending_half_gets_the_answers_it_waits_for(silent: object) -> None:
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(until_disconnect, receive)
+            await trio.testing.wait_all_tasks_blocked()
+            await reply(send, scope["path"].encode())
+            nursery.cancel_scope.cancel()
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect()
+        await peer.send(GET + GET.replace(b"/a", b"/b") + GET.replace(b"/a", b"/c"))
+        await peer.half_close()
+        bodies = [answer.body for _ in range(3) if (answer := await peer.answer())]
+        assert bodies == [b"/a", b"/b", b"/c"]
+        assert await peer.rest() == b""
+
+
+# The access log.
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_the_access_log_has_a_line_for_each_answer(
+    caplog: pytest.LogCaptureFixture, engine: str
+) -> None:
+    caplog.set_level(logging.INFO, "hypercorn.access")
+    app = sends(start(200, (b"content-length", b"5")), part(b"hello"))
+    async with serving(app, engine, access_log=True) as wired:
+        await wired.ask(GET.replace(b"/a", b"/a?token=secret"))
+    lines = [record.getMessage() for record in caplog.records if record.name == "hypercorn.access"]
+    if engine == "stock":
+        lines = [line for line in lines if '"GET /a" - - ' not in line]  # it logs each call twice
+    (line,) = lines
+    assert re.fullmatch(r'127\.0\.0\.1:\d+ "GET /a" 200 5 \d+', line)

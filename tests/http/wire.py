@@ -1,0 +1,333 @@
+"""Raw connections and small applications for the tests of the wire.
+
+Owns a client that sends exactly the bytes it is given and reads answers strictly, and a server of one ASGI
+application on either engine with the configuration of the product. Does not own any test.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve as hypercorn_serve
+
+from trunkline.http.engine import Engine
+from trunkline.http.errors import refusal
+from trunkline.http.serve import _config, bind
+from trunkline.limits.settings import Settings
+
+PATIENCE_S = 20
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+# Applications.
+
+
+def application(http: Handler, websocket: Handler | None = None) -> Handler:
+    """An ASGI application that gives its requests to `http` and its WebSockets to `websocket`."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+        elif scope["type"] == "websocket":
+            assert websocket is not None
+            await websocket(scope, receive, send)
+        else:
+            await http(scope, receive, send)
+
+    return app
+
+
+async def whole_body(receive: Receive) -> bytes | None:
+    """The body, None where the client left before its end."""
+    pieces = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        pieces.append(message["body"])
+        if not message["more_body"]:
+            return b"".join(pieces)
+
+
+async def until_disconnect(receive: Receive) -> None:
+    """Return when the application is told that the client has left, or that its answer is complete."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def reply(
+    send: Send, body: bytes = b"", status: int = 200, headers: Any = (), *, more: bool = False
+) -> None:
+    """An answer in one piece, or its beginning."""
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer what was understood: method, target, fields and body."""
+    body = await whole_body(receive)
+    if body is None:
+        return
+    understood = {
+        "method": scope["method"],
+        "version": scope["http_version"],
+        "path": scope["path"],
+        "query": scope["query_string"].decode("latin1"),
+        "headers": [[name.decode("latin1"), value.decode("latin1")] for name, value in scope["headers"]],
+        "body": body.decode("latin1"),
+    }
+    await reply(send, json.dumps(understood).encode(), headers=[(b"content-type", b"application/json")])
+
+
+# The client.
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer as it came over the wire."""
+
+    head: bytes
+    body: bytes
+
+    @property
+    def status(self) -> int:
+        return int(self.head.split(b" ", 2)[1])
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        lines = self.head.removesuffix(b"\r\n\r\n").split(b"\r\n")[1:]
+        return [(name, value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
+
+    def header(self, name: bytes) -> bytes | None:
+        """The one value of a field; None where it is not there."""
+        values = [value for given, value in self.headers if given.lower() == name]
+        assert len(values) < 2, f"{name!r} stands there {len(values)} times"
+        return values[0] if values else None
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def error(self) -> tuple[int, str]:
+        """Status and type of a refusal, which has the one shape that errors have."""
+        assert self.header(b"content-type") == b"application/json"
+        body = self.json()
+        assert set(body) == {"type", "message"}
+        assert body["message"].endswith(".")
+        return self.status, body["type"]
+
+
+class Peer:
+    """A client that sends the bytes it is given. Reading is strict: an answer ends where its head says."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self._buffer = b""
+
+    async def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            await self.stream.send_all(piece)
+
+    async def send_until_refused(self, piece: bytes, pieces_max: int) -> int:
+        """Send the same again and again; how many bytes the other side took before it ended the connection."""
+        sent = 0
+        try:
+            for _ in range(pieces_max):
+                await self.send(piece)
+                sent += len(piece)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        return sent
+
+    async def answer(self, method: str = "GET") -> Answer | None:
+        """The next answer; None where the connection ends before it. Interim answers are passed over."""
+        while True:
+            head = await self.head()
+            if head is None:
+                return None
+            if not head.startswith(b"HTTP/1.1 1"):
+                return Answer(head, await self._body(Answer(head, b""), method))
+
+    async def head(self) -> bytes | None:
+        """The next head, also that of an interim answer."""
+        with trio.fail_after(PATIENCE_S):
+            while b"\r\n\r\n" not in self._buffer:
+                if not await self._more():
+                    assert not self._buffer, f"half a head: {self._buffer[:200]!r}"
+                    return None
+        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+        return head + b"\r\n\r\n"
+
+    async def _body(self, answer: Answer, method: str) -> bytes:
+        if method == "HEAD" or answer.status in (204, 304):
+            return b""
+        if answer.header(b"transfer-encoding") is not None:
+            return await self._chunked()
+        length = answer.header(b"content-length")
+        if length is None:
+            return await self.rest()
+        return await self._take(int(length))
+
+    async def _chunked(self) -> bytes:
+        body = b""
+        while True:
+            size = int((await self._line()).removesuffix(b"\r\n"), 16)
+            body += await self._take(size)
+            assert await self._take(2) == b"\r\n"
+            if not size:
+                return body
+
+    async def _line(self) -> bytes:
+        while b"\r\n" not in self._buffer:
+            assert await self._more(), "the connection ended inside a body"
+        line, _, self._buffer = self._buffer.partition(b"\r\n")
+        return line + b"\r\n"
+
+    async def _take(self, size: int) -> bytes:
+        with trio.fail_after(PATIENCE_S):
+            while len(self._buffer) < size:
+                assert await self._more(), "the connection ended inside a body"
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+    async def _more(self) -> bool:
+        try:
+            data = await self.stream.receive_some(65_536)
+        except trio.BrokenResourceError:
+            return False
+        self._buffer += data
+        return bool(data)
+
+    async def rest(self) -> bytes:
+        """Everything until the other side ends the connection."""
+        with trio.fail_after(PATIENCE_S):
+            while await self._more():
+                pass
+        rest, self._buffer = self._buffer, b""
+        return rest
+
+    async def exchange(self, *pieces: bytes, method: str = "GET") -> Answer:
+        """Send a request and return its answer."""
+        await self.send(*pieces)
+        answer = await self.answer(method)
+        assert answer is not None, "the connection ended without an answer"
+        return answer
+
+    async def half_close(self) -> None:
+        await self.stream.send_eof()
+
+    async def reset(self) -> None:
+        """Vanish: the other side gets a reset."""
+        linger = struct.pack("ii", 1, 0)
+        self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        await self.stream.aclose()
+
+    async def close(self) -> None:
+        await self.stream.aclose()
+
+
+# The server.
+
+
+class Wired:
+    """A running server: where it listens, and its engine where that is ours."""
+
+    def __init__(self, url: str, engine: Engine | None, stopping: trio.Event, stopped: trio.Event) -> None:
+        self.url = url
+        self._engine = engine
+        self._stopping = stopping
+        self.stopped = stopped
+        self.peers: list[Peer] = []
+
+    @property
+    def engine(self) -> Engine:
+        assert self._engine is not None
+        return self._engine
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    async def connect(self, *, receive_buffer_bytes: int | None = None) -> Peer:
+        sock = trio.socket.socket()
+        if receive_buffer_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        await sock.connect(("127.0.0.1", self.port))
+        self.peers.append(Peer(trio.SocketStream(sock)))
+        return self.peers[-1]
+
+    async def ask(self, *pieces: bytes, method: str = "GET") -> Answer:
+        """One request on a connection of its own."""
+        peer = await self.connect()
+        answer = await peer.exchange(*pieces, method=method)
+        await peer.close()
+        return answer
+
+    def drain(self) -> None:
+        """Begin to stop."""
+        self._stopping.set()
+
+    async def stop(self) -> None:
+        self.drain()
+        with trio.fail_after(PATIENCE_S):
+            await self.stopped.wait()
+
+    async def deserted(self) -> None:
+        """Return when no connection is left."""
+        with trio.fail_after(PATIENCE_S):
+            while self.engine.connections:
+                await trio.lowlevel.checkpoint()
+
+
+@asynccontextmanager
+async def serving(
+    app: Handler,
+    engine: str = "fast",
+    *,
+    limits: dict[str, Any] | None = None,
+    configure: Callable[[Config], None] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Wired]:
+    """Serve an application as the product is served. `limits` overrides single numbers, the rest are settings."""
+    chosen = Settings(engine=engine, log_level="error", **settings)
+    chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
+    config = _config(chosen)
+    config.bind = [f"fd://{bind('127.0.0.1', 0).detach()}"]
+    if configure is not None:
+        configure(config)
+    stopping, stopped = trio.Event(), trio.Event()
+    ours: Engine | None = None
+    if engine == "stock":
+        run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=stopping.wait, mode="asgi")  # type: ignore[arg-type]
+    else:
+        ours = Engine(app, config, chosen.limits, refusal)
+        run = partial(ours.serve, stopping.wait)
+
+    async def served(task_status: trio.TaskStatus[list[str]]) -> None:
+        await run(task_status=task_status)
+        stopped.set()
+
+    async with trio.open_nursery() as nursery:
+        (url,) = await nursery.start(served)
+        wired = Wired(url, ours, stopping, stopped)
+        try:
+            yield wired
+        finally:
+            for peer in wired.peers:
+                await trio.aclose_forcefully(peer.stream)
+            stopping.set()
