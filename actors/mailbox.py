@@ -10,6 +10,7 @@ commit is awaited; only an asynchronous turn makes later messages wait, and then
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ class Mailbox:
         self.refused += 1
         return TooManyRequests(
             f"This {self.ref.kind} takes {verdict.limit} calls of {bucket} in any {verdict.window_s:g} seconds. "
-            f"The next one passes in {verdict.reset_s:.3f} seconds.",
+            f"The next one passes in {math.ceil(verdict.reset_s * 1000) / 1000:.3f} seconds.",
             bucket=bucket,
             verdict=verdict,
             retry_after_s=verdict.reset_s,

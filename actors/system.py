@@ -120,11 +120,12 @@ class System:
                 mailbox.held -= 1
         return Answer(value, verdict)
 
-    async def ask_all(self, refs: Iterable[Ref], message: Message) -> None:
+    async def ask_all(self, refs: Iterable[Ref], message: Message) -> Verdict | None:
         """Send one message to many actors, each once, to all of them or to none.
 
         The first that would refuse it, for whatever reason, refuses the whole call, and what all of them
         write is one batch. No other turn runs in between. Only for synchronous handlers. Raises as `ask`.
+        Returns the verdict of the throttle that has least left, None where none applied.
         """
         mailboxes: list[Mailbox] = []
         now_s = self.clock.monotonic_s()
@@ -141,14 +142,15 @@ class System:
                     raise
                 mailbox.held += 1  # so that making room for the next one does not drop this one
                 mailboxes.append(mailbox)
-            for mailbox in mailboxes:
-                mailbox.spend(message, self.limits, now_s)
+            verdicts = [mailbox.spend(message, self.limits, now_s) for mailbox in mailboxes]
             group = self._turns.take_all(mailboxes, message)
             if group is not None:
                 await _synced(group)
         finally:
             for mailbox in mailboxes:
                 mailbox.held -= 1
+        applied = [verdict for verdict in verdicts if verdict is not None]
+        return min(applied, key=lambda verdict: (verdict.remaining, -verdict.reset_s), default=None)
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
         """Run a long read on its own snapshot in a worker thread, beside the loop."""

@@ -63,6 +63,10 @@ class Dispatcher:
                 )
             operation = route.operation
             response = await self._call(route, values, request)
+            if response.stream is not None and request.method == "HEAD":
+                # A stream has a head like any answer, but no end that a client could wait for.
+                response.stream.close()
+                response = Response(response.status, response.headers)
         except DomainError as refusal:
             status, headers, body = answer(refusal)
             response = Response(status, headers, body)

@@ -66,7 +66,7 @@ from trunkline.actors.messages.reads import (
 from trunkline.actors.messages.terms import Attribute
 from trunkline.http.call import Call, Response
 from trunkline.http.dispatch import SUCCESS
-from trunkline.http.errors import JSON
+from trunkline.http.errors import JSON, rate_limit
 from trunkline.http.route import APP, DEVICE, Route
 from trunkline.http.sse import command_stream, state_stream
 
@@ -84,8 +84,12 @@ async def send_command_to_many(call: Call) -> Response:
         call.device = id
         dispatcher.check_fences(call)
     refs = [Ref("device", call.application, id) for id in chosen]
-    await dispatcher.system.ask_all(refs, SendCommand(body=call.body))
-    return Response(200, [JSON], SUCCESS)
+    verdict = await dispatcher.system.ask_all(refs, SendCommand(body=call.body))
+    headers = [JSON]
+    if verdict is not None:
+        assert call.route.throttle is not None
+        headers += rate_limit(call.route.throttle, verdict)
+    return Response(200, headers, SUCCESS)
 
 
 ROUTES = (

@@ -98,6 +98,7 @@ async def test_a_stream_that_opens_between_turn_and_commit_hears_of_the_command(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.command, device, "between")
         await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
         assert house.system.journal.pending_batches == 1, "the turn is over, the commit is not"
         stream = house.listen(device)
         assert (await replay(house, device, 0, limit=10)).events == []

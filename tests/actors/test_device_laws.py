@@ -87,6 +87,7 @@ async def turn_over(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.report, device, *step)
         await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
         task_status.started()
 
 
