@@ -1,0 +1,311 @@
+"""The sweeper leaves nothing behind and touches nothing else, wherever it is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+
+from tests.actors.house import House, ManualClock, running_house
+from trunkline.actors import boot, purge, records
+from trunkline.actors.actor import Ref
+from trunkline.actors.errors import NotFound, StorageFull
+from trunkline.actors.ids import ROOT
+from trunkline.actors.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, KINDS
+from trunkline.actors.messages import applications, devices
+from trunkline.actors.system import System
+from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
+from trunkline.store import keys
+from trunkline.store.backup import verify
+from trunkline.store.batch import Batch
+from trunkline.store.codec import decode
+
+Space = dict[str, dict[bytes, bytes]]
+DAY_S = 86_400
+
+
+def space(system: System) -> Space:
+    """Everything that is stored; a count of no records is as good as none."""
+    found: Space = {}
+    with system.store.snapshot() as snapshot:
+        for db in keys.DATABASES:
+            found[db] = dict(snapshot.range(db, b"", None))
+    total = keys.TOTAL_PREFIX
+    found[keys.COUNTS] = {
+        key: value
+        for key, value in found[keys.COUNTS].items()
+        if not key.startswith(total) or decode(value)["n"] != 0
+    }
+    return found
+
+
+def check(system: System) -> None:
+    """Lists, indexes and counts agree."""
+    assert verify(system.store, partial(records.index_keys, KINDS)).problems == []
+
+
+@asynccontextmanager
+async def opened(path: Path, **settings: Any) -> AsyncIterator[House]:
+    """A system on what `path` holds, in which nobody sweeps but the test. Its house is still to be built."""
+    clock = ManualClock()
+    with boot.opened(Settings(data_dir=str(path), limits=Limits.off(), **settings), clock) as system:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(system.run)
+            yield House(system, clock, ROOT)
+            nursery.cancel_scope.cancel()
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """A system with an application."""
+    async with opened(tmp_path / "data") as house:
+        yield house_of(house, await application(house, filled=False))
+
+
+async def application(house: House, *, filled: bool = True) -> Ref:
+    """An application with devices that reported, deleted devices, keys, tokens and a slug."""
+    ref = Ref("application", ROOT, house.system.ids.new(house.clock.wall_ms()))
+    body = applications.ApplicationPost(name="to be deleted", endpoint_slug=ref.id.hex())
+    await house.system.ask(ref, applications.CreateApplication(owner_id=ROOT, body=body))
+    if not filled:
+        return ref
+    creator = applications.Creator(ROOT.hex(), "user", "owner")
+    for kind, plain, type in (
+        ("applicationKey", {"description": "a key"}, applications.KeyPost),
+        ("apiToken", {"name": "a token", "scope": ["all.Application"]}, applications.TokenPost),
+    ):
+        for _ in range(3):
+            message = applications.CreateRecord(kind=kind, body=msgspec.convert(plain, type), by=creator)
+            await house.system.ask(ref, message)
+    inside = House(house.system, house.clock, ref.id)
+    for number in range(5):
+        device = await reported(inside, f"device {number}")
+        if number % 2:
+            await inside.ask(device, devices.DeleteDevice())
+    return ref
+
+
+async def reported(house: House, name: str) -> bytes:
+    """A device with a history in every database."""
+    device = await house.device(name=name, tags=[{"key": "k", "value": "v"}])
+    house.clock.pass_s(3600)
+    for number in range(4):
+        await house.report(device, {"data": {"a": number}})
+        await house.command(device, "go", payload={"n": number})
+        await house.ask(device, devices.SetConnectionStatus(body=devices.Connected()))
+        house.clock.pass_s(1)
+    return device
+
+
+async def sweep_all(system: System, after_each: Callable[[], Any] = lambda: None) -> int:
+    """Sweep until nothing is left to do; the number of slices."""
+    slices = 0
+    while await purge.sweep(system):
+        slices += 1
+        after_each()
+    return slices
+
+
+# Applications.
+
+
+async def test_nothing_is_left_of_a_deleted_application(house: House) -> None:
+    await reported(house, "neighbour")
+    await application(house)
+    before = space(house.system)
+    doomed = await application(house)
+    assert {db for db, entries in space(house.system).items() if entries != before[db]} == set(
+        keys.DATABASES
+    ) - {keys.META}
+    await house.system.ask(doomed, applications.DeleteApplication())
+    assert await sweep_all(house.system) >= 1
+    assert space(house.system) == before
+    check(house.system)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 50])
+async def test_wherever_a_slice_ends_all_agree(
+    house: House, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge, "SLICE_KEYS", length)
+    before = space(house.system)
+    doomed = await application(house)
+    devices_in_it = [house_of(house, doomed).ref(id) for id in device_ids(house.system, doomed)]
+    await house.system.ask(doomed, applications.DeleteApplication())
+    sizes = [size(space(house.system))]
+
+    def after_each() -> None:
+        check(house.system)
+        sizes.append(size(space(house.system)))
+
+    await sweep_all(house.system, after_each)
+    removed = [first - second for first, second in pairwise(sizes)]
+    # A record goes with its index entries, and a count that reaches nought is not seen any more.
+    assert max(removed) <= length + len(DELETED_DEVICE.indexes) + 1
+    assert min(removed) >= 0
+    assert space(house.system) == before
+    for ref in devices_in_it:
+        with pytest.raises(NotFound):
+            await house.system.ask(ref, devices.SendCommand(body=devices.CommandPost(name="go")))
+
+
+def size(found: Space) -> int:
+    return sum(len(entries) for entries in found.values())
+
+
+def house_of(house: House, application: Ref) -> House:
+    return House(house.system, house.clock, application.id)
+
+
+def device_ids(system: System, application: Ref) -> list[bytes]:
+    with system.store.snapshot() as snapshot:
+        return [id for id, _ in records.scan(snapshot, DEVICE, application.id)]
+
+
+async def test_nobody_writes_beside_the_sweep(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that passed the fences before the deletion may come after it; what it wrote would stay for ever."""
+    monkeypatch.setattr(purge, "SLICE_KEYS", 5)
+    before = space(house.system)
+    doomed = await application(house)
+    inside = house_of(house, doomed)
+    ids = device_ids(house.system, doomed)
+    await house.system.ask(doomed, applications.DeleteApplication())
+    while await purge.sweep(house.system):
+        for id in ids:
+            with pytest.raises(NotFound):
+                await inside.report(id, {"data": {"a": 1}})
+            with pytest.raises(NotFound):
+                await house.system.ask_all(
+                    [inside.ref(id)], devices.SendCommand(body=devices.CommandPost(name="go"))
+                )
+        with pytest.raises(NotFound):
+            await inside.device()
+    assert space(house.system) == before
+
+
+async def test_two_applications_are_swept_one_after_the_other(house: House) -> None:
+    before = space(house.system)
+    doomed = [await application(house) for _ in range(2)]
+    for ref in doomed:
+        await house.system.ask(ref, applications.DeleteApplication())
+    await sweep_all(house.system)
+    assert space(house.system) == before
+
+
+@pytest.mark.slow
+async def test_a_sweep_goes_on_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "SLICE_KEYS", 10)
+    async with opened(tmp_path) as house:
+        before = space(house.system)
+        doomed = await application(house)
+        await house.system.ask(doomed, applications.DeleteApplication())
+    for lives in range(1, 100):
+        async with opened(tmp_path) as house:
+            check(house.system)
+            for _ in range(3):
+                more = await purge.sweep(house.system)
+            left = space(house.system)
+        if not more:
+            assert lives > 2
+            assert left == before
+            return
+    raise AssertionError("there was no end to it")
+
+
+async def test_the_sweeper_works_by_itself(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
+    async with running_house(tmp_path) as house:
+        before = space(house.system)
+        doomed = await application(house)
+        await house.system.ask(doomed, applications.DeleteApplication())
+        for _ in range(100_000):
+            await trio.sleep(1)
+            if space(house.system) == before:
+                return
+        raise AssertionError("something was left")
+
+
+async def test_a_full_store_is_emptied_by_deleting(tmp_path: Path) -> None:
+    async with opened(tmp_path, map_size_bytes=2**20, store_size_max_bytes=2**21) as house:
+        doomed = await application(house)
+        inside = house_of(house, doomed)
+        device = await inside.device(attributes={"label": "string"})
+        with pytest.raises(StorageFull):
+            await fill(inside, device)
+        # For a second the store lets in what deletes; so do these.
+        await house.system.ask(doomed, applications.DeleteApplication())
+        await sweep_all(house.system)
+        with house.system.store.snapshot() as snapshot:
+            assert records.total(snapshot, APPLICATION, ROOT) == 0
+        check(house.system)
+
+
+async def fill(house: House, device: bytes) -> None:
+    while True:
+        await house.report(device, {"data": {"label": "x" * 60_000}})
+        house.clock.pass_s(1)
+
+
+async def test_a_sweep_that_can_not_be_stored_is_put_off(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Neither a full journal nor a fault in the sweep itself ends the server; both are logged."""
+    async with running_house(tmp_path) as house:
+        doomed = await application(house)
+        broken = Batch()
+        broken.put(keys.RECORDS, keys.record_key(APPLICATION_KEY.name, doomed.id, b"k" * 12), b"\xff\xff")
+        await house.system.journal.submit(broken).wait()
+        await house.system.ask(doomed, applications.DeleteApplication())
+        with structlog.testing.capture_logs() as logs:
+            for _ in range(100_000):
+                await trio.sleep(1)
+                if logs:
+                    break
+        assert logs[0]["event"] == "sweep failed"
+        assert await house.device()
+
+
+# Devices.
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 500])
+async def test_a_deleted_device_goes_when_its_time_has_passed(
+    house: House, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge, "SLICE_KEYS", length)
+    stays = await reported(house, "stays")
+    before = space(house.system)
+    for number in range(3):
+        old = await reported(house, f"old {number}")
+        await house.ask(old, devices.DeleteDevice())
+        house.clock.pass_s(60)
+    young = await reported(house, "young")
+    gone_ms = house.clock.wall_ms()
+    house.clock.pass_s(3 * 60)
+    await house.ask(young, devices.DeleteDevice())
+    deleted_ms = house.clock.wall_ms()
+
+    house.clock.set_wall(gone_ms + 93 * DAY_S * 1000)
+    await sweep_all(house.system, lambda: check(house.system))
+    with house.system.store.snapshot() as snapshot:
+        assert records.total(snapshot, DELETED_DEVICE, house.application) == 1
+        assert records.find(snapshot, DELETED_DEVICE, house.application, young) is not None
+    assert len(await house.states(stays)) == 4
+
+    house.clock.set_wall(deleted_ms + 93 * DAY_S * 1000)
+    assert await sweep_all(house.system) == 0  # to the millisecond
+    house.clock.set_wall(deleted_ms + 93 * DAY_S * 1000 + 1)
+    await sweep_all(house.system, lambda: check(house.system))
+    after = space(house.system)
+    # What the application counted by hours stays: it is its history.
+    before[keys.COUNTS] = after[keys.COUNTS]
+    assert after == before

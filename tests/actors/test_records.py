@@ -1,0 +1,234 @@
+"""Records: lists, indexes and counts never disagree, whatever was written; against a plain dict as model."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trunkline.actors import records
+from trunkline.actors.actor import Actor, Ref
+from trunkline.actors.errors import PreconditionFailed
+from trunkline.actors.ids import ROOT
+from trunkline.actors.kinds import DELETED_DEVICE, DEVICE
+from trunkline.actors.records import Kind, Listing
+from trunkline.store import keys
+from trunkline.store.backup import verify
+from trunkline.store.codec import decode, encode
+from trunkline.store.env import Store
+
+CARD = Kind("card", "card", indexes=("name", "rank"))
+FIELDS = ("id", "name", "rank", "colour")  # the last has no index
+PARENTS = (b"a" * 12, b"b" * 12)
+
+
+class Clerk(Actor):
+    """Owns every card."""
+
+    kind = "clerk"
+    noun = "clerk"
+
+    def load(self) -> bool:
+        return True
+
+
+class Cards:
+    """Cards in a store, and the same in a dict."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.model: dict[tuple[bytes, bytes], dict[str, Any]] = {}
+
+    def write(self, parent: bytes, id: bytes, doc: dict[str, Any]) -> None:
+        self._stage(lambda clerk: records.write(clerk, CARD, parent, id, self.model.get((parent, id)), doc))
+        self.model[parent, id] = doc
+
+    def erase(self, parent: bytes, id: bytes) -> None:
+        old = self.model.pop((parent, id), None)
+        if old is not None:
+            self._stage(lambda clerk: records.erase(clerk, CARD, parent, id, old))
+
+    def _stage(self, turn: Any) -> None:
+        clerk = Clerk(None, Ref("clerk", ROOT, ROOT))  # type: ignore[arg-type]
+        turn(clerk)
+        assert clerk.batch is not None
+        self.store.journal.submit(clerk.batch)
+
+    def expected(self, parent: bytes, field: str, descending: bool) -> list[bytes]:
+        def rank(id: bytes) -> tuple[bytes, bytes]:
+            value = id if field == "id" else keys.sortable(self.model[parent, id].get(field))
+            return value, id
+
+        return sorted((id for owner, id in self.model if owner == parent), key=rank, reverse=descending)
+
+    def listed(
+        self, parent: bytes, field: str, descending: bool, per_page: int, match: Any = None
+    ) -> list[bytes]:
+        """All pages, one after the other."""
+        found: list[bytes] = []
+        with self.store.snapshot() as snapshot:
+            for page in range(len(self.model) + 2):
+                listing = Listing(CARD, parent, field, descending, page, per_page, match)
+                part, total = records.page(snapshot, listing)
+                assert all(record.doc == decode(record.raw) for record in part)
+                assert total == len(self.expected(parent, field, descending))
+                found += [record.id for record in part]
+        return found
+
+
+@pytest.fixture
+def cards(tmp_path: Path) -> Any:
+    with Store.open(tmp_path, map_size_bytes=2**22) as store:
+        yield Cards(store)
+
+
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False),
+    st.text(max_size=8),
+    st.text("ab", min_size=195, max_size=210),
+)
+documents = st.fixed_dictionaries({}, optional={"name": values, "rank": values, "colour": values})
+ids = st.integers(1, 6).map(lambda number: number.to_bytes(12, "big"))
+steps = st.one_of(
+    st.tuples(st.just("write"), st.sampled_from(PARENTS), ids, documents),
+    st.tuples(st.just("erase"), st.sampled_from(PARENTS), ids),
+    st.tuples(st.just("commit")),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.lists(steps, max_size=40), st.integers(1, 4))
+def test_lists_indexes_and_counts_agree_with_a_dict(history: list[tuple[Any, ...]], per_page: int) -> None:
+    with TemporaryDirectory() as path, Store.open(Path(path), map_size_bytes=2**22) as store:
+        cards = Cards(store)
+        for step in history:
+            match step:
+                case ("write", parent, id, doc):
+                    cards.write(parent, id, doc)
+                case ("erase", parent, id):
+                    cards.erase(parent, id)
+                case _:
+                    store.journal.flush()
+        store.journal.flush()
+        report = verify(store, partial(records.index_keys, {CARD.name: CARD}))
+        assert report.problems == []
+        assert report.counts[keys.INDEXES] == 2 * len(cards.model)
+        for parent in PARENTS:
+            for field in FIELDS:
+                for descending in (False, True):
+                    expected = cards.expected(parent, field, descending)
+                    assert cards.listed(parent, field, descending, per_page) == expected
+                    assert cards.listed(parent, field, descending, per_page, match=lambda _: True) == expected
+
+
+def test_a_list_by_an_index_and_by_a_scan_are_the_same_list(cards: Cards) -> None:
+    names = ["b", "a", "B", None, "b", "", 3, True, "ä", "a" * 300, "a" * 300 + "b"]
+    for number, name in enumerate(names):
+        cards.write(PARENTS[0], number.to_bytes(12, "big"), {"name": name})
+    cards.store.journal.flush()
+    for descending in (False, True):
+        by_index = cards.listed(PARENTS[0], "name", descending, 3)
+        assert by_index == cards.listed(PARENTS[0], "name", descending, 3, match=lambda _: True)
+        assert sorted(by_index) == [number.to_bytes(12, "big") for number in range(len(names))]
+
+
+def test_a_match_sees_the_id_and_counts_what_it_takes(cards: Cards) -> None:
+    for number in range(10):
+        cards.write(PARENTS[0], number.to_bytes(12, "big"), {"rank": number})
+    cards.store.journal.flush()
+    wanted = {number.to_bytes(12, "big").hex() for number in (2, 5, 8)}
+    listing = Listing(CARD, PARENTS[0], "rank", True, 0, 2, lambda doc: doc["id"] in wanted)
+    with cards.store.snapshot() as snapshot:
+        found, total = records.page(snapshot, listing)
+        assert ([record.doc["rank"] for record in found], total) == ([8, 5], 3)
+        assert all("id" not in record.doc for record in found)
+
+
+def test_the_document_that_is_written_is_the_one_that_is_found(cards: Cards) -> None:
+    id = b"i" * 12
+    cards.write(PARENTS[0], id, {"name": "a", "nested": {"list": [1, None, "x"]}})
+    cards.store.journal.flush()
+    with cards.store.snapshot() as snapshot:
+        found = records.find(snapshot, CARD, PARENTS[0], id)
+        assert found is not None
+        assert (found.id, found.doc) == (id, {"name": "a", "nested": {"list": [1, None, "x"]}})
+        assert records.find(snapshot, CARD, PARENTS[1], id) is None
+        assert records.find(snapshot, DEVICE, PARENTS[0], id) is None
+        assert [records.total(snapshot, CARD, parent) for parent in PARENTS] == [1, 0]
+
+
+# Revisions.
+
+
+def test_equal_tags_mean_equal_bytes() -> None:
+    raw = encode({"name": "a"})
+    assert records.etag_of(raw) == records.etag_of(bytes(raw))
+    assert records.etag_of(raw) != records.etag_of(encode({"name": "b"}))
+    assert records.Found(ROOT, {}, raw).etag == records.etag_of(raw)
+
+
+@pytest.mark.parametrize("given", [None, "*", " * ", '"{}"', "{}", 'W/"{}"', '"other", "{}"'])
+def test_the_present_revision_matches(given: str | None) -> None:
+    raw = encode({"name": "a"})
+    records.check_match(given.format(records.etag_of(raw)) if given else None, raw)
+
+
+@pytest.mark.parametrize("given", ["", '"0123456789abcdef"', '"other", "another"', "W/"])
+def test_another_revision_does_not_match_and_the_present_one_is_named(given: str) -> None:
+    raw = encode({"name": "a"})
+    with pytest.raises(PreconditionFailed, match=records.etag_of(raw)):
+        records.check_match(given, raw)
+
+
+# Long or short.
+
+
+@pytest.mark.parametrize(
+    ("count", "page", "per_page", "match", "long"),
+    [
+        (10, 0, 1000, False, False),  # all there are is little
+        (1000, 0, 100, False, False),
+        (1000, 0, 1000, False, True),  # a thousand documents to decode
+        (1000, 9, 100, False, False),
+        (10_000, 60, 100, False, True),  # six thousand entries to pass over
+        (1000, 1_000_000, 100, False, False),  # beyond the end
+        (256, 0, 10, True, False),
+        (257, 0, 10, True, True),  # a scan of them all
+    ],
+)
+def test_what_would_hold_up_the_loop_is_long(
+    cards: Cards, count: int, page: int, per_page: int, match: bool, long: bool
+) -> None:
+    clerk = Clerk(None, Ref("clerk", ROOT, ROOT))  # type: ignore[arg-type]
+    clerk.add(keys.COUNTS, keys.total_key(CARD.name, PARENTS[0]), {"n": count})
+    assert clerk.batch is not None
+    cards.store.journal.submit(clerk.batch)
+    cards.store.journal.flush()
+    listing = Listing(CARD, PARENTS[0], "name", False, page, per_page, (lambda _: True) if match else None)
+    with cards.store.snapshot() as snapshot:
+        assert records.is_long(snapshot, listing) is long
+
+
+# Kinds.
+
+
+def test_a_deleted_device_keeps_its_place_in_every_list_of_devices() -> None:
+    assert set(DEVICE.indexes) < set(DELETED_DEVICE.indexes)
+
+
+@pytest.mark.parametrize(
+    ("connection", "status"),
+    [(None, None), ({"connected": 1}, "connected"), ({"connected": 0}, "disconnected")],
+)
+def test_devices_sort_by_the_status_that_is_shown(connection: Any, status: str | None) -> None:
+    assert DEVICE.sort_key({"connection": connection}, "connectionStatus") == status
+    assert DEVICE.sort_key({"name": "a"}, "name") == "a"
