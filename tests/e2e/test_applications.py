@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Server
 from tests.e2e.rows import ROWS, path_of, send
+from trunkline.actors.actor import Ref
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 HEX24 = "a" * 24
@@ -279,9 +280,12 @@ async def test_a_deleted_application_hides_all_that_was_in_it(server: Server) ->
     token = await server.call("POST", f"{application}/tokens", {"name": "t"})
     device_token, _ = await server.device_token(device)
     kept = await server.application("kept")
-    await server.call("DELETE", application, token=token["token"], status=200)
-
     ids = (application.rpartition("/")[2], device.rpartition("/")[2])
+    actor = Ref("device", *map(bytes.fromhex, ids))
+    assert server.system.statistics(actor) is not None
+    await server.call("DELETE", application, token=token["token"], status=200)
+    assert server.system.statistics(actor) is None
+
     async with server.client() as client:
         for route in ROWS:
             if "{applicationId}" in route.path:

@@ -132,8 +132,8 @@ async def test_failures_at_one_account_are_limited(start_server: StartServer) ->
 
 async def test_an_account_that_is_not_there_is_limited_all_the_same(start_server: StartServer) -> None:
     async with start_server(limits={"login_per_account": THREE_FAILURES}) as server:
-        there = [await attempt(server) for _ in range(4)]
-        absent = [await attempt(server, UNKNOWN) for _ in range(4)]
+        there = [await attempt(server, EMAIL, f"{WRONG}{n}") for n in range(4)]
+        absent = [await attempt(server, UNKNOWN, f"{WRONG}{n}") for n in range(4)]
         assert [each.status_code for each in there] == [401, 401, 401, 429]
         assert [each.status_code for each in absent] == [401, 401, 401, 429]
         assert [each.json()["type"] for each in there] == [each.json()["type"] for each in absent]

@@ -1,0 +1,246 @@
+"""The guard of log-ins: only failures count, exactly, and nothing is gained in parallel or by leaving early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from trunkline.actors.errors import Invalid, Overloaded, TooManyRequests, Unauthorized
+from trunkline.http.logins import LoginGuard, network_of
+from trunkline.limits.table import Limits
+
+HERE, THERE = "192.0.2.7", "192.0.2.8"
+
+
+class Seconds:
+    """A clock in the hands of a test."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Seconds:
+    return Seconds()
+
+
+def guard_of(account: int = 3, address: int = 100, **more: Any) -> LoginGuard:
+    rates = {
+        "login_per_account": {"calls": account, "window_s": 60},
+        "login_per_address": {"calls": address, "window_s": 60},
+    }
+    return LoginGuard(Limits().override(rates | more))
+
+
+async def fail(guard: LoginGuard, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
+    """One wrong password; says how it was answered."""
+    try:
+        async with guard.attempt(account, address, clock):
+            raise Unauthorized("wrong")
+    except (Unauthorized, TooManyRequests) as refusal:
+        return refusal.type
+
+
+async def succeed(guard: LoginGuard, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
+    try:
+        async with guard.attempt(account, address, clock):
+            return "in"
+    except TooManyRequests as refusal:
+        return refusal.type
+
+
+async def test_failures_count_and_successes_do_not(clock: Seconds) -> None:
+    guard = guard_of()
+    for _ in range(3):
+        assert [await succeed(guard, clock) for _ in range(5)] == ["in"] * 5
+        assert await fail(guard, clock) == "Unauthorized"
+    assert await fail(guard, clock) == "TooManyRequests"
+    assert await succeed(guard, clock) == "TooManyRequests"
+    assert await succeed(guard, clock, "grace") == "in"
+    assert await succeed(guard, clock, "ADA", THERE) == "TooManyRequests"
+
+
+async def test_what_is_refused_for_another_reason_is_no_failure(clock: Seconds) -> None:
+    guard = guard_of(account=1)
+    for _ in range(3):
+        with pytest.raises(Invalid):
+            async with guard.attempt("ada", HERE, clock):
+                raise Invalid("taken")
+    assert await succeed(guard, clock) == "in"
+
+
+async def test_the_window_slides(clock: Seconds) -> None:
+    guard = guard_of()
+    for _ in range(3):
+        assert await fail(guard, clock) == "Unauthorized"
+        clock.now += 10
+    with pytest.raises(TooManyRequests) as refused:
+        async with guard.attempt("ada", HERE, clock):
+            pass
+    assert refused.value.retry_after_s == 30
+    assert refused.value.bucket == "login_per_account"
+    assert "possible in 30 seconds" in refused.value.message
+    clock.now += 29.999
+    assert await succeed(guard, clock) == "TooManyRequests"
+    clock.now += 0.001
+    assert await fail(guard, clock) == "Unauthorized"
+    assert await fail(guard, clock) == "TooManyRequests"
+
+
+async def test_an_address_is_limited_over_all_accounts(clock: Seconds) -> None:
+    guard = guard_of(address=3)
+    assert [await fail(guard, clock, f"user{n}") for n in range(4)] == ["Unauthorized"] * 3 + [
+        "TooManyRequests"
+    ]
+    assert await succeed(guard, clock, "ada", THERE) == "in"
+
+
+async def test_lifted_limits_let_everybody_try(clock: Seconds) -> None:
+    guard = LoginGuard(Limits.off())
+    assert {await fail(guard, clock) for _ in range(200)} == {"Unauthorized"}
+    for _ in range(200):
+        guard.failed("ada", HERE, clock.now)
+
+
+async def test_open_attempts_count_as_failed_until_they_are_known(clock: Seconds) -> None:
+    guard = guard_of(account=2)
+    go = trio.Event()
+    answers: list[str] = []
+
+    async def right() -> None:
+        async with guard.attempt("ada", HERE, clock):
+            await go.wait()
+        answers.append("in")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(right)
+        nursery.start_soon(right)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(TooManyRequests) as refused:
+            async with guard.attempt("ada", THERE, clock):
+                pass
+        assert refused.value.retry_after_s == 1
+        go.set()
+    assert answers == ["in", "in"]
+    # Both were right, so nothing is used up.
+    assert [await fail(guard, clock) for _ in range(3)] == ["Unauthorized"] * 2 + ["TooManyRequests"]
+
+
+async def test_attempts_at_one_account_are_checked_one_after_the_other(clock: Seconds) -> None:
+    guard = guard_of(account=50)
+    inside: list[str] = []
+    most: dict[str, int] = {}
+
+    async def attempt(account: str) -> None:
+        async with guard.attempt(account, HERE, clock):
+            inside.append(account)
+            most[account] = max(most.get(account, 0), inside.count(account))
+            most["all"] = max(most.get("all", 0), len(inside))
+            await trio.testing.wait_all_tasks_blocked()
+            inside.remove(account)
+
+    async with trio.open_nursery() as nursery:
+        for account in ("ada", "grace", "ada", "grace", "ada"):
+            nursery.start_soon(attempt, account)
+    assert most == {"ada": 1, "grace": 1, "all": 2}
+    assert guard._turns == {}
+    assert guard._checking == 0
+    assert not guard._open
+
+
+async def test_who_leaves_early_has_failed(clock: Seconds) -> None:
+    guard = guard_of(account=2)
+
+    async def leave() -> None:
+        with trio.CancelScope() as scope:
+            async with guard.attempt("ada", HERE, clock):
+                scope.cancel()
+                await trio.sleep_forever()
+
+    await leave()
+    await leave()
+    assert await succeed(guard, clock) == "TooManyRequests"
+    assert guard._turns == {}
+
+
+async def test_who_leaves_the_queue_holds_nobody_up(clock: Seconds) -> None:
+    guard = guard_of()
+    go = trio.Event()
+
+    async def first() -> None:
+        async with guard.attempt("ada", HERE, clock):
+            await go.wait()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(first)
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.move_on_after(0):
+            async with guard.attempt("ada", HERE, clock):
+                raise AssertionError("the first one is still inside")
+        go.set()
+    assert await succeed(guard, clock) == "in"
+    assert guard._turns == {}
+
+
+async def test_a_bound_holds_for_the_passwords_that_are_checked(clock: Seconds) -> None:
+    guard = guard_of(logins_checking_max=2)
+    go = trio.Event()
+
+    async def wait(account: str) -> None:
+        async with guard.attempt(account, HERE, clock):
+            await go.wait()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait, "ada")
+        nursery.start_soon(wait, "grace")
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(Overloaded):
+            async with guard.attempt("mary", HERE, clock):
+                pass
+        go.set()
+    assert await succeed(guard, clock, "mary") == "in"
+
+
+async def test_only_failures_are_remembered_and_the_oldest_goes_first(clock: Seconds) -> None:
+    guard = guard_of(account=1, login_per_address="off", login_windows_length_max=2)
+    for number in range(10):
+        assert await succeed(guard, clock, f"user{number}") == "in"
+    assert not guard._windows
+    for account in ("ada", "grace", "mary"):
+        assert await fail(guard, clock, account) == "Unauthorized"
+    assert len(guard._windows) == 2
+    assert await succeed(guard, clock, "ada") == "in"
+    assert await succeed(guard, clock, "grace") == await succeed(guard, clock, "mary") == "TooManyRequests"
+
+
+def test_a_wrong_secret_is_counted_after_it_was_checked(clock: Seconds) -> None:
+    guard = guard_of()
+    for _ in range(3):
+        guard.failed("0" * 24, HERE, clock.now)
+    with pytest.raises(TooManyRequests) as refused:
+        guard.failed("0" * 24, HERE, clock.now)
+    assert refused.value.retry_after_s == 60
+    guard.failed("1" * 24, HERE, clock.now)
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff:ffff:ffff:ffff", "2001:db8::/64"),
+        ("2001:db8:0:1::1", "2001:db8:0:1::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+        ("unix", "unix"),
+    ],
+)
+def test_one_caller_is_one_address_or_one_network(address: str, network: str) -> None:
+    assert network_of(address) == network
