@@ -33,6 +33,7 @@ VOLATILE = ("lastUpdated", "_etag", "secret", "token", "_links", "connectionInfo
 """Fields that a read may show otherwise than the answer that created or changed the record."""
 
 FIRST_MS = 1_700_000_000_000
+LAST_MS = 2_000_000_000_000
 READ_LIMIT = 1000
 
 
@@ -221,18 +222,35 @@ async def audit(url: str, token: str, books: Books) -> int:
     return found
 
 
+async def read_states(session: Session, device: str) -> list[Point]:
+    """The whole history of a device, oldest first."""
+    stored: list[Point] = []
+    query: dict[str, Any] = {"start": 2, "end": LAST_MS, "limit": READ_LIMIT, "sortDirection": "asc"}
+    while True:
+        page = await session.call("GET", f"{device}/state", query=query)
+        fresh = [(state["time"], _text(state["data"])) for state in page]
+        stored += [point for point in fresh if not stored or point[0] > stored[-1][0]]
+        if len(page) < READ_LIMIT:
+            return stored
+        query["start"] = to_ms(stored[-1][0])
+
+
+async def read_commands(session: Session, device: str) -> list[Json]:
+    """The command log of a device, oldest first."""
+    page = await _page(session, f"{device}/command")
+    return [{"name": each["name"], "payload": each["payload"]} for each in page]
+
+
+async def _page(session: Session, path: str) -> list[Json]:
+    query = {"start": 2, "end": LAST_MS, "limit": READ_LIMIT, "sortDirection": "asc"}
+    page: list[Json] = await session.call("GET", path, query=query)
+    assert len(page) < READ_LIMIT, "the load is larger than what the audit reads"
+    return page
+
+
 async def _audit_states(session: Session, books: Books) -> None:
     for device, calls in books.states.items():
-        stored: list[Point] = []
-        start = 2
-        while True:
-            query = {"start": start, "limit": READ_LIMIT, "sortDirection": "asc", "end": 2_000_000_000_000}
-            page = await session.call("GET", f"{device}/state", query=query)
-            fresh = [(state["time"], _text(state["data"])) for state in page]
-            stored += [point for point in fresh if not stored or point[0] > stored[-1][0]]
-            if len(page) < READ_LIMIT:
-                break
-            start = to_ms(stored[-1][0])
+        stored = await read_states(session, device)
         expected = [point for points in calls for point in points]
         (under_way,) = books.under_way(device) or [[]]
         assert stored in (expected, [*expected, *under_way]), _difference(stored, expected, device)
@@ -242,19 +260,13 @@ async def _audit_states(session: Session, books: Books) -> None:
 
 async def _audit_commands(session: Session, books: Books) -> None:
     for device, expected in books.commands.items():
-        query = {"limit": READ_LIMIT, "sortDirection": "asc", "start": 2, "end": 2_000_000_000_000}
-        page = await session.call("GET", f"{device}/command", query=query)
-        assert len(page) < READ_LIMIT, "the load is larger than what the audit reads"
-        stored = [{"name": each["name"], "payload": each["payload"]} for each in page]
+        stored = await read_commands(session, device)
         assert stored in (expected, expected + books.under_way(device)), _difference(stored, expected, device)
 
 
 async def _audit_logs(session: Session, books: Books) -> None:
     for device, expected in books.logs.items():
-        query = {"limit": READ_LIMIT, "sortDirection": "asc", "start": 2, "end": 2_000_000_000_000}
-        page = await session.call("GET", f"{device}/logs", query=query)
-        assert len(page) < READ_LIMIT, "the load is larger than what the audit reads"
-        stored = [to_ms(each["time"]) for each in page]
+        stored = [to_ms(each["time"]) for each in await _page(session, f"{device}/logs")]
         under_way = [body["connectedAt"] for body in books.under_way(device)]
         assert stored in (expected, expected + under_way), _difference(stored, expected, device)
 

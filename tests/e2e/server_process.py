@@ -84,6 +84,13 @@ class ServerProcess(Server):
         assert found is not None, f"it ended without {pattern}:\n{self.printed}\n{self.log}"
         return found
 
+    async def output(self) -> str:
+        """All that it printed, when it has ended."""
+        with trio.fail_after(PATIENCE_S):
+            while not self._silent:
+                await self._changed.wait()
+        return self.printed
+
     async def _printed(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         with trio.fail_after(PATIENCE_S):
             while True:

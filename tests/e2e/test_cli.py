@@ -1,0 +1,252 @@
+"""What an operator does beside a server and while it runs: users, backups, the secret, the check."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import lmdb
+import pytest
+import trio
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+
+from tests.e2e.conftest import EMAIL, PASSWORD
+from tests.e2e.crash_load import Load, read_commands, read_states
+from tests.e2e.server_process import PATIENCE_S, one_sentence, serving, started, trunkline
+from trunkline.bench.session import Session
+from trunkline.http.routes import TABLE
+
+pytestmark = pytest.mark.slow
+
+NEW = {"TRUNKLINE_PASSWORD_FOR_USER": "Another-horse-8"}
+
+
+# Users.
+
+
+async def test_users_are_kept_without_a_server(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    added = await trunkline("user", "add", "ann@example.com", *data, env=NEW)
+    assert added.returncode == 0, added.stderr
+    listed = await trunkline("user", "list", *data)
+    assert listed.stdout.split()[::2] == [added.stdout.split()[0], "ann@example.com"]
+    await trunkline("user", "passwd", "ann@example.com", "--password", PASSWORD, *data)
+    # With a user there, the start makes no other one, whatever the environment says.
+    async with started(tmp_path / "data") as server:
+        assert await server.listens()
+        assert await server.log_in("ann@example.com")
+        await server.call("POST", "/auth/user", {"email": EMAIL, "password": PASSWORD}, token="", status=401)
+
+
+async def test_users_are_kept_while_a_server_runs(tmp_path: Path) -> None:
+    """Through the control socket, which only its owner reaches, also where its path is long."""
+    directory = tmp_path / ("long" * 30) / ("longer" * 20)
+    directory.parent.mkdir()
+    data = ("--data", str(directory))
+    async with serving(directory) as server:
+        assert stat.S_IMODE((directory / "control.sock").stat().st_mode) == 0o600
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        added = await trunkline("user", "add", "ann@example.com", *data, env=NEW)
+        assert added.returncode == 0, added.stderr
+        bearer = await server.log_in("ann@example.com", NEW["TRUNKLINE_PASSWORD_FOR_USER"])
+        listed = (await trunkline("user", "list", *data)).stdout
+        assert [line.split()[-1] for line in listed.splitlines()] == [EMAIL, "ann@example.com"]
+        changed = await trunkline("user", "passwd", "ann@example.com", "--password", PASSWORD, *data)
+        assert changed.returncode == 0, changed.stderr
+        await server.call("GET", "/me", token=bearer, status=401)
+        assert (await server.call("GET", "/me", token=await server.log_in("ann@example.com")))["email"]
+        for command in (("add", EMAIL), ("passwd", "nobody@example.com")):
+            one_sentence(await trunkline("user", *command, *data, env=NEW))
+        weak = one_sentence(await trunkline("user", "add", "b@example.com", "--password", "weak", *data))
+        assert "password" in weak.lower()
+        assert not any(password in server.log for password in (PASSWORD, *NEW.values()))
+
+
+async def test_nonsense_on_the_control_socket_hurts_nobody(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as server:
+        for nonsense in (b"", b"\n", b"{}\n", b'{"user.list": {"x": "y"}}\n', b"[1]\n", b"no end", b"\xff\n"):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(tmp_path / "data" / "control.sock"))
+                client.sendall(nonsense)
+        for command in ("no.such", "user.add"):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(tmp_path / "data" / "control.sock"))
+                client.sendall(json.dumps({command: {}}).encode() + b"\n")
+                stream = trio.SocketStream(trio.socket.from_stdlib_socket(client.dup()))
+                with trio.fail_after(PATIENCE_S):
+                    assert set(json.loads(await stream.receive_some())) == {"error"}
+                await stream.aclose()
+        assert (await trunkline("user", "list", "--data", str(tmp_path / "data"))).returncode == 0
+        assert "Traceback" not in server.log
+        assert await server.terminate() == 0
+
+
+async def test_a_held_directory_without_a_server_is_told(tmp_path: Path) -> None:
+    """While another command holds it, there is nobody to ask."""
+    async with serving(tmp_path / "data") as server:
+        (tmp_path / "data" / "control.sock").unlink()
+        said = one_sentence(await trunkline("user", "list", "--data", str(tmp_path / "data")))
+        assert f"in use by process {server.process.pid}" in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("user", "list"), ("secret", "rotate"), ("backup", "copy")],
+    ids=lambda command: command[0],
+)
+async def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = await trunkline(*command, "--data", str(tmp_path / "typo"), env=NEW, cwd=tmp_path)
+    assert "is no data directory" in one_sentence(done)
+    assert not (tmp_path / "typo").exists()
+    assert not (tmp_path / "copy").exists()
+
+
+# The first user.
+
+
+async def test_the_first_password_is_shown_once_and_kept_nowhere(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with started(data, env={}) as server:
+        shown = await server.prints(r"First user: (\S+)  password: (\S+)")
+        email, password = shown.groups()
+        assert await server.listens()
+        assert await server.log_in(email, password)
+        assert await server.terminate() == 0
+        assert (await server.output()).count(password) == 1
+    assert email == "admin@localhost"
+    async with started(data, env={}) as server:
+        assert await server.listens()
+        assert await server.log_in(email, password)
+        assert await server.terminate() == 0
+        assert "password:" not in await server.output()
+    files = [data.with_name("data.log"), *(path for path in data.rglob("*") if path.is_file())]
+    assert not [str(path) for path in files if password.encode() in path.read_bytes()]
+
+
+async def test_a_chosen_first_user_is_not_shown(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as server:
+        assert server.token
+        assert await server.terminate() == 0
+        assert PASSWORD not in await server.output() + server.log
+
+
+# Backup and check.
+
+
+async def test_a_backup_under_load_is_whole_and_can_be_served(tmp_path: Path) -> None:
+    """It holds everything that was acknowledged before it began, and of the rest a beginning."""
+    copied = tmp_path / "copy"
+    async with serving(tmp_path / "data", "--limits", "off") as server:
+        load = Load(server.url, server.token, seed=5)
+        await load.prepare()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(load.run)
+            with trio.fail_after(PATIENCE_S):
+                await load.reached(200)
+            before = copy.deepcopy(load.books)
+            done = await trunkline("backup", str(copied), "--data", str(tmp_path / "data"))
+            assert done.returncode == 0, done.stderr
+            assert load.books.acknowledged > before.acknowledged
+            await server.kill()
+        owner = server.token
+    assert stat.S_IMODE((copied / "secret").stat().st_mode) == 0o600
+    checked = await trunkline("check", "--data", str(copied))
+    assert (checked.returncode, "No problem found." in checked.stdout) == (0, True), checked.stdout
+    async with serving(copied) as server:
+        session = Session(server.url, token=owner)
+        for device, calls in before.states.items():
+            stored = await read_states(session, device)
+            sent = [*load.books.states[device], *load.books.under_way(device)]
+            assert len(stored) >= sum(map(len, calls))
+            assert stored == [point for points in sent for point in points][: len(stored)]
+        for device, commands in before.commands.items():
+            logged = await read_commands(session, device)
+            assert len(logged) >= len(commands)
+            assert logged == (load.books.commands[device] + load.books.under_way(device))[: len(logged)]
+        session.close()
+
+
+async def test_a_backup_never_overwrites(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as server:
+        assert await server.terminate() == 0
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").write_text("precious")
+    done = await trunkline("backup", str(tmp_path / "taken"), "--data", str(tmp_path / "data"))
+    assert "is not empty" in one_sentence(done)
+    assert (tmp_path / "taken" / "file").read_text() == "precious"
+
+
+def undecodable(transaction: lmdb.Transaction[bytes], db: Callable[[str], object]) -> None:
+    """Give a record a value that is no CBOR."""
+    cursor = transaction.cursor(db("records"))  # type: ignore[arg-type]
+    assert cursor.first()
+    transaction.put(bytes(cursor.key()), b"\xff\xff", db=db("records"))  # type: ignore[arg-type]
+
+
+def dangling(transaction: lmdb.Transaction[bytes], db: Callable[[str], object]) -> None:
+    """Take away an index entry that a record has."""
+    cursor = transaction.cursor(db("indexes"))  # type: ignore[arg-type]
+    assert cursor.first()
+    assert cursor.delete()
+
+
+@pytest.mark.parametrize("damage", [undecodable, dangling])
+async def test_check_finds_what_is_broken(
+    tmp_path: Path, damage: Callable[[lmdb.Transaction[bytes], Callable[[str], object]], None]
+) -> None:
+    async with serving(tmp_path / "data") as server:
+        await server.device(await server.application())
+        assert await server.terminate() == 0
+    data = ("--data", str(tmp_path / "data"))
+    assert (await trunkline("check", *data)).returncode == 0
+    with lmdb.open(str(tmp_path / "data" / "store"), max_dbs=16) as env:
+        names = {name: env.open_db(name.encode()) for name in ("records", "indexes")}
+        with env.begin(write=True) as transaction:
+            damage(transaction, names.__getitem__)
+    done = await trunkline("check", *data)
+    assert "problems found: " in one_sentence(done)
+    assert re.search(r"^(records|indexes) [0-9a-f]+: ", done.stdout, re.MULTILINE), done.stdout
+
+
+# The secret.
+
+
+async def test_a_rotated_secret_ends_every_token(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    async with serving(tmp_path / "data") as server:
+        refused = one_sentence(await trunkline("secret", "rotate", *data))
+        assert f"in use by process {server.process.pid}" in refused
+        old = server.token
+        assert await server.terminate() == 0
+    async with serving(tmp_path / "data") as server:
+        await server.call("GET", "/me", token=old)
+        assert await server.terminate() == 0
+    assert (await trunkline("secret", "rotate", *data)).returncode == 0
+    assert stat.S_IMODE((tmp_path / "data" / "secret").stat().st_mode) == 0o600
+    async with serving(tmp_path / "data") as server:
+        await server.call("GET", "/me", token=old, status=401)
+        await server.call("GET", "/me")
+
+
+# The API as text.
+
+
+async def test_the_route_table_is_printed(tmp_path: Path) -> None:
+    lines = (await trunkline("routes")).stdout.splitlines()
+    printed = {(line.split()[0], line.split()[1]): line.split()[2] for line in lines}
+    assert printed == {(route.method, route.path): route.operation for route in TABLE.routes}
+
+
+async def test_the_openapi_document_is_valid_and_names_the_scopes() -> None:
+    document = json.loads((await trunkline("openapi")).stdout)
+    validate(document, cls=OpenAPIV31SpecValidator)
+    assert document["openapi"].startswith("3.1.")
+    operations = {each["operationId"]: each for path in document["paths"].values() for each in path.values()}
+    assert set(operations) == set(TABLE.operations)
+    for route in TABLE.routes:
+        assert sorted(operations[route.operation].get("x-scopes", [])) == sorted(route.scopes)
