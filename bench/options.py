@@ -16,8 +16,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from trunkline.bench.errors import BenchError
-from trunkline.bench.run import Plan, Scenario
+from trunkline.bench.run import Scenario
 from trunkline.bench.session import Session
+from trunkline.bench.stage import Plan
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import resource
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
 import trio
@@ -20,48 +18,18 @@ import trio
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.errors import BenchError
 from trunkline.bench.ledger import Audit
-from trunkline.bench.load import Load, Work
-from trunkline.bench.meter import Meter
-from trunkline.bench.null_server import null_server
+from trunkline.bench.load import Work
 from trunkline.bench.progress import Bar
-from trunkline.bench.reactor import Reactor, quiet_collector
-from trunkline.bench.result import (
-    Calls,
-    Delay,
-    Figure,
-    Found,
-    Result,
-    Server,
-    Stage,
-    Verdict,
-    machine,
-    shown_settings,
-)
+from trunkline.bench.reactor import Reactor
+from trunkline.bench.result import Found, Result, Server, Stage, Verdict, machine, shown_settings
 from trunkline.bench.session import Session
-from trunkline.bench.watch import ServerWatch, Usage, find_server
-
-NULL_DURATION_S = 0.5
-"""Seconds: a stage's load against the null server."""
+from trunkline.bench.stage import Listeners, Plan, measure, null_rate
+from trunkline.bench.watch import ServerWatch, find_server
 
 FILES_SPARE = 200
 """Files: what a process opens beside its connections."""
 
-COUNTED_CONNECTIONS_MIN = 500
-"""Connections: fewer tell nothing about the memory of one."""
-
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How a scenario is run. ``rate`` in calls a second makes an open loop."""
-
-    connections: int = 64
-    duration_s: float = 10.0
-    warmup_s: float = 1.0
-    rate: float | None = None
-    ceiling: bool = True
-    server_pid: int | None = None
 
 
 class Scenario(ABC):
@@ -91,30 +59,6 @@ class Scenario(ABC):
         """Read back what was written and enter what is wrong."""
 
 
-class Listeners:
-    """What stands beside a load and hears of it, such as open streams; here nobody does."""
-
-    def open(self) -> None:
-        """Be ready before the load begins."""
-
-    def settle(self) -> None:
-        """The load has ended: wait for what is on its way."""
-
-    def reset(self) -> None:
-        """Forget what was measured while warming up."""
-
-    def delays(self) -> list[Delay]:
-        """The distributions that were measured."""
-        return []
-
-    def figures(self, elapsed_s: float) -> list[Figure]:
-        """The numbers that were measured."""
-        return []
-
-    def close(self) -> None:
-        """Be gone."""
-
-
 class Run:
     """One run of one scenario against one server."""
 
@@ -133,11 +77,22 @@ class Run:
         listeners: Callable[[Reactor], Listeners] | None = None,
     ) -> None:
         """Run one stage of calls. ``works`` gives them, also for the rehearsal against the null server."""
-        null_rate = None
-        if self.plan.ceiling:
-            null_rate = await self.in_thread(lambda: self._null_rate(works(True)))
+        plan, origin, reference = self.plan, self.session.origin, None
+        if plan.ceiling:
+            reference = await self.in_thread(lambda: null_rate(works(True), plan.connections))
         self.bar.begin(name)
-        stage = await self.in_thread(lambda: self._stage(name, works(False), listeners, null_rate))
+        stage = await self.in_thread(
+            lambda: measure(
+                name,
+                works(False),
+                origin,
+                plan,
+                watch=self.watch,
+                bar=self.bar,
+                listeners=listeners,
+                null_rate=reference,
+            )
+        )
         self.add(stage)
         self.bar.end(f"{stage.elapsed_s:.1f} s")
 
@@ -149,62 +104,6 @@ class Run:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run a load in a thread; ends with it also where this task is cancelled."""
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
-
-    def _null_rate(self, works: Sequence[Work]) -> float:
-        """Calls a second of this load against a server that does nothing."""
-        with null_server() as origin, driven() as reactor:
-            load = Load(reactor, origin, works, connections=self.plan.connections)
-            try:
-                load.open()
-                elapsed_s = load.run(NULL_DURATION_S)
-            finally:
-                load.close()
-            return sum(tally.acknowledged for tally in load.tallies) / elapsed_s
-
-    def _stage(
-        self,
-        name: str,
-        works: Sequence[Work],
-        listeners: Callable[[Reactor], Listeners] | None,
-        null_rate: float | None,
-    ) -> Stage:
-        plan = self.plan
-        with driven() as reactor:
-            before = self.watch.look() if self.watch else None
-            other = listeners(reactor) if listeners else Listeners()
-            load = Load(reactor, self.session.origin, works, connections=plan.connections, rate=plan.rate)
-            try:
-                other.open()
-                load.open()
-                figures = _memory_of_connections(before, self.watch, plan.connections)
-                if plan.warmup_s:
-                    load.run(plan.warmup_s)
-                    other.settle()
-                    load.reset()
-                    other.reset()
-                meter = Meter(load.tallies, self.watch, self.bar, plan.duration_s)
-                elapsed_s = load.run(plan.duration_s, meter.tick)
-                meter.end()
-                other.settle()
-            finally:
-                load.close()
-                other.close()
-        if load.unsent:
-            figures.append(Figure(name="due starts that found no free connection", value=load.unsent))
-        if load.reconnects:
-            figures.append(Figure(name="connections made again", value=load.reconnects))
-        return Stage(
-            name=name,
-            elapsed_s=elapsed_s,
-            rate=plan.rate,
-            calls=[Calls.of(tally, elapsed_s) for tally in load.tallies],
-            delays=other.delays(),
-            figures=figures + other.figures(elapsed_s),
-            samples=meter.samples,
-            generator_cpu=meter.generator_cpu,
-            server_cpu=meter.server_cpu,
-            null_rate=null_rate,
-        )
 
 
 async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Bar) -> Result:
@@ -260,24 +159,6 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Ba
         verdict=verdict,
         notes=notes,
     )
-
-
-@contextmanager
-def driven() -> Iterator[Reactor]:
-    """A reactor for the length of a load, with the collector of cycles out of the way."""
-    reactor = Reactor()
-    try:
-        with quiet_collector():
-            yield reactor
-    finally:
-        reactor.close()
-
-
-def _memory_of_connections(before: Usage | None, watch: ServerWatch | None, count: int) -> list[Figure]:
-    if before is None or watch is None or count < COUNTED_CONNECTIONS_MIN:
-        return []
-    value = (watch.look().private_bytes - before.private_bytes) / count
-    return [Figure(name="server memory a connection", value=value, unit="bytes")]
 
 
 def _plan_settings(plan: Plan) -> dict[str, object]:

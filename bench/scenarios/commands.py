@@ -23,8 +23,9 @@ from trunkline.bench.load import CONNECTING_MAX, OPENING_TIMEOUT_S, Tally, Work
 from trunkline.bench.progress import Bar
 from trunkline.bench.reactor import Reactor, clock
 from trunkline.bench.result import Delay, Figure, Latency
-from trunkline.bench.run import Listeners, Plan, Run, Scenario
+from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
+from trunkline.bench.stage import Listeners, Plan
 from trunkline.bench.stream_line import StreamLine
 
 DEVICES_PER_CALL_MAX = 1000

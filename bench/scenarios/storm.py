@@ -24,9 +24,10 @@ from trunkline.bench.load import Tally, Work
 from trunkline.bench.progress import Bar
 from trunkline.bench.reactor import Reactor, clock
 from trunkline.bench.result import Delay, Figure, Latency, Stage
-from trunkline.bench.run import Plan, Run, Scenario, driven
+from trunkline.bench.run import Run, Scenario
 from trunkline.bench.scenarios.commands import ARRIVAL_TIMEOUT_S, DEVICES_PER_CALL_MAX
 from trunkline.bench.session import Session, refusal
+from trunkline.bench.stage import Plan, driven
 from trunkline.bench.stream_line import StreamLine
 from trunkline.bench.transport import Origin
 

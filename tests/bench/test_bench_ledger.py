@@ -13,8 +13,9 @@ from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import REFUSED, UNKNOWN, Audit, StateBook, body_of, same_data, state_of
 from trunkline.bench.load import Tally
 from trunkline.bench.progress import Bar
-from trunkline.bench.run import Plan, Run
+from trunkline.bench.run import Run
 from trunkline.bench.session import Session
+from trunkline.bench.stage import Plan
 
 SHORT = Plan(connections=2, duration_s=0.1, warmup_s=0, ceiling=False)
 

@@ -16,7 +16,7 @@ import trio
 from trunkline.bench.page import page_of
 from trunkline.bench.progress import Bar
 from trunkline.bench.result import Result
-from trunkline.bench.run import Plan, Scenario, run_scenario
+from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.arrays import ArraysScenario
 from trunkline.bench.scenarios.commands import CommandsScenario
 from trunkline.bench.scenarios.mixed import MixedScenario
@@ -24,6 +24,7 @@ from trunkline.bench.scenarios.queries import QueriesScenario
 from trunkline.bench.scenarios.state import StateScenario
 from trunkline.bench.scenarios.storm import StormScenario
 from trunkline.bench.session import Session
+from trunkline.bench.stage import Plan
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
 
