@@ -68,7 +68,7 @@ DEMO_SCOPES = frozenset({"all.User"})
 TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
 """What the token can do that is printed for a newcomer to try."""
 TRIAL_TTL_S = 86_400
-DEMO_PAUSE_S = 5
+DEMO_PAUSE_S = 1
 
 EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
