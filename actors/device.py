@@ -335,9 +335,10 @@ class Device(Actor):
 
     # Attributes.
 
-    def on_add_attribute(self, message: AddAttribute) -> None:
-        """Declare one more attribute."""
+    def on_add_attribute(self, message: AddAttribute) -> str:
+        """Declare one more attribute; the answer is its name."""
         self._redeclare(self.attributes.added(message.body), dict(self.doc))
+        return message.body.name
 
     def on_patch_attribute(self, message: PatchAttribute) -> str:
         """Change an attribute; the answer is its name, which may have changed."""

@@ -307,7 +307,8 @@ def _searched(snapshot: Snapshot, message: _Search) -> Iterator[tuple[bytes, Map
 
 
 def _starting(found: Iterable[str], starts_with: str | None) -> list[str]:
-    return sorted({each for each in found if starts_with is None or each.startswith(starts_with)})[:NAMES_MAX]
+    chosen = {each for each in found if starts_with is None or each.startswith(starts_with)}
+    return sorted(chosen, key=lambda each: (each.casefold(), each))[:NAMES_MAX]
 
 
 def list_attribute_names(snapshot: Snapshot, message: ListAttributeNames) -> dict[str, Any]:
@@ -330,7 +331,7 @@ def list_device_names(snapshot: Snapshot, message: ListDeviceNames) -> dict[str,
         for id, doc in _searched(snapshot, message)
         if starts_with is None or doc["name"].startswith(starts_with)
     ]
-    found.sort(key=lambda each: (each["name"], each["id"]))
+    found.sort(key=lambda each: (each["name"].casefold(), each["name"], each["id"]))
     return {"deviceSummary": found[:NAMES_MAX]}
 
 

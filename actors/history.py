@@ -337,7 +337,10 @@ def list_attributes(snapshot: Snapshot, message: ListAttributes) -> dict[str, An
     if query.filter and query.filter_field is not None:
         matches, field = compile_glob(query.filter), query.filter_field
         docs = [doc for doc in docs if matches(doc[field])]
-    docs.sort(key=lambda doc: (doc[query.sort_field], doc["name"]), reverse=query.sort_direction == "desc")
+    docs.sort(
+        key=lambda doc: (doc[query.sort_field].casefold(), doc["name"].casefold(), doc["name"]),
+        reverse=query.sort_direction == "desc",
+    )
     shown = {
         "items": docs,
         "count": len(docs),
