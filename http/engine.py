@@ -217,7 +217,8 @@ class Engine:
             self._connections.discard(connection)
         if connection.scope.cancelled_caught:
             _send_last(sock, connection.last_words())
-        elif first is not None:
+        connection.close()
+        if first is not None:
             await self._stock.serve(sock, first)
 
     def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:

@@ -150,8 +150,11 @@ class Http1Connection:
                 self.read_deadline = trio.current_time() + wait_s
         except ClientGone:
             return None
-        finally:
-            parser.close()
+
+    def close(self) -> None:
+        """Let go of the request and the parser: they hold this object, which else waits for the collector."""
+        self._current = None
+        self._parser.close()
 
     async def _respond(self, exchange: Exchange) -> bool:
         """Await the application's answer. Whether the connection goes on afterwards."""

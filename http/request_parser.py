@@ -93,9 +93,10 @@ class RequestParser:
         return self._exchange is not None
 
     def close(self) -> None:
-        """Give the parser back now: it and this object hold each other, which else waits for the collector."""
-        self._parser = None
+        """Let go of everything that holds this object."""
+        self._parser = self._exchange = None
         self.requests.clear()
+        del self._wire
 
     def feed(self, data: bytes) -> None:
         """Parse `data`; what is wrong with it stands in `failure`."""

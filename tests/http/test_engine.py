@@ -1,0 +1,485 @@
+"""Connections: how many there are, how long they may take, and how they end."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.http.wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving, whole_body
+from trunkline.http import http1
+from trunkline.http.engine import REAP_S
+from trunkline.http.exchange import Exchange
+
+pytestmark = pytest.mark.usefixtures("silent")
+
+GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
+LIMITS = {
+    "head_timeout_s": 10,
+    "body_timeout_s": 30,
+    "write_timeout_s": 20,
+    "connection_idle_s": 75,
+    "drain_s": 10,
+}
+
+
+async def passes(clock: MockClock, seconds: float) -> None:
+    """Let time pass, and the reaper see it."""
+    await wait_all_tasks_blocked()
+    clock.jump(seconds)
+    await wait_all_tasks_blocked()
+    clock.jump(REAP_S)
+    await wait_all_tasks_blocked()
+
+
+# Bounds of a head.
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * 1024), (414, "TargetTooLong")),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: %b\r\n\r\n" % (b"a" * 1024), (431, "HeaderTooLarge")),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n%b: x\r\n\r\n" % (b"a" * 1024), (431, "HeaderTooLarge")),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: 0123456789\r\n" * 80 + b"\r\n", (431, "HeaderTooLarge")),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X:\r\n" * 20 + b"\r\n", (431, "HeaderTooLarge")),
+    ],
+)
+async def test_a_head_has_a_bound(request_: bytes, expected: tuple[int, str]) -> None:
+    """The same whether the head comes at once or byte by byte."""
+    async with serving(
+        application(echo), limits={"header_bytes_max": 1024, "headers_length_max": 20}
+    ) as wired:
+        assert (await wired.ask(request_)).error() == expected
+        peer = await wired.connect()
+        for i in range(len(request_)):
+            try:
+                await peer.send(request_[i : i + 1])
+            except trio.BrokenResourceError:
+                break
+            await trio.lowlevel.checkpoint()
+        answer = await peer.answer()
+        assert answer is not None
+        # Byte by byte a single field is refused before its end, so it is not known yet to be the target.
+        assert answer.status in (expected[0], 431)
+
+
+async def test_a_head_within_the_bound_passes() -> None:
+    async with serving(
+        application(echo), limits={"header_bytes_max": 1024, "headers_length_max": 20}
+    ) as wired:
+        request = b"GET /a HTTP/1.1\r\nHost: x\r\n" + b"X: %b\r\n" % (b"a" * 40) * 19 + b"\r\n"
+        assert len((await wired.ask(request)).json()["headers"]) == 20
+
+
+@pytest.mark.parametrize("beginning", [b"GET /", b"GET / HTTP/1.1\r\nX: ", b"GET / HTTP/1.1\r\nX"])
+async def test_a_field_without_end_is_cut_off_early(beginning: bytes) -> None:
+    async with serving(application(echo)) as wired:
+        peer = await wired.connect()
+        await peer.send(beginning)
+        await wait_all_tasks_blocked()
+        assert await peer.send_until_refused(b"a" * 16_384, 2000) < 30 << 20
+        await peer.close()
+        await wired.deserted()
+
+
+# Time. The clock is the test's.
+
+
+async def test_a_connection_without_a_request_is_closed_in_silence(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await passes(mock_clock, 9)
+        assert wired.engine.connections == 1
+        await passes(mock_clock, 1)
+        assert await peer.rest() == b""
+        assert (wired.engine.connections, wired.engine.timed_out) == (0, 1)
+
+
+async def test_a_head_that_trickles_in_is_ended_with_408(mock_clock: MockClock) -> None:
+    """However often a byte comes: the head has its time as a whole."""
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        for byte in (b"G", b"E", b"T", b" ", b"/"):
+            await peer.send(byte)
+            await passes(mock_clock, 1.5)
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.error() == (408, "RequestTimeout")
+        assert await peer.rest() == b""
+        assert wired.engine.connections == 0
+
+
+async def test_a_head_that_comes_in_time_is_answered(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        for _ in range(3):
+            await peer.send(GET[:10])
+            await passes(mock_clock, 9)
+            assert (await peer.exchange(GET[10:])).status == 200
+            await passes(mock_clock, 60)
+        assert wired.engine.timed_out == 0
+
+
+async def test_an_idle_connection_is_closed_after_its_time(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.exchange(GET)
+        await passes(mock_clock, 74)
+        await peer.exchange(GET)
+        await passes(mock_clock, 74)
+        assert wired.engine.connections == 1
+        await passes(mock_clock, 1)
+        assert await peer.rest() == b""
+
+
+async def test_a_body_that_trickles_in_is_ended_with_408(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.send(POST)
+        for byte in (b"h", b"e", b"l", b"l"):
+            await passes(mock_clock, 7)
+            await peer.send(byte)
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.error() == (408, "RequestTimeout")
+        assert await peer.rest() == b""
+
+
+async def test_an_application_may_take_its_time_over_a_body(mock_clock: MockClock) -> None:
+    """Only waiting for the client counts, and every MiB has the time to itself."""
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        size = 0
+        more = True
+        while more:
+            message = await receive()
+            more, size = message["more_body"], size + len(message["body"])
+            await trio.sleep(40)
+        await reply(send, b"%d" % size)
+
+    async with serving(application(http), limits=LIMITS) as wired, trio.open_nursery() as nursery:
+        peer = await wired.connect()
+        size = 3 << 20
+        await peer.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
+        nursery.start_soon(peer.send, bytes(size))
+        for _ in range(100):
+            await passes(mock_clock, 40)
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.body == b"%d" % size
+
+
+async def test_a_call_that_waits_is_not_timed_out_by_the_wire(mock_clock: MockClock) -> None:
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        await trio.sleep(3600)
+        await reply(send, b"at last")
+
+    async with serving(application(http), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.send(GET)
+        for _ in range(60):
+            await passes(mock_clock, 60)
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.body == b"at last"
+
+
+async def large(scope: Scope, receive: Receive, send: Send) -> None:
+    await reply(send, bytes(32 << 20))
+
+
+async def test_a_client_that_never_reads_is_closed(mock_clock: MockClock) -> None:
+    async with serving(application(large), limits=LIMITS) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET)
+        await passes(mock_clock, 19)
+        assert wired.engine.connections == 1
+        await passes(mock_clock, 1)
+        assert (wired.engine.connections, wired.engine.timed_out) == (0, 1)
+
+
+async def test_a_slow_reader_gets_all_of_a_long_answer(mock_clock: MockClock) -> None:
+    """It takes many times the write time-out, but gets on within each."""
+    async with serving(application(large), limits=LIMITS) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET)
+        taken = 0
+        while taken < 32 << 20:
+            for _ in range(40):
+                data = await peer.stream.receive_some(65_536)
+                assert data
+                taken += len(data)
+                if taken >= 32 << 20:
+                    break
+            await passes(mock_clock, 15)
+        assert wired.engine.timed_out <= 1  # idle at the end
+
+
+async def test_a_reader_that_takes_next_to_nothing_is_closed(mock_clock: MockClock) -> None:
+    async with serving(application(large), limits=LIMITS) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET)
+        for _ in range(5):
+            await passes(mock_clock, 5)
+            try:
+                await peer.stream.receive_some(1)
+            except trio.BrokenResourceError:
+                break
+        assert (wired.engine.connections, wired.engine.timed_out) == (0, 1)
+
+
+async def test_a_stream_that_is_not_read_ends_with_its_client(mock_clock: MockClock) -> None:
+    """The application's send is cancelled with the connection, so what it holds is given back."""
+    ended = trio.Event()
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await reply(send, b"", more=True)
+            while True:
+                await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": True})
+        finally:
+            ended.set()
+
+    async with serving(application(http), limits=LIMITS) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET)
+        await passes(mock_clock, 20)
+        assert ended.is_set()
+        assert wired.engine.connections == 0
+
+
+async def test_a_client_that_never_closes_is_left_soon(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.exchange(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 1
+        await passes(mock_clock, http1.LINGER_S)
+        assert wired.engine.connections == 0
+
+
+async def test_half_closed_and_nothing_to_come(mock_clock: MockClock) -> None:
+    """A call that does not answer in a moment is over when its client may have left."""
+    told = trio.Event()
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        await whole_body(receive)
+        assert (await receive())["type"] == "http.disconnect"
+        told.set()
+
+    async with serving(application(http), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.send(GET)
+        await peer.half_close()
+        await wait_all_tasks_blocked()
+        assert not told.is_set()
+        await passes(mock_clock, http1.HALF_CLOSED_S)
+        assert told.is_set()
+        assert await peer.rest() == b""
+
+
+# How many.
+
+
+async def test_connections_over_the_bound_hear_503_and_have_their_place_later() -> None:
+    async with serving(application(echo), limits={"connections_max": 3}) as wired:
+        first = [await wired.connect() for _ in range(3)]
+        for peer in first:
+            await peer.exchange(GET)
+        late = await wired.connect()
+        answer = await late.exchange(GET)
+        assert answer.error() == (503, "Overloaded")
+        assert answer.header(b"retry-after") == b"1"
+        assert await late.rest() == b""
+        assert (wired.engine.connections, wired.engine.refused) == (3, 1)
+        await first[0].close()
+        while wired.engine.connections == 3:
+            await trio.lowlevel.checkpoint()
+        assert (await wired.ask(GET)).status == 200
+
+
+async def test_many_connections_are_accepted_in_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 64 a wake-up: with one a turn a storm waits, without a bound everybody else does."""
+    turns: list[int] = []
+    wait_readable = trio.lowlevel.wait_readable
+
+    async with serving(application(echo)) as wired:
+
+        async def counted(sock: Any) -> None:
+            if isinstance(sock, socket.socket) and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                turns.append(wired.engine.accepted)
+            await wait_readable(sock)
+
+        await wired.ask(GET)
+        monkeypatch.setattr(trio.lowlevel, "wait_readable", counted)
+        with ExitStack() as held:
+            for _ in range(200):
+                held.enter_context(socket.create_connection(("127.0.0.1", wired.port)))
+            # The loop did not run meanwhile: they all wait.
+            while wired.engine.accepted < 201:
+                await trio.lowlevel.checkpoint()
+            await wait_all_tasks_blocked()
+        steps = [later - earlier for earlier, later in zip([1, *turns], turns, strict=False)]
+        assert [step for step in steps if step] == [64, 64, 64, 8]
+
+
+@pytest.fixture
+def few_descriptors() -> Iterator[Any]:
+    """A function that leaves this process `n` descriptors from now on."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def leave(n: int) -> None:
+        probe = socket.socket()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (probe.fileno() + n, hard))
+        probe.close()
+
+    yield leave
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_without_descriptors_connections_wait_and_nothing_breaks(
+    log: list[dict[str, Any]], few_descriptors: Any
+) -> None:
+    gc.collect()
+    async with serving(application(echo)) as wired:
+        served = await wired.connect()
+        await served.exchange(GET)
+        with ExitStack() as held:
+            clients = [
+                held.enter_context(socket.create_connection(("127.0.0.1", wired.port))) for _ in range(6)
+            ]
+            few_descriptors(2)
+            while not log:
+                await trio.lowlevel.checkpoint()
+            assert wired.engine.accepted < 7
+            assert (await served.exchange(GET)).status == 200
+            for client in clients:
+                client.close()
+            with trio.fail_after(10):
+                while wired.engine.accepted < 7:
+                    await trio.lowlevel.checkpoint()
+        assert (await served.exchange(GET)).status == 200
+    assert {entry["event"] for entry in log} == {"no descriptor is left for a new connection"}
+    assert len(log) <= 2, "told once an episode, not at every try"
+    log.clear()
+
+
+async def test_a_connection_that_idles_holds_no_request() -> None:
+    async with serving(application(echo)) as wired:
+        peers = [await wired.connect() for _ in range(10)]
+        for peer in peers:
+            await peer.exchange(GET)
+        await wait_all_tasks_blocked()
+        gc.collect()
+        assert not [each for each in gc.get_objects() if isinstance(each, Exchange)]
+        for peer in peers:
+            await peer.close()
+        await wired.deserted()
+        # And nothing of a connection waits for the collector.
+        assert not [each for each in gc.get_objects() if isinstance(each, http1.Http1Connection)]
+
+
+# The end.
+
+
+class Gated:
+    """An application whose calls wait for a gate."""
+
+    def __init__(self) -> None:
+        self.gate = trio.Event()
+        self.waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/wait":
+            self.waiting += 1
+            await self.gate.wait()
+        await reply(send, b"done")
+
+
+async def waits(wired: Wired, app: Gated) -> Peer:
+    peer = await wired.connect()
+    await peer.send(GET.replace(b"/a", b"/wait"))
+    before = app.waiting
+    while app.waiting == before:
+        await trio.lowlevel.checkpoint()
+    return peer
+
+
+async def test_a_drain_answers_what_is_in_flight_and_ends_what_idles() -> None:
+    app = Gated()
+    async with serving(application(app)) as wired:
+        idle, fresh, begun = await wired.connect(), await wired.connect(), await wired.connect()
+        await idle.exchange(GET)
+        await begun.send(GET[:10])
+        busy = await waits(wired, app)
+        wired.drain()
+        assert await idle.rest() == b""
+        assert await fresh.rest() == b""
+        with pytest.raises(OSError):
+            await wired.connect()
+        assert not wired.stopped.is_set()
+        answer = await begun.exchange(GET[10:])
+        assert (answer.body, answer.header(b"connection")) == (b"done", b"close")
+        await begun.close()
+        app.gate.set()
+        answer = await busy.exchange()
+        assert (answer.body, answer.header(b"connection")) == (b"done", b"close")
+        assert await busy.rest() == b""
+        await busy.close()
+        await wired.stop()
+
+
+@pytest.mark.parametrize("attempt", range(8))
+async def test_a_request_that_has_arrived_is_answered_by_a_server_that_drains(attempt: int) -> None:
+    """Also where it lies unread on an idle connection, or on one that was not accepted yet.
+
+    Whether the server first sees the request or the end is up to Trio, which shuffles; hence the attempts.
+    """
+    async with serving(application(Gated())) as wired:
+        idle = await wired.connect()
+        await idle.exchange(GET)
+        with socket.create_connection(("127.0.0.1", wired.port)) as waiting:
+            # All of this happens in one turn of the loop, before the server runs.
+            waiting.sendall(GET)
+            os.write(idle.stream.socket.fileno(), GET)
+            wired.drain()
+            answer = await idle.answer()
+            assert answer is not None
+            assert answer.body == b"done"
+            assert await idle.rest() == b""
+            with trio.fail_after(10):
+                await trio.lowlevel.wait_readable(waiting)
+            assert waiting.recv(65_536).endswith(b"done")
+        await idle.close()
+        await wired.stop()
+
+
+async def test_no_call_outlasts_the_grace(mock_clock: MockClock) -> None:
+    app = Gated()
+    async with serving(application(app), limits=LIMITS) as wired:
+        peer = await waits(wired, app)
+        wired.drain()
+        await wait_all_tasks_blocked()
+        mock_clock.jump(9)
+        await wait_all_tasks_blocked()
+        assert not wired.stopped.is_set()
+        mock_clock.jump(1)
+        await wait_all_tasks_blocked()
+        assert wired.stopped.is_set()
+        assert await peer.rest() == b""
+
+
+async def test_an_empty_server_stops_at_once(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        await wired.ask(GET)
+        await wired.stop()
