@@ -23,7 +23,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTim
 from trunkline.actors.errors import Invalid, PayloadTooLarge
 from trunkline.http.call import Headers, Request, Response, Stream
 from trunkline.http.dispatch import Dispatcher
-from trunkline.http.errors import JSON, answer
+from trunkline.http.errors import JSON, MethodNotAllowed, answer
 from trunkline.http.metrics import Unwired, Wire, exposition
 from trunkline.http.openapi import document
 
@@ -37,6 +37,11 @@ _ASSETS = {
     "swagger-ui.css": "text/css; charset=utf-8",
     "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
 }
+_PAGES = frozenset(
+    {"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/start.js"}
+    | {f"/docs/{name}" for name in _ASSETS}
+)
+"""What stands beside the API, and is only to be read."""
 _DOCS_PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -111,6 +116,11 @@ def create_app(
     @app.route("/", defaults={"path": ""}, methods=_METHODS)
     @app.route("/<path:path>", methods=_METHODS)
     async def api(path: str) -> QuartResponse:  # noqa: ARG001 - the undecoded path of the scope is used
+        if request.scope["path"] in _PAGES:
+            refusal = MethodNotAllowed(
+                f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"
+            )
+            return _quart(Response(*answer(refusal)))
         headers = {name.lower(): value for name, value in request.headers.items()}
         address = _address(headers, trust_forwarded_for=trust_forwarded_for)
         body: Any = await request.get_data()

@@ -1,0 +1,161 @@
+"""The pages that need no token: alive, ready, metrics, and the API's documentation, from installed files only."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import httpx
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.conftest import PASSWORD, Server
+from trunkline.http.routes import TABLE
+
+REFERENCES = ("src", "href", "action", "data", "poster", "srcset")
+OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+CSS_REFERENCE = re.compile(r"url\(\s*['\"]?([^'\")]*)|@import\s+['\"]?([^'\";]*)", re.IGNORECASE)
+
+
+class References(HTMLParser):
+    """What a page makes a browser fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.inline = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.found += [given[name] or "" for name in REFERENCES if name in given]
+        self.inline += tag in ("script", "style") and "src" not in given
+        self.inline += any(name.startswith("on") for name in given)
+
+
+async def page(server: Server, path: str, status: int = 200) -> httpx.Response:
+    """A page as somebody without a token gets it."""
+    async with server.client("") as client:
+        response = await client.get(path)
+    assert response.status_code == status, (path, response.status_code, response.text)
+    return response
+
+
+async def metrics(server: Server) -> dict[str, Metric]:
+    """All metrics by name."""
+    response = await page(server, "/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    return {family.name: family for family in text_string_to_metric_families(response.text)}
+
+
+def value(families: dict[str, Metric], name: str, **labels: str) -> float:
+    """The value of one sample; 0 where there is none yet."""
+    for family in families.values():
+        for sample in family.samples:
+            if sample.name == name and sample.labels == labels:
+                return sample.value
+    return 0
+
+
+async def test_alive_and_ready(server: Server) -> None:
+    assert (await page(server, "/healthz")).json() == {"status": "alive"}
+    assert (await page(server, "/readyz")).json() == {"status": "ready"}
+
+
+async def test_what_is_no_page_is_refused_in_the_one_shape(server: Server) -> None:
+    for path, method, status in (
+        ("/no/such", "GET", 404),
+        ("/healthz", "POST", 405),
+        ("/docs", "DELETE", 405),
+    ):
+        async with server.client("") as client:
+            response = await client.request(method, path)
+        assert response.status_code == status, (path, response.text)
+        assert set(response.json()) == {"type", "message"}
+
+
+async def test_the_metrics_count_what_happened(server: Server) -> None:
+    before = await metrics(server)
+    device = await server.device(await server.application())
+    for number in range(3):
+        await server.call("POST", f"{device}/state", {"data": {"temp": number}})
+    await server.call("POST", f"{device}/state", {"data": {"nothing": 1}}, status=400)
+    after = await metrics(server)
+
+    def counted(name: str, **labels: str) -> float:
+        return value(after, name, **labels) - value(before, name, **labels)
+
+    assert counted("trunkline_calls_total", operation="device.sendState", status="200") == 3
+    assert counted("trunkline_calls_total", operation="device.sendState", status="400") == 1
+    assert counted("trunkline_calls_total", operation="devices.post", status="201") == 1
+    assert counted("trunkline_messages_refused_total") == 1
+    assert counted("trunkline_commits_total") == 5
+    assert counted("trunkline_batches_total") == 5
+    assert counted("trunkline_bytes_written_total") > 0
+    assert counted("trunkline_group_size_count") == 5
+    assert counted("trunkline_connections_accepted_total") == 7
+    assert value(after, "trunkline_connections_open") == 1
+    assert value(after, "trunkline_actors_active") >= 2
+    assert value(after, "trunkline_store_used_bytes") > 0
+
+
+async def test_the_metrics_name_nobody(server: Server) -> None:
+    """No id, no token, no path: labels of a small and known number of values."""
+    device = await server.device(await server.application("a secret name"))
+    text = (await page(server, "/metrics")).text
+    for told in (server.token, PASSWORD, "a secret name", device.rpartition("/")[2]):
+        assert told not in text
+    operations = {"none", *TABLE.operations}
+    labels = {
+        label: sample.labels[label]
+        for family in (await metrics(server)).values()
+        for sample in family.samples
+        for label in sample.labels
+    }
+    assert set(labels) <= {"operation", "status", "le"}
+    for family in (await metrics(server)).values():
+        assert all(sample.labels.get("operation", "none") in operations for sample in family.samples)
+
+
+async def test_the_served_document_is_valid(server: Server) -> None:
+    document = (await page(server, "/openapi.json")).json()
+    validate(document, cls=OpenAPIV31SpecValidator)
+    assert sum(len(path) for path in document["paths"].values()) == len(TABLE.routes)
+
+
+async def test_the_documentation_fetches_nothing_from_elsewhere(server: Server) -> None:
+    """What the page names is served by us, and its policy forbids the browser to ask anybody else."""
+    answer = await page(server, "/docs")
+    assert answer.headers["content-type"].startswith("text/html")
+    policy = dict(
+        directive.split(" ", 1) for directive in answer.headers["content-security-policy"].split("; ")
+    )
+    assert policy["default-src"] == "'none'"
+    for directive, sources in policy.items():
+        assert set(sources.split()) <= {"'none'", "'self'", "'unsafe-inline'", "data:"}, directive
+    assert policy["script-src"] == "'self'"
+    assert policy["connect-src"] == "'self'"
+    references = References()
+    references.feed(answer.text)
+    assert references.inline == 0, "the policy lets no inline script run"
+    assert len(references.found) >= 3
+    for reference in references.found:
+        assert reference.startswith("/docs/")
+        assert not OUTSIDE.match(reference)
+        part = await page(server, reference)
+        kind = {"css": "text/css", "js": "text/javascript"}[reference.rpartition(".")[2]]
+        assert part.headers["content-type"].startswith(kind)
+        if kind == "text/css":
+            for found in CSS_REFERENCE.findall(part.text):
+                target = "".join(found)
+                assert target.startswith(("data:", "#")), target
+    start = (await page(server, "/docs/start.js")).text
+    assert re.findall(r'"(/[^"]*)"', start) == ["/openapi.json"]
+    assert not OUTSIDE.search(start)
+
+
+async def test_the_documentation_names_no_server_but_this_one(server: Server) -> None:
+    """A browser on another address must not be sent to this one by name."""
+    document = json.loads((await page(server, "/openapi.json")).text)
+    assert [each["url"] for each in document["servers"]] == ["/"]
