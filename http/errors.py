@@ -123,4 +123,4 @@ def invalid(error: msgspec.ValidationError, where: str) -> errors.Invalid:
     if expected := _EXPECTED.match(problem):
         got = f"got {expected['got'].strip('`')}, " if expected["got"] else "the value does not fit: "
         return errors.Invalid(f"{subject}: {got}expected {expected['wanted'].replace('`', '')}.")
-    return errors.Invalid(f"{subject}: {problem}.")
+    return errors.Invalid(f"{subject}: {problem[:200]}.")
