@@ -13,6 +13,7 @@ from trunkline.actors.authority import has_tag, reaches
 from trunkline.actors.errors import Forbidden, Invalid, PayloadTooLarge
 from trunkline.actors.history import (
     Opened,
+    Weight,
     ancestors,
     chosen_names,
     composite,
@@ -180,11 +181,12 @@ def list_composite_states(snapshot: Snapshot, message: ListCompositeStates) -> d
     span = composite_span(query.start, query.end, message.now_ms)
     names = chosen_names(query.attributes)
     found, total = records.page(snapshot, composite_listing(snapshot, message))
+    weight = Weight()
     items = [
         {
             "id": each.id.hex(),
             "name": each.doc["name"],
-            "compositeState": composite(snapshot, _opened(each), span, names),
+            "compositeState": composite(snapshot, _opened(each), span, names, weight),
         }
         for each in found
     ]

@@ -6,7 +6,7 @@ whoever saw its answer sees its data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from trunkline.actors import records
 from trunkline.actors.attributes import Attributes, shown_attribute
 from trunkline.actors.device import shown_command
-from trunkline.actors.errors import NotFound
+from trunkline.actors.errors import NotFound, PayloadTooLarge
 from trunkline.actors.head import POSITION_SHIFT, Head
 from trunkline.actors.kinds import DEVICE
 from trunkline.actors.messages.devices import DeviceShape, History
@@ -33,6 +33,12 @@ from trunkline.actors.query import compile_glob
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
+
+ANSWER_BYTES_MAX = 30_000_000
+"""What one answer may hold, as for a time series: a thousand entries of a megabyte would be a gigabyte."""
+
+INLINE_BYTES_MAX = 262_144
+"""What a history may decode inside the event loop: about a millisecond. More goes to a worker thread."""
 
 Range = tuple[int, int]
 Composite = dict[int, tuple[int, Any]]
@@ -126,18 +132,37 @@ def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[
 # History.
 
 
+class Weight:
+    """Keeps an answer within `ANSWER_BYTES_MAX`, so that a read costs bounded memory."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = ANSWER_BYTES_MAX
+
+    def add(self, size: int) -> None:
+        """Count bytes (or characters of text). Raises `PayloadTooLarge` past the bound."""
+        self._left -= size
+        if self._left < 0:
+            raise PayloadTooLarge(
+                f"The answer would be larger than {ANSWER_BYTES_MAX} bytes; "
+                "ask for fewer entries at a time, or for a shorter range."
+            )
+
+
 def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
     """States of a range, newest first unless asked otherwise.
 
     One that holds nothing but attributes that were taken away is not shown, nor does it count.
     """
     device = open_device(snapshot, message.application, message.device)
-    span = _span(message.query, message.now_ms)
     entry = device.attributes.entry
-    found = []
-    for time_ms, point in points(snapshot, device.id, span, reverse=message.query.sort_direction == "desc"):
-        shown = entry(time_ms, point)
+    found: list[dict[str, Any]] = []
+    weight = Weight()
+    for key, raw in _stored(snapshot, keys.TIMELINE, message):
+        shown = entry(keys.point_time_ms(key), decode(raw))
         if shown["data"]:
+            weight.add(len(raw))
             found.append(shown)
             if len(found) >= message.query.limit:
                 break
@@ -145,9 +170,37 @@ def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
 
 
 def get_state_is_long(snapshot: Snapshot, message: GetState) -> bool:
-    """True where any number of states may have to be passed over, because an attribute was taken away."""
+    """True where much is to be decoded, or passed over because an attribute was taken away."""
     attributes = open_device(snapshot, message.application, message.device).attributes
-    return attributes.following != len(attributes.docs)
+    return attributes.following != len(attributes.docs) or _weighs(snapshot, keys.TIMELINE, message)
+
+
+def _stored(
+    snapshot: Snapshot, db: str, message: GetState | GetCommand | GetLogEntries
+) -> Iterator[tuple[bytes, bytes]]:
+    """What is stored in the range of the message, in the order that it asks for; any number of entries."""
+    low_ms, high_ms = _span(message.query, message.now_ms)
+    if low_ms > high_ms:
+        return iter(())
+    key = keys.point_key if db == keys.TIMELINE else _entry_key
+    reverse = message.query.sort_direction == "desc"
+    return snapshot.range(db, key(message.device, low_ms), key(message.device, high_ms + 1), reverse=reverse)
+
+
+def _entry_key(device: bytes, time_ms: int) -> bytes:
+    return keys.command_key(device, time_ms, 0)
+
+
+def _weighs(snapshot: Snapshot, db: str, message: GetState | GetCommand) -> bool:
+    """True where the entries are too large to be decoded inside the loop. Looks at sizes only."""
+    if message.query.limit == 1:
+        return False
+    left = INLINE_BYTES_MAX
+    for _, (_, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
+        left -= len(raw)
+        if left < 0:
+            return True
+    return False
 
 
 def points(
@@ -163,31 +216,28 @@ def points(
 
 def get_command(snapshot: Snapshot, message: GetCommand) -> list[dict[str, Any]]:
     """Commands by the time of their arrival, newest first unless asked otherwise."""
-    device = open_device(snapshot, message.application, message.device)
-    return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, device.id, message)]
+    open_device(snapshot, message.application, message.device)
+    return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, message)]
+
+
+def get_command_is_long(snapshot: Snapshot, message: GetCommand) -> bool:
+    """True where much is to be decoded."""
+    return _weighs(snapshot, keys.COMMANDS, message)
 
 
 def get_log_entries(snapshot: Snapshot, message: GetLogEntries) -> list[dict[str, Any]]:
     """Changes of the connection, newest first unless asked otherwise."""
-    device = open_device(snapshot, message.application, message.device)
-    return [
-        entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, device.id, message)
-    ]
+    open_device(snapshot, message.application, message.device)
+    return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, message)]
 
 
 def _log(
-    snapshot: Snapshot, db: str, device: bytes, message: GetCommand | GetLogEntries
+    snapshot: Snapshot, db: str, message: GetCommand | GetLogEntries
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    low_ms, high_ms = _span(message.query, message.now_ms)
-    if low_ms > high_ms:
-        return
-    low, high = keys.command_key(device, low_ms, 0), keys.command_key(device, high_ms + 1, 0)
-    left = message.query.limit
-    for key, raw in snapshot.range(db, low, high, reverse=message.query.sort_direction == "desc"):
+    weight = Weight()
+    for _, (key, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
+        weight.add(len(raw))
         yield keys.entry_time_seq(key)[0], decode(raw)
-        left -= 1
-        if left == 0:
-            return
 
 
 class Missed(NamedTuple):
@@ -241,7 +291,7 @@ def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[
     device = open_device(snapshot, message.application, message.device)
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
-    return composite(snapshot, device, span, chosen_names(query.attributes))
+    return composite(snapshot, device, span, chosen_names(query.attributes), Weight())
 
 
 def composite_span(start: int, end: float, now_ms: int) -> Range:
@@ -262,16 +312,22 @@ def chosen_names(attributes: str | None) -> frozenset[str] | None:
 
 
 def composite(
-    snapshot: Snapshot, device: Opened, span: Range, names: frozenset[str] | None
+    snapshot: Snapshot, device: Opened, span: Range, names: frozenset[str] | None, weight: Weight
 ) -> dict[str, dict[str, Any]]:
     """`{name: {value, time}}` of the declared (and wanted) attributes that have a value in the range."""
     wanted = {
         number: name for number, name in device.attributes.names.items() if names is None or name in names
     }
+    found = last_values(snapshot, device.id, span, wanted)
+    weight.add(text_length(value for _, value in found.values()))
     return {
-        wanted[number]: {"value": value, "time": iso(time_ms)}
-        for number, (time_ms, value) in last_values(snapshot, device.id, span, wanted).items()
+        wanted[number]: {"value": value, "time": iso(time_ms)} for number, (time_ms, value) in found.items()
     }
+
+
+def text_length(values: Iterable[Any]) -> int:
+    """Characters of the texts among these values: what makes an answer large."""
+    return sum(len(value) for value in values if isinstance(value, str))
 
 
 def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collection[int]) -> Composite:

@@ -8,18 +8,23 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.devices import select
-from trunkline.actors.errors import Invalid, PayloadTooLarge
-from trunkline.actors.history import Opened, last_values, points, tags_as_object
+from trunkline.actors.errors import Invalid
+from trunkline.actors.history import (
+    Opened,
+    Weight,
+    composite_span,
+    last_values,
+    points,
+    tags_as_object,
+    text_length,
+)
 from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
-from trunkline.actors.moments import iso, resolve_moment, resolve_range
-from trunkline.actors.series import aggregate, parse_aggregation, parse_resolution
-from trunkline.limits.table import Limits
+from trunkline.actors.moments import iso, resolve_range
+from trunkline.actors.series import FULL, SeriesTooLarge, aggregate, parse_aggregation, parse_resolution
 from trunkline.store.snapshot import Snapshot
 
 POINTS_MAX = 2_000_000
 """Values that one query may hold at a time: about 200 MB."""
-
-_BOUNDS = Limits()
 
 
 def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str, Any]:
@@ -34,25 +39,27 @@ def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str,
         default_all=True,
         reach=message.reach,
     )
-    end_ms = resolve_moment(body.end, message.now_ms, field="end")
+    span = composite_span(1, body.end, message.now_ms)
     answer: dict[str, Any] = {}
+    weight = Weight()
     for device in devices:
         names = device.attributes.names
         if body.attribute is not msgspec.UNSET:
             number = device.attributes.number(body.attribute)
             names = {} if number is None else {number: body.attribute}
-        values = last_values(snapshot, device.id, (0, end_ms), names)
+        values = last_values(snapshot, device.id, span, names)
         if values:
             newest_ms = max(time_ms for time_ms, _ in values.values())
             data = {
                 names[number]: value for number, (time_ms, value) in values.items() if time_ms == newest_ms
             }
+            weight.add(text_length(data.values()))
             answer[device.id.hex()] = {"time": iso(newest_ms), "data": data}
     return answer
 
 
 def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str, Any]:
-    """The points of each device, raw or aggregated. More than 30 MB of them is refused."""
+    """The points of each device, raw or aggregated. More than 30 MB of them are refused."""
     body = message.body
     span = resolve_range(
         message.now_ms,
@@ -96,6 +103,7 @@ def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str,
             limit=limit,
             order=body.order,
             points_max=POINTS_MAX,
+            json_bytes_max=message.time_series_bytes_max - size,
             initial=initial,
         )
         doc = device.found.doc
@@ -105,11 +113,8 @@ def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str,
             "points": [{"time": iso(time_ms), "data": data} for time_ms, data in found],
         }
         size += len(msgspec.json.encode(entry))
-        if size > _BOUNDS.time_series_bytes_max:
-            raise PayloadTooLarge(
-                f"The answer would be larger than {_BOUNDS.time_series_bytes_max} bytes; ask for a shorter range, "
-                "a coarser resolution, fewer attributes or fewer devices."
-            )
+        if size > message.time_series_bytes_max:
+            raise SeriesTooLarge(f"{FULL} ({message.time_series_bytes_max} bytes)")
         shown[device.id.hex()] = entry
     return {
         "start": iso(span.start_ms),

@@ -68,7 +68,7 @@ READERS: dict[type[Message], Reader] = {
     reads.GetDevice: Reader(history.get_device, _never),
     reads.ListDevices: Reader(devices.list_devices, devices.list_devices_is_long),
     reads.GetState: Reader(history.get_state, history.get_state_is_long),
-    reads.GetCommand: Reader(history.get_command, _never),
+    reads.GetCommand: Reader(history.get_command, history.get_command_is_long),
     reads.GetLogEntries: Reader(history.get_log_entries, _never),
     reads.GetCompositeState: Reader(history.get_composite_state, history.composite_is_long),
     reads.ListCompositeStates: Reader(devices.list_composite_states, devices.list_composite_states_is_long),

@@ -57,12 +57,18 @@ class SeriesTooLarge(SeriesError):
 
     type = PayloadTooLarge.type
 
-    def __init__(self, points_max: int) -> None:
+    def __init__(self, problem: str) -> None:
         super().__init__(
-            f"the query needs more than {points_max} values at a time; "
-            "ask for a shorter range, a coarser resolution, fewer attributes or a lower limit."
+            f"the query {problem}; "
+            "ask for a shorter range, a coarser resolution, fewer attributes, fewer devices or a lower limit."
         )
-        self.points_max = points_max
+
+
+FULL = "finds more data than one answer may hold"
+
+
+def _too_many(points_max: int) -> SeriesTooLarge:
+    return SeriesTooLarge(f"needs more than {points_max} values at a time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ def aggregate(
     limit: int | None,
     order: Order,
     points_max: int,
+    json_bytes_max: int | None = None,
     initial: Mapping[str, Value] | None = None,
 ) -> list[Point]:
     """Aggregate the points from `start_ms` to `end_ms`, both included, and return points in `order` of time.
@@ -99,8 +106,8 @@ def aggregate(
     unknown has nothing. Numbers and booleans are different values (1 is not true). A caller whose range
     reaches into the future passes the present as `end_ms`, else the last value is held until then.
 
-    Raises SeriesTooLarge as soon as more than `points_max` values would be kept, and SeriesError for a
-    negative resolution.
+    Raises SeriesTooLarge as soon as more than `points_max` values would be kept, or points that are surely
+    larger than `json_bytes_max` when they are written, and SeriesError for a negative resolution.
     """
     if resolution_ms is not None and resolution_ms < 0:
         raise SeriesError(
@@ -119,7 +126,7 @@ def aggregate(
     else:
         inside = (point for point in chosen if point[0] >= start_ms)
         found = _bucketed(inside, start_ms, resolution_ms or 0, aggregation.type, points_max)
-    return _taken(found, limit, order, points_max)
+    return _taken(found, limit, order, points_max, json_bytes_max)
 
 
 def parse_aggregation(value: object, *, field: str = "aggregation") -> Aggregation:
@@ -178,20 +185,39 @@ def _unsafe(value: Value) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _taken(found: Iterable[Point], limit: int | None, order: Order, points_max: int) -> list[Point]:
-    """Return what the limit leaves, in order; a limit also bounds what is kept on the way there."""
+_POINT_BYTES_MIN = 47
+_VALUE_BYTES_MIN = 5
+"""What a point and each of its values take at the least: `{"time":"...","data":{}},` and `"a":1`."""
+
+
+def _taken(
+    found: Iterable[Point], limit: int | None, order: Order, points_max: int, json_bytes_max: int | None
+) -> list[Point]:
+    """Return what the limit leaves, in order; the bounds hold on the way there."""
     kept: deque[Point] = deque()
-    values = 0
+    values = size = 0
     for point in found:
         kept.append(point)
         values += len(point[1])
+        if json_bytes_max is not None:
+            size += _bytes_min(point)
         if limit is not None and len(kept) > limit:
-            values -= len(kept.popleft()[1])
+            dropped = kept.popleft()
+            values -= len(dropped[1])
+            if json_bytes_max is not None:
+                size -= _bytes_min(dropped)
         if values > points_max:
-            raise SeriesTooLarge(points_max)
+            raise _too_many(points_max)
+        if json_bytes_max is not None and size > json_bytes_max:
+            raise SeriesTooLarge(FULL)
         if order == "asc" and len(kept) == limit:
             break
     return list(kept) if order == "asc" else list(reversed(kept))
+
+
+def _bytes_min(point: Point) -> int:
+    texts = sum(len(value) for value in point[1].values() if isinstance(value, str))
+    return _POINT_BYTES_MIN + _VALUE_BYTES_MIN * len(point[1]) + texts
 
 
 # -- buckets -------------------------------------------------------------------------------------------------
@@ -218,7 +244,7 @@ def _bucketed(
             cells[name].add(number)
             values += keeps_values
         if values > points_max:
-            raise SeriesTooLarge(points_max)
+            raise _too_many(points_max)
     yield from _closed(bucket_ms, cells)
 
 
@@ -280,7 +306,7 @@ class _Durations:
             if name not in data:
                 self._values += 1
                 if self._values > self._points_max:
-                    raise SeriesTooLarge(self._points_max)
+                    raise _too_many(self._points_max)
             data[name] = data.get(name, 0) + (next_ms - from_ms if matches else 0)
             from_ms = next_ms
 

@@ -124,6 +124,11 @@ class Call:
         return reach_of(self.principal)
 
     @property
+    def time_series_bytes_max(self) -> int:
+        """How large the answer of a time series query may be."""
+        return self.dispatcher.system.limits.time_series_bytes_max
+
+    @property
     def owner_id(self) -> bytes | None:
         """Who owns an application that this call creates."""
         return self.principal.user_id

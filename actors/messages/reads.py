@@ -218,6 +218,7 @@ class QueryTimeSeries(Message, frozen=True):
     body: TimeSeriesQuery
     now_ms: int
     reach: Reach | None
+    time_series_bytes_max: int
 
 
 class CountDevices(Message, frozen=True):
