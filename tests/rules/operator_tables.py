@@ -79,8 +79,11 @@ def _argument(param: Any) -> str:
 
 def _param_row(param: Any) -> Sequence[str]:
     is_argument = param.param_type_name == "argument"
-    name = _argument(param) if is_argument else " ".join([*param.opts, *_placeholder(param)])
-    default = "" if param.default in (None, "", False) else str(param.default)
+    options = "/".join([*param.opts, *param.secondary_opts])
+    name = _argument(param) if is_argument else " ".join([options, *_placeholder(param)])
+    default = (
+        "" if param.default in (None, "", False) else "on" if param.default is True else str(param.default)
+    )
     meaning = param.help or ""
     if param.required:
         meaning = f"Required. {meaning}".strip()
