@@ -21,6 +21,8 @@ from trunkline.http.route import Route, RouteTable
 
 ALGORITHM = "HS256"
 TOKEN_CHARS_MAX = 8192
+SCOPES_CHARS_MAX = TOKEN_CHARS_MAX * 3 // 4 - 1024
+"""A token travels in the head of each call. Its scopes stand in it in base64, beside 1 KiB of all else."""
 
 FAMILIES = frozenset(
     {
@@ -125,7 +127,13 @@ class Tokens:
                 )
         if not wanted:
             raise Invalid(f"{field}: is empty; name at least one scope or leave the field out.")
-        return frozenset(wanted)
+        scopes = frozenset(wanted)
+        if sum(len(scope) + 3 for scope in scopes) > SCOPES_CHARS_MAX:
+            raise Invalid(
+                f"{field}: {len(scopes)} scopes are too many for one token; "
+                "name whole resources such as device.*, or a family such as all.Application."
+            )
+        return scopes
 
     def covers(self, own: frozenset[str], wanted: str) -> bool:
         """Whether a bearer of the scopes `own` may hand out a token with the scope `wanted`.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+import argon2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trunkline.actors import account
 from trunkline.actors.account import check_new_password
 from trunkline.actors.authority import chooses_by_tags, has_tag, key_admits, key_admits_address
 from trunkline.actors.errors import Invalid
@@ -109,6 +111,16 @@ def test_a_network_holds_the_addresses_that_share_its_bits(
     expected = int(network) >> shift == int(caller) >> shift
     filters = {"addressFilterType": "whitelist", "addresses": [f"{network}/{bits}"]}
     assert key_admits_address(filters, f"::ffff:{caller}" if mapped else str(caller)) is expected
+
+
+def test_an_unknown_address_costs_what_a_wrong_password_costs() -> None:
+    real = account._hasher.hash("Correct-horse-7")
+    assert argon2.extract_parameters(account._hash_of_nobody()) == argon2.extract_parameters(real)
+    assert [len(part) for part in account._hash_of_nobody().split("$")] == [
+        len(part) for part in real.split("$")
+    ]
+    with pytest.raises(argon2.exceptions.VerifyMismatchError):
+        account._hasher.verify(account._hash_of_nobody(), "Correct-horse-7")
 
 
 @pytest.mark.parametrize(

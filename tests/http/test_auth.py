@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.actors.house import House, ManualClock, running_house
+from tests.actors.house import START_MS, House, ManualClock, running_house
 from trunkline.actors import boot
 from trunkline.actors.actor import Ref
 from trunkline.actors.authority import Principal
@@ -25,9 +25,18 @@ from trunkline.actors.messages.applications import (
     PatchRecord,
 )
 from trunkline.actors.messages.devices import DevicePatch, PatchDevice
+from trunkline.actors.messages.reads import GetMe
 from trunkline.actors.messages.terms import Tag, TagFilter
-from trunkline.http.auth import ALGORITHM, FAMILIES, TOKEN_CHARS_MAX, Tokens, bearer, check_scope
-from trunkline.http.route import Route
+from trunkline.http.auth import (
+    ALGORITHM,
+    FAMILIES,
+    SCOPES_CHARS_MAX,
+    TOKEN_CHARS_MAX,
+    Tokens,
+    bearer,
+    check_scope,
+)
+from trunkline.http.route import Route, RouteTable
 from trunkline.http.routes import TABLE
 from trunkline.limits.table import Limits
 
@@ -239,6 +248,27 @@ def test_who_may_everything_may_hand_on_everything(wanted: str) -> None:
 def test_what_is_no_scope_is_refused_for_everybody(kind: str, wanted: list[str]) -> None:
     with pytest.raises(Invalid, match="scope"):
         Tokens(_NO_SYSTEM, SECRET, TABLE).checked_scopes(wanted, kind=kind, field="scope")
+
+
+def test_the_longest_list_of_scopes_makes_a_token_that_is_read() -> None:
+    operations = [f"device.operationNumber{number:03}" for number in range(400)]
+    rows = [
+        Route(method="GET", path=f"/{name}", operation=name, summary="", message=GetMe) for name in operations
+    ]
+    tokens = Tokens(_NO_SYSTEM, SECRET, RouteTable(tuple(rows)))
+    most = SCOPES_CHARS_MAX // (len(operations[0]) + 3)
+    scopes = tokens.checked_scopes(operations[:most], kind="user", field="scope")
+    claims = {
+        "typ": "device",
+        "sub": "0" * 24,
+        "app": "0" * 24,
+        "key": "0" * 24,
+        "gen": 10**6,
+        "jti": "0" * 24,
+    }
+    assert len(tokens.issue(claims | {"auth": START_MS}, scopes, START_MS, 0.001)) <= TOKEN_CHARS_MAX
+    with pytest.raises(Invalid, match="too many for one token"):
+        tokens.checked_scopes(operations[: most + 1], kind="user", field="scope")
 
 
 def test_a_device_gets_no_scope_that_its_rows_refuse() -> None:
