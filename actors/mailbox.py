@@ -51,12 +51,14 @@ class Mailbox:
     `actor` is its memory, None where that was dropped; `epoch` is the journal's at the time it was loaded;
     `group` is the commit of its latest writes, None where they are known to be on disk. `queue` is there
     while an asynchronous turn runs; the first in it is the message whose turn it is. `held` counts callers
-    whose turn is over and who wait for the commit.
+    whose turn is over and who wait for the commit. `gone` says that the actor is not there (any more) and
+    that the mailbox goes with the end of its queue.
     """
 
     __slots__ = (
         "actor",
         "epoch",
+        "gone",
         "group",
         "handled",
         "held",
@@ -74,6 +76,7 @@ class Mailbox:
         self.ref = ref
         self.actor: Actor | None = None
         self.epoch = -1
+        self.gone = False
         self.held = 0
         self.queue: deque[Waiting] | None = None
         self.group: Group | None = None

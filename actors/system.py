@@ -203,6 +203,8 @@ class System:
                 waiting.event.set()
         finally:
             mailbox.queue = None
+            if mailbox.gone:
+                self._registry.remove(mailbox)
             for waiting in queue:
                 waiting.error = Overloaded("The server is stopping; the call was not handled.")
                 waiting.event.set()

@@ -77,6 +77,7 @@ class Turns:
     def forget(self, mailbox: Mailbox) -> None:
         """Let go of an actor that does not exist (any more); its streams end. A queue is worked off first."""
         mailbox.actor = None
+        mailbox.gone = True
         self._system.streams.end_of(mailbox, Ending.GONE)
         if mailbox.queue is None:
             self._registry.remove(mailbox)
@@ -203,6 +204,7 @@ class Turns:
         if actor.batch is not None:
             actor.batch = None
             mailbox.group = group
+            mailbox.gone = False
             if not actor.exists:
                 mailbox.actor = None  # born again, it must not remember its former life
                 _after(group, partial(self._deleted, mailbox))

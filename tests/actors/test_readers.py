@@ -1,0 +1,107 @@
+"""Reads: the same answer in the loop and beside it, and a refusal where too many wait."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+
+from tests.actors.house import House
+from trunkline.actors import boot, readers, records
+from trunkline.actors.errors import Crashed, NotFound, Overloaded
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages import devices, reads
+from trunkline.actors.messages.account import MeChoice
+from trunkline.actors.messages.applications import CountRange
+from trunkline.actors.messages.base import Message
+from trunkline.actors.system import System
+from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
+
+
+def test_every_reading_message_has_a_reader() -> None:
+    defined = {
+        found
+        for found in vars(reads).values()
+        if isinstance(found, type) and issubclass(found, Message) and found.__module__ == reads.__name__
+    }
+    assert {found for found in defined if not found.__name__.startswith("_")} == set(readers.READERS)
+
+
+def page(house: House, **query: Any) -> reads.ListDevices:
+    """A page of the devices of the house."""
+    converted = msgspec.convert(query, devices.DevicePage)
+    return reads.ListDevices(application=house.application, query=converted, reach=None)
+
+
+@pytest.mark.parametrize("query", [{}, {"sortField": "lastUpdated"}, {"filterField": "name", "filter": "p*"}])
+async def test_short_and_long_reads_answer_the_same(
+    house: House, query: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        await house.device(name=f"pump {number}")
+    in_the_loop = await house.read(page(house, **query))
+    monkeypatch.setattr(records, "SCAN_INLINE_MAX", 0)
+    beside = await house.read(page(house, **query))
+    assert in_the_loop == beside
+    assert len(beside["items"]) == 5
+
+
+async def test_a_read_beside_the_loop_sees_what_was_acknowledged(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SCAN_INLINE_MAX", 0)
+    for number in range(5):
+        await house.device(name=f"pump {number}")
+        found = await house.read(page(house, filterField="name", filter="pump*"))
+        assert found["totalCount"] == number + 1
+
+
+@pytest.mark.parametrize("inline_max", [0, 1000])
+async def test_a_refusal_reaches_the_caller_from_either_place(
+    house: House, inline_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SCAN_INLINE_MAX", inline_max)
+    with pytest.raises(NotFound):
+        await house.states(b"x" * 12)
+
+
+async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> None:
+    limits = Limits.off().override({"read_threads_max": 1, "read_queue_length_max": 2})
+    release = threading.Event()
+    with boot.opened(Settings(data_dir=str(tmp_path), limits=limits)) as system:
+        await nursery.start(system.run)
+        count = reads.CountMyDevices(user=ROOT, query=CountRange(), now_ms=system.clock.wall_ms())
+        try:
+            async with trio.open_nursery() as readers_in_line:
+                for _ in range(3):
+                    readers_in_line.start_soon(system.read, lambda _snapshot: release.wait(30))
+                await trio.testing.wait_all_tasks_blocked()
+                with pytest.raises(Overloaded, match="which is the bound") as refusal:
+                    await readers.read(system, count)
+                assert refusal.value.retry_after_s == 1.0
+                # Writes and short reads go on.
+                assert await boot.add_user(system, "a@example.com", "Correct-horse-7")
+                assert await readers.read(system, reads.GetMe(user=user_of(system), query=MeChoice()))
+                release.set()
+        finally:
+            release.set()
+        assert (await readers.read(system, count))["counts"]
+
+
+def user_of(system: System) -> bytes:
+    return bytes.fromhex(boot.users(system)[0].id)
+
+
+async def test_a_store_that_can_not_be_read_is_a_fault_and_is_logged(house: House) -> None:
+    device = await house.device()
+    house.system.store.close()
+    with structlog.testing.capture_logs() as logs, pytest.raises(Crashed, match="is logged"):
+        await house.states(device)
+    assert [entry["event"] for entry in logs] == ["read failed"]
