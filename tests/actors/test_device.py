@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, House, at, running_house
+from trunkline.actors import history
 from trunkline.actors.actor import Ref
 from trunkline.actors.device import NESTING_MAX, Device
 from trunkline.actors.errors import Crashed, Invalid, NotFound, PayloadTooLarge, TooManyRequests
@@ -175,6 +176,26 @@ async def test_long_texts_are_not_written_again_with_every_report(house: House) 
     composite = await house.composite(device)
     assert (composite["t1"], composite["t2"]) == ((at(0), "x" * 256), (at(0), "y" * 257))
     assert composite["t3"] == (at(-10), long["t3"])
+
+
+async def test_no_answer_is_larger_than_its_bound(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is much to decode is read beside the loop, with the same result."""
+    device = await house.device()
+    text = "x" * 1000
+    for number in range(20):
+        await house.report(device, {"data": {"label": text}, "time": START_MS - number})
+        await house.command(device, "go", payload=text)
+    everything = (await house.states(device), await house.commands(device))
+    monkeypatch.setattr(history, "INLINE_BYTES_MAX", 5_000)
+    assert (await house.states(device), await house.commands(device)) == everything
+    monkeypatch.setattr(history, "ANSWER_BYTES_MAX", 10_000)
+    for read in (house.states, house.commands):
+        assert len(await read(device, limit=9)) == 9
+        with pytest.raises(PayloadTooLarge, match="larger than 10000 bytes; ask for fewer entries"):
+            await read(device, limit=10)
+    monkeypatch.setattr(history, "ANSWER_BYTES_MAX", 999)
+    with pytest.raises(PayloadTooLarge):
+        await house.composite(device)
 
 
 # -- attributes that went away -------------------------------------------------------------------------------
