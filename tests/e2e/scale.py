@@ -1,0 +1,157 @@
+"""How a server starts, and what it weighs, with so many registered devices of which few are active.
+
+Run in the checkout it prints the figures, which no test asserts because machines differ:
+
+    python -m tests.e2e.scale --registered 0 --registered 10000 --registered 100000 --active 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import psutil
+import trio
+
+from tests.e2e.server_process import serving, started
+from trunkline.actors import boot
+from trunkline.actors.actor import Ref
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages.applications import ApplicationPost, CreateApplication
+from trunkline.actors.messages.devices import CreateDevice, DevicePost
+from trunkline.actors.system import System
+from trunkline.bench.client import Connection
+from trunkline.bench.session import Session
+from trunkline.limits.settings import Settings
+
+MIB = 2**20
+PER_APPLICATION = 10_000
+TASKS = 200
+CONNECTIONS = 16
+
+
+class Figures(NamedTuple):
+    """Seconds from the start of the process to the first answer "ready"; bytes of resident memory."""
+
+    ready_s: float
+    idle: Resident
+    active: Resident
+
+
+class Resident(NamedTuple):
+    """What a process holds in memory, and how much of that is its own and no file."""
+
+    all: int
+    own: int
+
+    @classmethod
+    def of(cls, pid: int) -> Resident:
+        """As the system counts it now."""
+        info = psutil.Process(pid).memory_full_info()
+        return cls(info.rss, info.uss)
+
+
+async def register(data_dir: Path, count: int) -> None:
+    """Give a new data directory a user and so many devices, by the actors: the API would take minutes."""
+    settings = Settings(
+        data_dir=str(data_dir), admin_email="owner@example.com", admin_password="Correct-horse-7"
+    )
+    with boot.opened(settings) as system:
+        async with boot.running(system):
+            await boot.ensure_first_user(system, settings)
+            owner = bytes.fromhex(boot.users(system)[0].id)
+            for start in range(0, count, PER_APPLICATION):
+                application = Ref("application", ROOT, system.ids.new(system.clock.wall_ms()))
+                name = ApplicationPost(name=f"fleet {start}")
+                await system.ask(application, CreateApplication(body=name, owner_id=owner))
+                numbers = iter(range(start, min(start + PER_APPLICATION, count)))
+                async with trio.open_nursery() as nursery:
+                    for _ in range(TASKS):
+                        nursery.start_soon(_create, system, application.id, numbers)
+
+
+async def _create(system: System, application: bytes, numbers: Iterator[int]) -> None:
+    attributes = [{"name": "temp", "dataType": "number"}, {"name": "on", "dataType": "boolean"}]
+    for number in numbers:
+        ref = Ref("device", application, system.ids.new(system.clock.wall_ms()))
+        body = msgspec.convert({"name": f"device {number}", "attributes": attributes}, DevicePost)
+        await system.ask(ref, CreateDevice(body=body))
+
+
+async def measure(data_dir: Path, active: int) -> Figures:
+    """Start a server on the directory, then let so many devices report."""
+    began_s = time.perf_counter()
+    async with started(data_dir, env={}) as server:
+        assert await server.listens()
+        await server.call("GET", "/readyz", token="")
+        ready_s = time.perf_counter() - began_s
+        assert await server.terminate() == 0
+    async with serving(data_dir, "--limits", "off") as server:
+        idle = Resident.of(server.process.pid)
+        session = Session(server.url, token=server.token)
+        devices = await _devices(session, active)
+        waiting = iter(devices * 3)
+
+        async def report() -> None:
+            async with Connection(session.origin, token=server.token) as connection:
+                for device in waiting:
+                    answer = await connection.request("POST", f"{device}/state", b'{"data": {"temp": 21.5}}')
+                    assert answer.status == 200, answer.body
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(CONNECTIONS):
+                nursery.start_soon(report)
+        session.close()
+        figures = Figures(ready_s, idle, Resident.of(server.process.pid))
+        assert await server.terminate() == 0
+    return figures
+
+
+async def _devices(session: Session, count: int) -> list[str]:
+    """The paths of so many devices; where there are fewer, some are made."""
+    found: list[str] = []
+    async for application in session.items("/applications"):
+        place = f"/applications/{application['id']}/devices"
+        async for device in session.items(place, query={"sortField": "id"}):
+            found.append(f"{place}/{device['id']}")
+            if len(found) == count:
+                return found
+    application_id = await session.create_application("active")
+    attributes = [{"name": "temp", "dataType": "number"}]
+    wanted = [{"name": f"active {n}", "attributes": attributes} for n in range(count - len(found))]
+    place = f"/applications/{application_id}/devices"
+    return [*found, *(f"{place}/{id}" for id in await session.create_devices(application_id, wanted))]
+
+
+async def print_figures(registered: list[int], active: int) -> None:
+    write = sys.stdout.write
+    write(f"{'registered':>10}  {'file MB':>7}  {'start to ready s':>16}  {'idle RSS (own) MB':>18}  "
+          f"{f'{active} active RSS (own) MB':>26}\n")  # fmt: skip
+    for count in registered:
+        with tempfile.TemporaryDirectory() as directory:
+            data_dir = Path(directory) / "data"
+            await register(data_dir, count)
+            figures = await measure(data_dir, active)
+            file = (data_dir / "store" / "data.mdb").stat().st_size
+            write(f"{count:>10}  {file / 1e6:>7.1f}  {figures.ready_s:>16.2f}  {_shown(figures.idle):>18}  "
+                  f"{_shown(figures.active):>26}\n")  # fmt: skip
+
+
+def _shown(resident: Resident) -> str:
+    return f"{resident.all / 1e6:.1f} ({resident.own / 1e6:.1f})"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description="Start to ready, and resident memory, by registered devices."
+    )
+    parser.add_argument("--registered", type=int, action="append")
+    parser.add_argument("--active", type=int, default=1000)
+    given = parser.parse_args()
+    trio.run(print_figures, given.registered or [0, 10_000, 100_000], given.active)
