@@ -161,6 +161,42 @@ async def test_a_command_to_many_reaches_all_or_none(server: Server) -> None:
         assert [each["name"] for each in commands] == ["go"]
 
 
+async def test_lists_and_queries_show_no_more_than_the_key_allows(server: Server) -> None:
+    house = await make_house(server)
+    for path in house.devices.values():
+        await server.call("POST", f"{path}/state", {"data": {"temp": 1}})
+    await server.call("DELETE", await server.device(house.application, "D"))
+    narrow, _ = await server.device_token(house.devices["A"], deviceIds=[house.id("A"), house.id("B")])
+    wide, _ = await server.device_token(house.devices["A"])
+    for token, seen in ((narrow, "AB"), (wide, "ABC")):
+        ids = {house.id(name) for name in seen}
+        for query in ("", "?perPage=1000&sortField=id", '?query={"name":{"$in":["A","B","C"]}}'):
+            for path in ("devices", "devices/compositeState"):
+                listed = await server.call("GET", f"{house.application}/{path}{query}", token=token)
+                assert {each["id"] for each in listed["items"]} == ids
+                assert listed["totalCount"] == len(ids)
+        floor = await server.call("GET", f"{house.application}/devices?tagFilter[0][key]=floor", token=token)
+        assert [each["name"] for each in floor["items"]] == ["B"]
+        outside = await server.call(
+            "GET", f"{house.application}/devices?filterField=name&filter=C", token=token
+        )
+        assert outside["totalCount"] == len(ids) - 2
+        for operation in ("time-series-query", "last-value-query"):
+            path = f"{house.application}/data/{operation}"
+            bodies: list[dict[str, Any]] = [
+                {},
+                {"deviceQuery": {}},
+                {"deviceTags": [{"key": "floor"}], "deviceQuery": {}},
+            ]
+            for body in bodies:
+                found = await server.call("POST", path, body, token=token, status=200)
+                assert set(found.get("devices", found)) == ids, (operation, body)
+            for_c = {"deviceIds": [house.id("C")]}
+            await server.call("POST", path, for_c, token=token, status=200 if "C" in seen else 403)
+    deleted = await server.call("GET", f"{house.application}/devices?queryDeleted=true", token=narrow)
+    assert deleted["items"] == []
+
+
 async def test_a_key_that_does_not_allow_the_device_logs_nobody_in(server: Server) -> None:
     house = await make_house(server)
     for key in (

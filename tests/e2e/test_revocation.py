@@ -82,6 +82,22 @@ async def test_the_streams_of_other_devices_go_on(server: Server) -> None:
                     break
 
 
+@pytest.mark.parametrize("what", ["device", "application", "token"])
+async def test_a_users_stream_ends_with_what_it_is_about(server: Server, what: str) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    made = await server.call("POST", "/me/tokens", {"name": "t"})
+    path = {"device": device, "application": application, "token": f"/me/tokens/{made['id']}"}[what]
+    async with (
+        server.client(made["token"]) as client,
+        client.stream("GET", f"{device}/commandStream?keepAliveInterval=60") as commands,
+        client.stream("GET", f"{device}/stateStream?keepAliveInterval=60") as states,
+    ):
+        await server.call("DELETE", path)
+        assert await ended(commands)
+        assert await ended(states)
+
+
 async def test_a_stream_ends_when_its_token_expires(server: Server) -> None:
     device = await server.device(await server.application())
     token = await server.log_in(EMAIL, tokenTTL=60)

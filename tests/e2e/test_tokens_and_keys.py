@@ -213,13 +213,17 @@ async def test_a_token_ends_when_it_is_switched_off_deleted_or_expired(server: S
         await server.call("GET", owner, token=token, status=401)
         born_inactive = await server.call("POST", f"{owner}/tokens", {"name": "t", "status": "inactive"})
         await server.call("GET", owner, token=born_inactive["token"], status=401)
-    expiring = [
-        await server.call("POST", f"{owner}/tokens", {"name": "t", "expirationDate": iso_in(hours=1)})
-        for owner in ("/me",)
-    ]
-    await server.call("GET", "/me", token=expiring[0]["token"], status=200)
-    server.move_clock(3600)
-    await server.call("GET", "/me", token=expiring[0]["token"], status=401)
+
+
+async def test_a_token_ends_on_its_day(server: Server) -> None:
+    body = {"name": "t", "expirationDate": iso_in(hours=1)}
+    tokens = {
+        owner: (await server.call("POST", f"{owner}/tokens", body))["token"] for owner in await owners(server)
+    }
+    for seconds, status in ((3590, 200), (10, 401)):
+        server.move_clock(seconds)
+        for owner, token in tokens.items():
+            await server.call("GET", owner, token=token, status=status)
 
 
 async def test_a_token_body_that_does_not_fit_is_400(server: Server) -> None:
