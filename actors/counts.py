@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from trunkline.actors import records
+from trunkline.actors.device_records import open_device
 from trunkline.actors.errors import Invalid
 from trunkline.actors.head import HOUR_MS, Head
-from trunkline.actors.history import open_device
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import APPLICATION, DEVICE
 from trunkline.actors.messages.applications import CountRange

@@ -7,13 +7,12 @@ nobody is ever shown what a power cut could take back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
 
-from trunkline.actors import records
+from trunkline.actors import family, records
 from trunkline.actors.actor import Actor, Ref
 from trunkline.actors.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.errors import Invalid, NotFound, PayloadTooLarge
@@ -40,6 +39,7 @@ from trunkline.actors.messages.devices import (
 )
 from trunkline.actors.messages.terms import Moment
 from trunkline.actors.moments import iso, parse_report_time
+from trunkline.actors.nesting import check_nesting
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -54,10 +54,6 @@ _CAMEL = {
     "system_interval": "systemInterval",
     "keep_duplicates": "keepDuplicates",
 }
-_GATEWAYS = frozenset({"gateway", "edgeCompute"})
-_ANCESTORS_MAX = 100
-NESTING_MAX = 100
-"""Levels of arrays and objects in `meta` and `payload`. What nests deeper could be stored, but not be read back."""
 
 
 class Device(Actor):
@@ -126,7 +122,7 @@ class Device(Actor):
         time_ms = now_ms if report.time is None else self._time(report.time, now_ms)
         point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
         if report.meta is not msgspec.UNSET:
-            _check_nesting(report.meta, "meta")
+            check_nesting(report.meta, "meta")
             point[META] = report.meta
         if report.flow_version is not msgspec.UNSET:
             point[FLOW_VERSION] = report.flow_version
@@ -161,7 +157,7 @@ class Device(Actor):
         now_ms = self.system.clock.wall_ms()
         given_ms = now_ms if body.time is None else self._time(body.time, now_ms)
         if body.payload is not msgspec.UNSET:
-            _check_nesting(body.payload, "payload")
+            check_nesting(body.payload, "payload")
         head = self.head
         head.seq += 1
         head.command_ms = max(now_ms, head.command_ms)
@@ -287,47 +283,10 @@ class Device(Actor):
             # Who is no peripheral any more has no gateway either, and that one no power over it.
             changes.setdefault("gatewayId", None)
         after = {**before, **changes}
-        self._check_gateway(after, changes)
+        family.check_gateway(after, changes, self._other)
         if changes.get("parentId") is not None:
-            self._check_parent(bytes.fromhex(changes["parentId"]))
+            family.check_parent(self.ref.id, bytes.fromhex(changes["parentId"]), self._other)
         return changes
-
-    def _check_gateway(self, after: records.Doc, changes: records.Doc) -> None:
-        gateway_id = after.get("gatewayId")
-        if after["deviceClass"] == "peripheral":
-            if gateway_id is None:
-                raise Invalid("gatewayId: is missing; a peripheral names the gateway that reports for it.")
-            if "gatewayId" in changes or "deviceClass" in changes:
-                gateway = self._other(bytes.fromhex(gateway_id))
-                if gateway is None or gateway["deviceClass"] not in _GATEWAYS:
-                    raise Invalid(
-                        f"gatewayId: {gateway_id} is not a gateway of this application; "
-                        "name a device of class gateway or edgeCompute."
-                    )
-        elif gateway_id is not None:
-            raise Invalid(
-                f"gatewayId: a device of class {after['deviceClass']} has no gateway; only a peripheral has one."
-            )
-
-    def _check_parent(self, parent_id: bytes) -> None:
-        """A parent is a system device, and nobody is its own ancestor."""
-        above: bytes | None = parent_id
-        for _ in range(_ANCESTORS_MAX):
-            if above is None:
-                return
-            if above == self.ref.id:
-                raise Invalid(
-                    f"parentId: {parent_id.hex()} lies below this device; it can not stand above it as well."
-                )
-            doc = self._other(above)
-            if doc is None or doc["deviceClass"] != "system":
-                raise Invalid(
-                    f"parentId: {above.hex()} is not a system device of this application; only those have children."
-                )
-            above = bytes.fromhex(doc["parentId"]) if doc.get("parentId") else None
-        raise Invalid(
-            f"parentId: {parent_id.hex()} has {_ANCESTORS_MAX} devices above it, which is the bound."
-        )
 
     def _other(self, id: bytes) -> records.Doc | None:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, id))
@@ -374,21 +333,6 @@ class Device(Actor):
             head.hour, head.counts = hour, {}
         head.counts[what] = head.counts.get(what, 0) + by
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
-
-
-def _check_nesting(value: Any, field: str) -> None:
-    """Refuse what nests deeper than the store's format can be read. Without recursion, for obvious reasons."""
-    level = [value] if isinstance(value, list | dict) else []
-    for _ in range(NESTING_MAX):
-        if not level:
-            return
-        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, list | dict)]
-    if level:
-        raise Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
-
-
-def _inside(container: Any) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
 
 
 def shown_command(entry: dict[str, Any]) -> dict[str, Any]:

@@ -10,17 +10,9 @@ import msgspec
 from trunkline.actors import records
 from trunkline.actors.attributes import Attributes
 from trunkline.actors.authority import has_tag, reaches
+from trunkline.actors.device_records import Opened, ancestors, open_device, show_device
 from trunkline.actors.errors import Forbidden, Invalid, PayloadTooLarge
-from trunkline.actors.history import (
-    Opened,
-    Weight,
-    ancestors,
-    chosen_names,
-    composite,
-    composite_span,
-    open_device,
-    show_device,
-)
+from trunkline.actors.history import Weight, chosen_names, composite, composite_span
 from trunkline.actors.kinds import DELETED_DEVICE, DEVICE, connection_status
 from trunkline.actors.messages.devices import DeviceShape
 from trunkline.actors.messages.reads import (

@@ -1,4 +1,4 @@
-"""Reading one device: its record, its states, commands and connection log, its composite state.
+"""Reading what one device reported and was told: its states, commands and connection log, its composite state.
 
 Pure reads of a snapshot. Nothing here goes through the device's mailbox: the actor is the only writer, and
 whoever saw its answer sees its data.
@@ -6,30 +6,24 @@ whoever saw its answer sees its data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from trunkline.actors import records
-from trunkline.actors.attributes import Attributes, shown_attribute
 from trunkline.actors.device import shown_command
-from trunkline.actors.errors import NotFound, PayloadTooLarge
+from trunkline.actors.device_records import Opened, open_device
+from trunkline.actors.errors import PayloadTooLarge
 from trunkline.actors.head import POSITION_SHIFT, Head
-from trunkline.actors.kinds import DEVICE
-from trunkline.actors.messages.devices import DeviceShape, History
+from trunkline.actors.messages.devices import History
 from trunkline.actors.messages.reads import (
-    GetAttribute,
     GetCommand,
     GetCompositeState,
-    GetDevice,
     GetLogEntries,
     GetState,
-    ListAttributes,
     ReplayCommands,
 )
 from trunkline.actors.moments import MOMENT_MS_MAX, iso, resolve_moment, resolve_range
-from trunkline.actors.query import compile_glob
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -43,90 +37,6 @@ INLINE_BYTES_MAX = 262_144
 Range = tuple[int, int]
 Composite = dict[int, tuple[int, Any]]
 """Attribute number to `(time_ms, value)`."""
-
-
-class Opened(NamedTuple):
-    """A device as it was read."""
-
-    id: bytes
-    found: records.Found
-    attributes: Attributes
-
-
-def open_device(snapshot: Snapshot, application: bytes, device: bytes) -> Opened:
-    """The device's record and declarations; `NotFound` where there is no such device in the application."""
-    found = records.find(snapshot, DEVICE, application, device)
-    if found is None:
-        raise NotFound(f"There is no device {device.hex()} here.")
-    return Opened(device, found, Attributes(found.doc["attributes"], found.doc["attributeNext"]))
-
-
-# The record.
-
-
-def get_device(snapshot: Snapshot, message: GetDevice) -> dict[str, Any]:
-    """One device."""
-    found = open_device(snapshot, message.application, message.device).found
-    return show_device(snapshot, message.application, found, message.query)
-
-
-def show_device(
-    snapshot: Snapshot, application: bytes, found: records.Found, shape: DeviceShape
-) -> dict[str, Any]:
-    """A device as the caller sees it."""
-    doc, id = found.doc, found.id.hex()
-    shown: dict[str, Any] = {
-        "id": id,
-        "deviceId": id,
-        "applicationId": application.hex(),
-        "creationDate": iso(doc["creationDate"]),
-        "lastUpdated": iso(doc["lastUpdated"]),
-        "name": doc["name"],
-        "deviceClass": doc["deviceClass"],
-    }
-    for field in ("description", "gatewayId", "systemInterval", "keepDuplicates", "parentId"):
-        if doc.get(field) is not None:
-            shown[field] = doc[field]
-    if "parentId" in shown:
-        shown["ancestorIds"] = ancestors(snapshot, application, doc)
-    attributes = [shown_attribute(attribute) for attribute in doc["attributes"]]
-    shown["tags"] = tags_as_object(doc["tags"]) if shape.tags_as_object else doc["tags"]
-    shown["attributes"] = (
-        {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
-        if shape.attributes_as_object
-        else attributes
-    )
-    if not shape.exclude_connection_info:
-        connection = doc.get("connection")
-        shown["connectionInfo"] = (
-            {"connected": connection["connected"], "time": iso(connection["time"])}
-            if connection
-            else {"connected": None}
-        )
-    if "deletedAt" in doc:
-        shown["deletedAt"] = iso(doc["deletedAt"])
-    shown["_etag"] = found.etag
-    shown["_type"] = "device"
-    return shown
-
-
-def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Tags by key, each with all its values in the order of the list."""
-    grouped: dict[str, list[str]] = {}
-    for tag in tags:
-        grouped.setdefault(tag["key"], []).append(tag["value"])
-    return grouped
-
-
-def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[str]:
-    """The ids of the devices above, the nearest first."""
-    above: list[str] = []
-    parent = doc.get("parentId")
-    while parent is not None and parent not in above and len(above) < 1000:
-        above.append(parent)
-        found = records.find(snapshot, DEVICE, application, bytes.fromhex(parent))
-        parent = found.doc.get("parentId") if found is not None else None
-    return above
 
 
 # History.
@@ -373,51 +283,3 @@ def composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
     raw = snapshot.get(keys.TIMELINE, keys.head_key(message.device))
     end_ms = resolve_moment(message.query.end, message.now_ms, field="end")
     return raw is not None and Head.decoded(raw).newest_ms > end_ms
-
-
-# Attributes.
-
-
-def get_attribute(snapshot: Snapshot, message: GetAttribute) -> dict[str, Any]:
-    """One attribute."""
-    device = open_device(snapshot, message.application, message.device)
-    return _show_attribute(message.application, message.device, device.attributes.find(message.name))
-
-
-def list_attributes(snapshot: Snapshot, message: ListAttributes) -> dict[str, Any]:
-    """All attributes that pass the filter, sorted. There is no paging: a device has at most 256."""
-    query = message.query
-    device = open_device(snapshot, message.application, message.device)
-    docs = [_show_attribute(message.application, message.device, doc) for doc in device.attributes.docs]
-    total = len(docs)
-    if query.filter and query.filter_field is not None:
-        matches, field = compile_glob(query.filter), query.filter_field
-        docs = [doc for doc in docs if matches(doc[field])]
-    docs.sort(
-        key=lambda doc: (doc[query.sort_field].casefold(), doc["name"].casefold(), doc["name"]),
-        reverse=query.sort_direction == "desc",
-    )
-    shown = {
-        "items": docs,
-        "count": len(docs),
-        "totalCount": total,
-        "sortField": query.sort_field,
-        "sortDirection": query.sort_direction,
-        "applicationId": message.application.hex(),
-        "deviceId": message.device.hex(),
-        "_type": "deviceAttributes",
-    }
-    if query.filter_field is not None:
-        shown["filterField"] = query.filter_field
-    if query.filter is not None:
-        shown["filter"] = query.filter
-    return shown
-
-
-def _show_attribute(application: bytes, device: bytes, doc: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **shown_attribute(doc),
-        "applicationId": application.hex(),
-        "deviceId": device.hex(),
-        "_type": "deviceAttribute",
-    }

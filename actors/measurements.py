@@ -7,17 +7,10 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors.device_records import Opened, tags_as_object
 from trunkline.actors.devices import select
 from trunkline.actors.errors import Invalid
-from trunkline.actors.history import (
-    Opened,
-    Weight,
-    composite_span,
-    last_values,
-    points,
-    tags_as_object,
-    text_length,
-)
+from trunkline.actors.history import Weight, composite_span, last_values, points, text_length
 from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
 from trunkline.actors.moments import iso, resolve_range
 from trunkline.actors.series import FULL, SeriesTooLarge, aggregate, parse_aggregation, parse_resolution

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
-from trunkline.actors import counts, devices, history, listings, measurements, records
+from trunkline.actors import counts, device_records, devices, history, listings, measurements, records
 from trunkline.actors.errors import Crashed, Overloaded
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY
@@ -65,15 +65,15 @@ READERS: dict[type[Message], Reader] = {
     reads.ListKeys: Reader(listings.list_keys, _scans_keys),
     reads.ListTokens: Reader(listings.list_tokens, _scans_tokens),
     reads.GetMe: Reader(listings.get_me, _scans_applications),
-    reads.GetDevice: Reader(history.get_device, _never),
+    reads.GetDevice: Reader(device_records.get_device, _never),
     reads.ListDevices: Reader(devices.list_devices, devices.list_devices_is_long),
     reads.GetState: Reader(history.get_state, history.get_state_is_long),
     reads.GetCommand: Reader(history.get_command, history.get_command_is_long),
     reads.GetLogEntries: Reader(history.get_log_entries, _never),
     reads.GetCompositeState: Reader(history.get_composite_state, history.composite_is_long),
     reads.ListCompositeStates: Reader(devices.list_composite_states, devices.list_composite_states_is_long),
-    reads.GetAttribute: Reader(history.get_attribute, _never),
-    reads.ListAttributes: Reader(history.list_attributes, _never),
+    reads.GetAttribute: Reader(device_records.get_attribute, _never),
+    reads.ListAttributes: Reader(device_records.list_attributes, _never),
     reads.ListAttributeNames: Reader(devices.list_attribute_names, _scans),
     reads.ListDeviceNames: Reader(devices.list_device_names, _scans),
     reads.ListTagKeys: Reader(devices.list_tag_keys, _scans),

@@ -13,12 +13,13 @@ import trio
 from tests.actors.house import START_MS, House, at, running_house
 from trunkline.actors import history
 from trunkline.actors.actor import Ref
-from trunkline.actors.device import NESTING_MAX, Device
+from trunkline.actors.device import Device
 from trunkline.actors.errors import Crashed, Invalid, NotFound, PayloadTooLarge, TooManyRequests
 from trunkline.actors.head import TEXT_CHARS_MAX
 from trunkline.actors.messages import devices
 from trunkline.actors.messages.base import Message
 from trunkline.actors.messages.terms import Attribute
+from trunkline.actors.nesting import NESTING_MAX
 from trunkline.limits.table import Limits
 
 DAY_MS = 86_400_000
@@ -330,6 +331,16 @@ async def test_two_devices_do_not_become_each_others_parents_at_once(house: Hous
         nursery.start_soon(adopt, two, one)
     (refusal,) = refusals
     assert "can not stand above it as well" in refusal
+
+
+async def test_no_more_than_a_hundred_devices_stand_above_one(house: House) -> None:
+    above: bytes | None = None
+    for _ in range(100):
+        parent = {} if above is None else {"parentId": above.hex()}
+        above = await house.device({}, deviceClass="system", **parent)
+    assert above is not None
+    with pytest.raises(Invalid, match="has 100 devices above it, which is the bound"):
+        await house.device({}, parentId=above.hex())
 
 
 async def test_a_caller_who_leaves_loses_the_answer_and_not_the_effect(house: House) -> None:

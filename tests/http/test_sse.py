@@ -27,7 +27,6 @@ from trunkline.actors.messages.applications import (
     KeyPost,
     PatchRecord,
 )
-from trunkline.actors.moments import parse_iso
 from trunkline.http.call import Request, Response, Stream
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.serve import make_dispatcher
@@ -398,7 +397,3 @@ async def test_a_drain_sends_what_waits_and_ends_the_stream(door: Door, autojump
     assert await stream.next() is None
     refused = await door.get()
     assert refused.status == 503
-
-
-def test_the_wall_of_the_tests_is_the_one_of_the_house() -> None:
-    assert parse_iso(at(0)) == START_MS
