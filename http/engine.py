@@ -26,7 +26,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
 from trunkline.http.exchange import Exchange, last_answer
-from trunkline.http.http1 import Access, Address, Application, Http1Connection, Refuse
+from trunkline.http.http1 import Access, Address, Application, Handover, Http1Connection, Refuse
 from trunkline.http.request_parser import Bounds
 from trunkline.http.stock import Stock
 from trunkline.limits.table import Limits
@@ -209,17 +209,17 @@ class Engine:
         if self._draining and not connection.has_input():
             return
         self._connections.add(connection)
-        first: bytes | None = None
+        begun: Handover | None = None
         try:
             with connection.scope:
-                first = await connection.run()
+                begun = await connection.run()
         finally:
             self._connections.discard(connection)
         if connection.scope.cancelled_caught:
             _send_last(sock, connection.last_words())
         connection.close()
-        if first is not None:
-            await self._stock.serve(sock, first)
+        if begun is not None:
+            await self._stock.serve(sock, begun)
 
     def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
         """Say why, where it can be said without a handshake and without waiting."""

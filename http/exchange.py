@@ -61,6 +61,7 @@ class Exchange:
         "expects",
         "finished",
         "headers",
+        "is_handshake",
         "keep_alive",
         "method",
         "response_headers",
@@ -84,8 +85,9 @@ class Exchange:
         self.keep_alive = True
         self.expects = False
         self.upgrade = b""
-        self.after_upgrade: bytes | None = None
-        """For a WebSocket: the bytes behind the head."""
+        self.is_handshake = False
+        """It asks for a WebSocket; `after_upgrade` holds the bytes behind its head."""
+        self.after_upgrade = b""
         self.status = 0
         self.response_headers: Any = ()
         self.started = False
@@ -99,6 +101,11 @@ class Exchange:
     def path(self) -> str:
         """The path as it was sent, for a log: the query is left out, as it may hold what no log should."""
         return self.target.partition(b"?")[0].decode("ascii")
+
+    def handshake(self) -> bytes:
+        """The head of a request for a WebSocket, for the protocol that begins with it."""
+        fields = b"".join(b"%b: %b\r\n" % field for field in self.headers)
+        return b"GET %b HTTP/1.1\r\n%b\r\n" % (self.target, fields)
 
     async def receive(self) -> dict[str, Any]:
         """The next piece of the body as it arrives; when all was given, wait for the end of the exchange."""

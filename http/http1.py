@@ -14,7 +14,7 @@ import math
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import structlog
@@ -51,12 +51,20 @@ _ASGI = {"version": "3.0", "spec_version": "2.4"}
 _log = structlog.get_logger("trunkline.http")
 
 
+class Handover(NamedTuple):
+    """The bytes of a connection that another protocol goes on with."""
+
+    first: bytes
+    behind: bytes | None
+    """For a WebSocket: what came behind its handshake. None for HTTP/2, where `first` is all."""
+
+
 class ClientGone(OSError):
     """The client took its connection away; ASGI wants an OSError for it."""
 
 
 class Http1Connection:
-    """`run` serves the connection to its end, or gives the bytes back that are for another protocol.
+    """`run` serves the connection to its end, or until another protocol has to go on with it.
 
     `scope` is cancelled by the reaper when `read_deadline` or `write_deadline` has passed, and by a drain.
     """
@@ -126,8 +134,8 @@ class Http1Connection:
 
     # The life of a connection.
 
-    async def run(self) -> bytes | None:
-        """Answer requests until either side ends. Returns bytes that HTTP/2 or WebSocket must begin with."""
+    async def run(self) -> Handover | None:
+        """Answer requests until either side ends. Returns what HTTP/2 or WebSocket must begin with."""
         parser = self._parser
         try:
             while True:
@@ -137,11 +145,12 @@ class Http1Connection:
                         await self._linger()
                         return None
                     if preface := await self._read_head():
-                        return preface
+                        return Handover(preface, None)
                     if self.gone:
                         return None
-                if parser.requests[0].after_upgrade is not None:
-                    return _head_again(parser.requests.popleft()) + self._backlog
+                if parser.requests[0].is_handshake:
+                    exchange = parser.requests.popleft()
+                    return Handover(exchange.handshake(), exchange.after_upgrade + self._backlog)
                 # No name is kept for the exchange: a connection that idles must not hold a request.
                 if not await self._respond(parser.requests.popleft()):
                     return None
@@ -385,9 +394,3 @@ def _log_crash(exchange: Exchange, bug: Exception) -> None:
         rest = None
     if rest is not None:
         _log.error("request failed", method=exchange.method, path=exchange.path, exc_info=rest)
-
-
-def _head_again(exchange: Exchange) -> bytes:
-    """The bytes of a request for a WebSocket, for the protocol that begins with it."""
-    fields = b"".join(b"%b: %b\r\n" % field for field in exchange.headers)
-    return b"GET %b HTTP/1.1\r\n%b\r\n%b" % (exchange.target, fields, exchange.after_upgrade or b"")

@@ -137,7 +137,7 @@ class RequestParser:
         """llhttp stops at an upgrade. Returns what is to be parsed still."""
         exchange = self._exchange
         assert exchange is not None
-        if exchange.after_upgrade is not None:
+        if exchange.is_handshake:
             # WebSocket: whatever follows is not ours to parse.
             exchange.after_upgrade = rest
             exchange.complete = True
@@ -234,7 +234,7 @@ class RequestParser:
         ):
             if any(field in _FRAMING for field, _ in exchange.headers):
                 raise Malformed(400, "A request for a WebSocket has no body.")
-            exchange.after_upgrade = b""
+            exchange.is_handshake = True
         exchange.method = name
         self.requests.append(exchange)
 

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import trio
-from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.http.engine import Engine
@@ -300,7 +299,6 @@ async def serving(
     engine: str = "fast",
     *,
     limits: dict[str, Any] | None = None,
-    configure: Callable[[Config], None] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Wired]:
     """Serve an application as the product is served. `limits` overrides single numbers, the rest are settings."""
@@ -308,8 +306,6 @@ async def serving(
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
     config = _config(chosen)
     config.bind = [f"fd://{bind('127.0.0.1', 0).detach()}"]
-    if configure is not None:
-        configure(config)
     stopping, stopped = trio.Event(), trio.Event()
     ours: Engine | None = None
     if engine == "stock":

@@ -1,0 +1,184 @@
+"""TLS: handed to Hypercorn's protocols, with client certificates where the operator wants them."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+import trustme
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.http.other_protocols import APP, pour, talking
+from tests.http.wire import PATIENCE_S, Wired, application, serving
+from trunkline.http.engine import REAP_S
+from trunkline.http.serve import _config
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("silent")
+
+GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+ENGINES = pytest.mark.parametrize("engine", ["fast", "stock"])
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def pem(tmp_path: Path, authority: trustme.CA) -> dict[str, Any]:
+    """Files with a certificate for localhost, its key, and the authority."""
+    issued = authority.issue_cert("localhost")
+    files = {"certfile": "chain.pem", "keyfile": "key.pem", "ca_certs": "authority.pem"}
+    paths = {key: str(tmp_path / name) for key, name in files.items()}
+    for blob in issued.cert_chain_pems:
+        blob.write_to_path(paths["certfile"], append=True)
+    issued.private_key_pem.write_to_path(paths["keyfile"])
+    authority.cert_pem.write_to_path(paths["ca_certs"])
+    return paths
+
+
+@pytest.fixture
+def trusting(authority: trustme.CA) -> ssl.SSLContext:
+    """A client that trusts the authority."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return context
+
+
+def client(wired: Wired, context: ssl.SSLContext, *, http2: bool = False) -> httpx.AsyncClient:
+    base = wired.url.replace("127.0.0.1", "localhost")
+    return httpx.AsyncClient(base_url=base, verify=context, http2=http2, trust_env=False, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def secured(pem: dict[str, Any]) -> dict[str, Any]:
+    return {key: pem[key] for key in ("certfile", "keyfile")}
+
+
+@ENGINES
+@pytest.mark.parametrize("http2", [False, True])
+async def test_calls_over_tls(
+    engine: str, http2: bool, secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    async with serving(APP, engine, **secured) as wired:
+        assert wired.url.startswith("https://127.0.0.1:")
+        async with client(wired, trusting, http2=http2) as calls:
+            for body in (b"hello", bytes(200_000)):
+                answer = await calls.post("/a?b", content=body)
+                assert answer.http_version == ("HTTP/2" if http2 else "HTTP/1.1")
+                assert len(answer.json()["body"]) == len(body)
+
+
+@ENGINES
+async def test_a_websocket_over_tls(engine: str, secured: dict[str, Any], trusting: ssl.SSLContext) -> None:
+    async with serving(APP, engine, **secured) as wired:
+        with trio.fail_after(PATIENCE_S):
+            async with talking(wired, "/chat", trusting) as connection:
+                assert await connection.get_message() == "/chat? 1"
+
+
+@ENGINES
+async def test_only_clients_with_a_certificate_of_the_authority_are_served(
+    engine: str, pem: dict[str, Any], trusting: ssl.SSLContext, authority: trustme.CA
+) -> None:
+    async with serving(APP, engine, **pem) as wired:
+        with pytest.raises((httpx.TransportError, ssl.SSLError)):
+            async with client(wired, trusting) as calls:
+                await calls.get("/a")
+        stranger = ssl.create_default_context()
+        authority.configure_trust(stranger)
+        trustme.CA().issue_cert("device@example.com").configure_cert(stranger)
+        with pytest.raises((httpx.TransportError, ssl.SSLError)):
+            async with client(wired, stranger) as calls:
+                await calls.get("/a")
+        authority.issue_cert("device@example.com").configure_cert(trusting)
+        async with client(wired, trusting) as calls:
+            assert (await calls.get("/a")).status_code == 200
+
+
+async def test_cleartext_to_a_tls_port_is_no_call_and_no_fault(secured: dict[str, Any]) -> None:
+    async with serving(APP, **secured) as wired:
+        peer = await wired.connect()
+        await peer.send(GET)
+        assert b"HTTP" not in await peer.rest()
+        await peer.close()
+        await wired.deserted()
+
+
+async def test_a_handshake_that_does_not_come_is_not_waited_for(
+    secured: dict[str, Any], mock_clock: MockClock
+) -> None:
+    async with serving(APP, limits={"head_timeout_s": 10}, **secured) as wired:
+        await wired.connect()
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 1
+        mock_clock.jump(10 + REAP_S)
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 0
+
+
+async def test_tls_connections_are_bounded_and_drained(
+    secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    bound = {"connections_max": 1}
+    async with serving(APP, limits=bound, **secured) as wired, client(wired, trusting) as calls:
+        assert (await calls.get("/a")).status_code == 200
+        async with client(wired, trusting) as others:
+            with pytest.raises((httpx.TransportError, ssl.SSLError)):
+                await others.get("/a")
+        assert wired.engine.refused == 1
+        # The connection of the client idles: it does not hold the server up.
+        await wired.stop()
+
+
+async def test_a_client_over_tls_that_never_reads_is_closed(
+    mock_clock: MockClock, secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    async with serving(application(pour), limits={"write_timeout_s": 20}, **secured) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        tls = trio.SSLStream(peer.stream, trusting, server_hostname="localhost", https_compatible=True)
+        await tls.send_all(GET)
+        assert (await tls.receive_some(1000)).startswith(b"HTTP/1.1 200 ")
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 1
+        mock_clock.jump(20)
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 0
+
+
+async def test_a_client_that_leaves_does_not_keep_its_place(
+    secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    """The stock server would keep the connection until its idle time is over."""
+    async with serving(APP, **secured) as wired:
+        for http2 in (False, True):
+            async with client(wired, trusting, http2=http2) as calls:
+                await calls.get("/a")
+            await wired.deserted()
+
+
+@pytest.fixture
+def wrong(tmp_path: Path, pem: dict[str, Any], authority: trustme.CA) -> dict[str, dict[str, Any]]:
+    other = tmp_path / "other.pem"
+    authority.issue_cert("localhost").private_key_pem.write_to_path(str(other))
+    text = tmp_path / "text.pem"
+    text.write_text("no certificate")
+    return {
+        "missing": {**pem, "keyfile": str(tmp_path / "none.pem")},
+        "of another certificate": {**pem, "keyfile": str(other)},
+        "no pem": {**pem, "certfile": str(text)},
+        "no authority": {**pem, "ca_certs": str(text)},
+    }
+
+
+@pytest.mark.parametrize("name", ["missing", "of another certificate", "no pem", "no authority"])
+def test_files_that_do_not_do_are_told_in_a_sentence(name: str, wrong: dict[str, dict[str, Any]]) -> None:
+    with pytest.raises(SettingsError) as refused:
+        _config(Settings(**wrong[name]))
+    assert str(refused.value).startswith(("certfile ", "keyfile ", "ca_certs "))
