@@ -7,6 +7,8 @@ mounts ``bench_app`` and ``demo``.
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from trunkline.bench.cores import Cores
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
 from trunkline.bench.measurements import read_measurements
@@ -26,6 +29,8 @@ from trunkline.bench.options import (
     Common,
     Devices,
     Email,
+    HtmlFile,
+    JsonFile,
     Password,
     Token,
     Url,
@@ -33,6 +38,8 @@ from trunkline.bench.options import (
     with_common,
 )
 from trunkline.bench.page import page_of
+from trunkline.bench.peers.contest import Contest, chosen, compare
+from trunkline.bench.peers.report import page_of_outcome, print_outcome
 from trunkline.bench.progress import Bar
 from trunkline.bench.replay import STATES_PER_CALL, Replay
 from trunkline.bench.report import print_account, print_measurements, print_result
@@ -44,6 +51,7 @@ from trunkline.bench.scenarios.mixed import MixedScenario
 from trunkline.bench.scenarios.queries import QueriesScenario
 from trunkline.bench.scenarios.state import StateScenario
 from trunkline.bench.scenarios.storm import StormScenario
+from trunkline.bench.stage import Plan
 
 DIFFERENT, UNABLE, GENERATOR_BOUND = 1, 2, 3
 """Exit codes: something acknowledged is missing or different; the command could not be carried out; the load
@@ -161,6 +169,34 @@ def replay_command(
     )
 
 
+@bench_app.command("peers")
+def peers_command(
+    work: Annotated[
+        Path,
+        typer.Option(
+            help="A directory for their environments and data, on the disk that is to be compared; "
+            "programs in its `bin` are taken first."
+        ),
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(help="Part of a peer's name; may be given several times.")
+    ] = None,
+    connections: Annotated[int, typer.Option(help="Connections to each.", min=1, max=10_000)] = 64,
+    duration: Annotated[float, typer.Option(help="Seconds of each work.", min=0.1, max=3600)] = 10.0,
+    warmup: Annotated[float, typer.Option(help="Seconds before them, not counted.", min=0, max=600)] = 1.0,
+    devices: Annotated[int, typer.Option(help="Devices that send.", min=1, max=100_000)] = 1000,
+    rounds: Annotated[int, typer.Option(help="Rounds; medians are told.", min=1, max=99)] = 1,
+    server_cores: Annotated[
+        int, typer.Option(help="Cores for each server with all its programs; 0: no pinning.", min=0)
+    ] = 1,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+) -> None:
+    """Give the same durable work to what a user would pick instead, on this machine, in this run."""
+    plan = Plan(connections=connections, duration_s=duration, warmup_s=warmup)
+    _run(lambda: _peers(work.absolute(), only or [], plan, devices, rounds, server_cores, json, html))
+
+
 def demo(
     url: Annotated[str, typer.Argument(help="The server's address.")] = DEFAULT_URL,
     email: Email = "",
@@ -184,6 +220,33 @@ async def _load(options: Common, scenario: Scenario) -> int:
     if options.html is not None:
         write(options.html, page_of(result))
     return EXIT_CODES[result.verdict]
+
+
+async def _peers(
+    work: Path,
+    only: list[str],
+    plan: Plan,
+    devices: int,
+    rounds: int,
+    server_cores: int,
+    json: Path | None,
+    html: Path | None,
+) -> int:
+    contest = Contest(
+        work=work,
+        peers=chosen(only),
+        plan=plan,
+        devices=devices,
+        rounds=rounds,
+        cores=Cores.split(server_cores),
+    )
+    outcome = await compare(contest, Bar())
+    print_outcome(Console(), outcome)
+    if json is not None:
+        write(json, msgspec.json.format(msgspec.json.encode(outcome)).decode())
+    if html is not None:
+        write(html, page_of_outcome(outcome))
+    return 0
 
 
 async def _replay(
@@ -253,6 +316,9 @@ async def _demo(url: str, email: str, password: str, token: str, application: st
 def _run(work: Callable[[], Awaitable[int]]) -> None:
     """Run a command to its exit code; what it cannot do is a sentence, not a traceback."""
     code = UNABLE
+    if threading.current_thread() is threading.main_thread():
+        # Programs that a command has started are to be stopped also where it is told to end.
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         code = trio.run(work)
     except* BenchError as group:

@@ -20,6 +20,9 @@ class Framing(Protocol):
     greeting: bytes
     greetings: int
 
+    def outgoing(self, request: bytes) -> bytes:
+        """What is sent for a request: for protocols in which it names the connection."""
+
     def feed(self, data: bytes) -> list[Response]:
         """The answers that are whole with these bytes; raises ProtocolViolation."""
 
@@ -37,6 +40,10 @@ class HttpFraming:
         self._parts: list[bytes] = []
         self._size = 0
         self._parser = httptools.HttpResponseParser(self)
+
+    def outgoing(self, request: bytes) -> bytes:
+        """The request as it is."""
+        return request
 
     def feed(self, data: bytes) -> list[Response]:
         """The answers that are whole with these bytes; raises ProtocolViolation."""

@@ -264,7 +264,7 @@ class Load:
         ready, idle, interval_s = self._ready, self._idle, self._interval_s
         while ready and idle and self._due_s <= clock():
             line, work = idle.popleft(), ready.popleft()
-            raw = work.request()
+            raw = line.framing.outgoing(work.request())
             line.work = work
             line.sent_s = clock()
             line.intended_s = self._due_s if interval_s else line.sent_s

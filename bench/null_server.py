@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 
 import httptools
 
+from trunkline.bench.cores import on_cores
 from trunkline.bench.errors import BenchError
 from trunkline.bench.transport import Origin
 
@@ -30,10 +31,12 @@ STOP_TIMEOUT_S = 5.0
 
 
 @contextmanager
-def null_server() -> Iterator[Origin]:
+def null_server(cores: frozenset[int] | None = None) -> Iterator[Origin]:
     """Run one in a process of its own; where it listens."""
     command = [sys.executable, "-m", "trunkline.bench.null_server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - ourselves
+    with on_cores(cores):
+        started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
+    with started as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

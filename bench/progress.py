@@ -40,12 +40,12 @@ class Bar:
             return
         self._drawn_s = now_s
         done = round(min(max(share, 0.0), 1.0) * _WIDTH)
-        line = f"{self._step:<28.28} [{'#' * done}{'.' * (_WIDTH - done)}] {text}"
+        line = f"{self._step:<36.36} [{'#' * done}{'.' * (_WIDTH - done)}] {text}"
         self._out.write(f"\r{line:<{_LINE}.{_LINE}}")
         self._out.flush()
 
     def end(self, text: str = "") -> None:
         """Finish the step and leave its line."""
-        line = f"{self._step:<28.28} {text}".rstrip()
+        line = f"{self._step:<36.36} {text}".rstrip()
         self._out.write(f"\r{line:<{_LINE}}\n" if self._live else f"{line}\n")
         self._out.flush()

@@ -1,0 +1,149 @@
+"""Mosquitto, the MQTT broker: publishes of QoS 1 for a subscriber that is away, with persistence.
+
+Owns the few packets of MQTT 3.1.1 that this needs. An array is one message. A durable subscriber that never
+comes back makes the broker keep what is published; without one it would acknowledge and forget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from trunkline.bench.errors import ProtocolViolation
+from trunkline.bench.framing import Response
+from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
+from trunkline.bench.peers.programs import Absent, Place, free_port
+from trunkline.bench.progress import Bar
+from trunkline.bench.transport import Origin
+
+_CONNACK, _PUBACK, _SUBACK = 0x20, 0x40, 0x90
+_OK = Response(200, b"", b"")
+_CONFIGURATION = """
+listener {port} 127.0.0.1
+allow_anonymous true
+persistence true
+persistence_location {directory}/
+max_queued_messages 0
+max_queued_bytes 0
+log_type error
+log_dest stderr
+"""
+
+
+class Mosquitto(Peer):
+    """Mosquitto from Debian."""
+
+    name = "Mosquitto, QoS 1"
+    speaks_http = False
+
+    @asynccontextmanager
+    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
+        program = place.find("mosquitto", "mosquitto")
+        port, directory = free_port(), place.data("persistence")
+        configuration = place.directory / "mosquitto.conf"
+        configuration.write_text(_CONFIGURATION.format(port=port, directory=directory), encoding="utf-8")
+        place.start([program, "-c", str(configuration)], unprivileged=True)
+        await place.listens(port)
+        await _subscribe(port)
+        yield Started(
+            version=await _version(program),
+            durability="in memory at the answer; saved to disk every 30 minutes, so a crash loses what came since",
+            keeps=MESSAGE,
+            origin=Origin("127.0.0.1", port, tls=False, prefix=""),
+            works=(posts := Posts(devices, _publish)).works,
+            kept=lambda: _kept(posts),
+            framing=MqttFraming,
+        )
+
+
+class MqttFraming:
+    """Packets of a broker: the answer to CONNECT, and PUBACKs."""
+
+    def __init__(self) -> None:
+        self.greeting = connect("", clean=True)
+        self.greetings = 1
+        self._pending = bytearray()
+
+    def outgoing(self, request: bytes) -> bytes:
+        """The request as it is."""
+        return request
+
+    def feed(self, data: bytes) -> list[Response]:
+        """An answer for each packet that is whole; one that refuses has status 403."""
+        self._pending += data
+        answers = []
+        while len(self._pending) >= 2:
+            length = self._pending[1]
+            if length > 127:
+                raise ProtocolViolation("The broker sent a long packet, which nothing asked for.")
+            if len(self._pending) < 2 + length:
+                break
+            kind, code = self._pending[0] & 0xF0, self._pending[1 + length]
+            del self._pending[: 2 + length]
+            refused = (kind == _CONNACK and code) or (kind == _SUBACK and code == 0x80)
+            if kind not in (_CONNACK, _PUBACK, _SUBACK):
+                raise ProtocolViolation(f"The broker sent a packet of type {kind >> 4}.")
+            answers.append(Response(403, b"HTTP/1.1 403", b"The broker refused.") if refused else _OK)
+        return answers
+
+
+def connect(client_id: str, *, clean: bool) -> bytes:
+    """A CONNECT packet; an empty id lets the broker choose one."""
+    body = b"\0\4MQTT\4" + (b"\2" if clean else b"\0") + b"\0\0" + _text(client_id)
+    return b"\x10" + _length(len(body)) + body
+
+
+def subscribe(topic: str) -> bytes:
+    """A SUBSCRIBE packet for one topic with QoS 1."""
+    body = b"\0\1" + _text(topic) + b"\1"
+    return b"\x82" + _length(len(body)) + body
+
+
+def publish(topic: str, payload: bytes) -> bytes:
+    """A PUBLISH packet of QoS 1. Its id is always 1: a connection has one call under way."""
+    body = _text(topic) + b"\0\1" + payload
+    return b"\x32" + _length(len(body)) + body
+
+
+def _publish(device_id: str, body: bytes, _count: int) -> bytes:
+    return publish(f"devices/{device_id}/state", body)
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode()
+    return len(raw).to_bytes(2, "big") + raw
+
+
+def _length(value: int) -> bytes:
+    digits = bytearray()
+    while True:
+        value, digit = divmod(value, 128)
+        digits.append(digit | (0x80 if value else 0))
+        if not value:
+            return bytes(digits)
+
+
+async def _subscribe(port: int) -> None:
+    """Leave a durable subscription behind, for which the broker queues everything."""
+    framing = MqttFraming()
+    answers: list[Response] = []
+    with trio.move_on_after(10):
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            await stream.send_all(connect("archive", clean=False) + subscribe("devices/#"))
+            while len(answers) < 2 and (data := await stream.receive_some()):
+                answers += framing.feed(data)
+    if [answer.status for answer in answers] != [200, 200]:
+        raise Absent("mosquitto did not accept a durable subscription.")
+
+
+async def _version(program: str) -> str:
+    # It prints its help, with the version in front, and ends with 3.
+    done = await trio.run_process([program, "-h"], capture_stdout=True, check=False)
+    return done.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
+
+
+async def _kept(posts: Posts) -> Kept:
+    return posts.kept_calls(None)

@@ -1,0 +1,193 @@
+"""The programs that a comparison starts: on free ports, with logs, and stopped again by their own ids.
+
+Owns processes and their directory. Does not own what they are. A program that must not run as root runs as
+``nobody`` where the bench is root.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import trio
+
+from trunkline.bench.cores import on_cores
+from trunkline.bench.errors import BenchError
+
+READY_TIMEOUT_S = 60.0
+"""Seconds: until a started program listens."""
+
+STOP_TIMEOUT_S = 15.0
+"""Seconds: for a program to end when told; then it is killed."""
+
+COMMAND_TIMEOUT_S = 120.0
+"""Seconds: for a command that prepares something, such as a new database cluster."""
+
+UNPRIVILEGED = "nobody"
+_POLL_S = 0.05
+_LOG_LINE_MAX = 300
+_SBIN = ("/usr/sbin", "/usr/local/sbin", "/sbin")
+
+
+class Absent(BenchError):
+    """A peer cannot take part here; the message is the sentence for the report."""
+
+
+class Place:
+    """A directory for one peer's data and logs, and the programs that run in it."""
+
+    def __init__(
+        self, directory: Path, bin_directories: Sequence[Path], cores: frozenset[int] | None
+    ) -> None:
+        self.directory = directory
+        self.pids: list[int] = []
+        self._bin = bin_directories
+        self._cores = cores
+        self._running: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
+        directory.mkdir(parents=True)
+
+    def find(self, program: str, package: str) -> str:
+        """The path of a program; raises Absent, naming the Debian package that has it."""
+        path = os.pathsep.join([*map(str, self._bin), os.environ.get("PATH", os.defpath), *_SBIN])
+        found = shutil.which(program, path=path)
+        if found is None:
+            raise Absent(f"{program} is not installed (Debian: apt-get install {package}).")
+        return found
+
+    def data(self, name: str) -> Path:
+        """A new directory that an unprivileged program may write to."""
+        path = self.directory / name
+        path.mkdir()
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(UNPRIVILEGED)
+            os.chown(path, user.pw_uid, user.pw_gid)
+        return path
+
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        unprivileged: bool = False,
+        stop: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """Start a program; ``stop`` is the signal that ends it orderly."""
+        user = _user(unprivileged)
+        with self._log(command[0]).open("wb") as log, on_cores(self._cores):
+            process = subprocess.Popen(  # noqa: S603 - the programs that are compared
+                command,
+                cwd=self.directory,
+                env=None if env is None else dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=user.name,
+                group=user.group,
+                extra_groups=user.groups,
+            )
+        self._running.append((process, stop))
+        self.pids.append(process.pid)
+
+    async def run(
+        self, command: Sequence[str], *, unprivileged: bool = False, timeout_s: float = COMMAND_TIMEOUT_S
+    ) -> str:
+        """Run a command to its end; what it printed. Raises Absent where it fails."""
+        user = _user(unprivileged)
+        with trio.move_on_after(timeout_s):
+            done = await trio.run_process(
+                command,
+                cwd=self.directory,
+                capture_stdout=True,
+                stderr=subprocess.STDOUT,
+                check=False,
+                user=user.name,
+                group=user.group,
+                extra_groups=user.groups,
+            )
+            text: str = done.stdout.decode("utf-8", "replace").strip()
+            if done.returncode == 0:
+                return text
+            raise Absent(f"{Path(command[0]).name} failed: {_last_line(text)}")
+        raise Absent(f"{Path(command[0]).name} did not end in {timeout_s:g} s.")
+
+    async def listens(self, port: int) -> None:
+        """Wait until something listens on the port; raises Absent where a program ends or does not come up."""
+        await self.until(lambda: _listens(port))
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        """Wait until it is so; raises Absent where a program ends before, or that takes too long."""
+        with trio.move_on_after(READY_TIMEOUT_S):
+            while not ready():
+                for process, _ in self._running:
+                    if process.poll() is not None:
+                        raise Absent(self._failure(process, f"ended with {process.returncode}"))
+                await trio.sleep(_POLL_S)
+            return
+        raise Absent(self._failure(self._running[-1][0], f"was not ready after {READY_TIMEOUT_S:g} s"))
+
+    def close(self) -> None:
+        """Stop every program that was started here, the last one first, and delete the directory."""
+        while self._running:
+            process, stop = self._running.pop()
+            _stop(process, stop)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _log(self, program: str) -> Path:
+        return self.directory / f"{Path(program).name}.log"
+
+    def _failure(self, process: subprocess.Popen[bytes], what: str) -> str:
+        program = str(process.args[0]) if isinstance(process.args, list | tuple) else str(process.args)
+        try:
+            said = _last_line(self._log(program).read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            said = ""
+        return f"{Path(program).name} {what}{f': {said}' if said else '.'}"
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 on which nothing listens now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _stop(process: subprocess.Popen[bytes], stop: signal.Signals) -> None:
+    if process.poll() is None:
+        process.send_signal(stop)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            # Its own session, so that what it started ends with it.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(STOP_TIMEOUT_S)
+
+
+class _User(NamedTuple):
+    """Whom a program runs as, in the words of ``subprocess``; None is who started it."""
+
+    name: str | None
+    group: int | None
+    groups: list[str | int] | None
+
+
+def _user(unprivileged: bool) -> _User:
+    if unprivileged and os.geteuid() == 0:
+        return _User(UNPRIVILEGED, pwd.getpwnam(UNPRIVILEGED).pw_gid, [])
+    return _User(None, None, None)
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:_LOG_LINE_MAX] if lines else "it said nothing"

@@ -1,0 +1,85 @@
+"""The comparison in the terminal and on a page: figures side by side, and what each answer promises."""
+
+from __future__ import annotations
+
+from html import escape
+
+from rich.console import Console
+from rich.markup import escape as plain
+from rich.table import Table
+
+from trunkline.bench.charts import bars
+from trunkline.bench.page import document, table
+from trunkline.bench.peers.contest import Entry, Outcome, Turn
+from trunkline.bench.words import milliseconds, share
+
+_HEADINGS = ("", "states a second", "Trunkline is", "p50", "p99", "server", "generator")
+
+
+def print_outcome(console: Console, outcome: Outcome) -> None:
+    """The figures by work, then what each peer is."""
+    for work in _works(outcome):
+        shown = Table(title=work, title_justify="left")
+        for number, heading in enumerate(_HEADINGS):
+            shown.add_column(heading, justify="right" if number else "left", no_wrap=not number)
+        for name, turn in _turns(outcome, work):
+            shown.add_row(plain(name), *_cells(turn))
+        console.print(shown)
+    for entry in outcome.entries:
+        console.print(
+            f"[bold]{plain(entry.name)}[/]: {plain(_about(entry))}", soft_wrap=True, highlight=False
+        )
+
+
+def page_of_outcome(outcome: Outcome) -> str:
+    """The page of a comparison."""
+    title = "Trunkline beside what a user would pick instead"
+    parts = [f"<h1>{title}</h1>", f'<p class="dim">{escape(outcome.begun)}</p>']
+    for work in _works(outcome):
+        turns = list(_turns(outcome, work))
+        told = [(name, turn.stage.calls[0].unit_rate) for name, turn in turns if turn.stage.calls]
+        parts.append(f"<h2>{escape(work)}</h2>")
+        parts.append(bars([(name, rate, f"{rate:,.0f} states a second") for name, rate in told]))
+        parts.append(table(_HEADINGS, [[name, *_cells(turn)] for name, turn in turns]))
+    parts.append("<h2>What each is and promises</h2>")
+    parts.append(table((), [[entry.name, _about(entry)] for entry in outcome.entries]))
+    parts.append("<h2>The run</h2>" + table((), list({**outcome.settings, **outcome.machine}.items())))
+    return document(title, "".join(parts))
+
+
+def _works(outcome: Outcome) -> list[str]:
+    return list(dict.fromkeys(turn.work for entry in outcome.entries for turn in entry.turns))
+
+
+def _turns(outcome: Outcome, work: str) -> list[tuple[str, Turn]]:
+    return [(entry.name, turn) for entry in outcome.entries for turn in entry.turns if turn.work == work]
+
+
+def _cells(turn: Turn) -> list[str]:
+    stage = turn.stage
+    if not stage.calls:
+        return ["no figure", "", "", "", share(stage.server_cpu), share(stage.generator_cpu)]
+    (calls,) = stage.calls
+    rate = f"{calls.unit_rate:,.0f}"
+    if len(turn.rates) > 1:
+        rate += f" ({min(turn.rates):,.0f} to {max(turn.rates):,.0f})"
+    ratio = "" if turn.ratio is None else f"{turn.ratio:.2g} times as fast"
+    latency = calls.latency
+    return [
+        rate,
+        ratio,
+        milliseconds(latency.p50_ms),
+        milliseconds(latency.p99_ms),
+        share(stage.server_cpu),
+        share(stage.generator_cpu),
+    ]
+
+
+def _about(entry: Entry) -> str:
+    if entry.problem is not None:
+        return entry.problem
+    told = [
+        f"{entry.version}. Durability: {entry.durability}. It keeps {entry.keeps}; in this run {entry.kept}."
+    ]
+    told += [f"{turn.work}: {turn.stage.problem}" for turn in entry.turns if turn.stage.problem]
+    return " ".join(told)

@@ -1,0 +1,231 @@
+"""FastAPI on Uvicorn before a database: what most people would write in an afternoon.
+
+Owns the application's text, which runs in a private environment (it needs packages that this project does
+not), and the two databases behind it. It is kinder to itself than a real one could be: no tokens, no checks
+of attributes, one table, and the fastest statement that each database has for the purpose.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from trunkline.bench.client import Connection
+from trunkline.bench.errors import WireError
+from trunkline.bench.fleet import with_body
+from trunkline.bench.peers.environment import environment, version
+from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
+from trunkline.bench.peers.programs import Place, free_port
+from trunkline.bench.progress import Bar
+from trunkline.bench.transport import Origin
+
+POOL_CONNECTIONS = 16
+"""Connections of the application to PostgreSQL: of 4, 8, 16, 32 and 64 none was clearly faster on two cores."""
+
+_ROWS = "each state as a row, by device and time"
+_SOCKET = ".s.PGSQL.5432"
+
+_APPLICATION = """
+import json, os
+from contextlib import asynccontextmanager
+from fastapi import FastAPI
+from pydantic import BaseModel
+{imports}
+
+class State(BaseModel):
+    time: int
+    data: dict[str, bool | float | str]
+
+@asynccontextmanager
+async def lifespan(app):
+{opening}
+    yield
+
+app = FastAPI(lifespan=lifespan)
+
+@app.post("/devices/{{device}}/state")
+async def post_state(device: str, state: State):
+{store_one}
+    return {{"success": True}}
+
+@app.post("/devices/{{device}}/states")
+async def post_states(device: str, states: list[State]):
+{store_many}
+    return {{"success": True}}
+
+@app.get("/count")
+async def count():
+{count}
+"""
+
+_POSTGRES = {
+    "imports": "import asyncpg",
+    "opening": """
+    global pool
+    pool = await asyncpg.create_pool(host=os.environ["PEER_SOCKET"], user="bench", database="postgres",
+        min_size=int(os.environ["PEER_POOL"]), max_size=int(os.environ["PEER_POOL"]))
+    await pool.execute("create table if not exists states"
+        " (device text, time bigint, data jsonb, primary key (device, time))")
+""",
+    "store_one": """
+    await pool.execute("insert into states values ($1, $2, $3)"
+        " on conflict (device, time) do update set data = states.data || excluded.data",
+        device, state.time, json.dumps(state.data))
+""",
+    "store_many": """
+    await pool.execute("insert into states select $1, * from unnest($2::bigint[], $3::jsonb[])"
+        " on conflict (device, time) do update set data = states.data || excluded.data",
+        device, [state.time for state in states], [json.dumps(state.data) for state in states])
+""",
+    "count": """
+    return await pool.fetchval("select count(*) from states")
+""",
+}
+
+_SQLITE = {
+    "imports": "import sqlite3",
+    "opening": """
+    global database
+    database = sqlite3.connect(os.environ["PEER_FILE"], isolation_level=None, check_same_thread=False)
+    database.execute("pragma journal_mode = wal")
+    database.execute("pragma synchronous = full")
+    database.execute("create table if not exists states"
+        " (device text, time integer, data text, primary key (device, time)) without rowid")
+""",
+    "store_one": """
+    database.execute("insert into states values (?, ?, ?)"
+        " on conflict do update set data = json_patch(data, excluded.data)",
+        (device, state.time, json.dumps(state.data)))
+""",
+    "store_many": """
+    database.execute("begin")
+    database.executemany("insert into states values (?, ?, ?)"
+        " on conflict do update set data = json_patch(data, excluded.data)",
+        [(device, state.time, json.dumps(state.data)) for state in states])
+    database.execute("commit")
+""",
+    "count": """
+    return database.execute("select count(*) from states").fetchone()[0]
+""",
+}
+
+
+class FastApiPostgres(Peer):
+    """FastAPI, Uvicorn, asyncpg and a PostgreSQL cluster of its own, on a Unix socket."""
+
+    name = "FastAPI + Uvicorn + PostgreSQL"
+
+    @asynccontextmanager
+    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
+        server, initdb = _debian(place, "postgres"), _debian(place, "initdb")
+        bin_directory = await environment(work, place, ("fastapi", "uvicorn[standard]", "asyncpg"))
+        cluster = place.data("cluster")
+        # A Unix socket's path has at most 107 characters, so it does not lie in the user's directory.
+        with tempfile.TemporaryDirectory(prefix="trunkline-") as socket_directory:
+            os.chmod(socket_directory, 0o777)  # noqa: PTH101, S103 - for the unprivileged server; it lives for a minute
+            await place.run(
+                [initdb, "-D", str(cluster), "-U", "bench", "--auth=trust", "--encoding=UTF8", "--locale=C"],
+                unprivileged=True,
+            )
+            place.start(
+                [
+                    *(server, "-D", str(cluster), "-c", "listen_addresses="),
+                    *("-c", f"unix_socket_directories={socket_directory}"),
+                    *("-c", "synchronous_commit=on", "-c", "fsync=on", "-c", "full_page_writes=on"),
+                ],
+                unprivileged=True,
+                stop=signal.SIGINT,
+            )
+            await place.until((Path(socket_directory) / _SOCKET).exists)
+            variables = {"PEER_SOCKET": socket_directory, "PEER_POOL": str(POOL_CONNECTIONS)}
+            origin = await _serve(place, bin_directory, _POSTGRES, variables)
+            said = await place.run([server, "--version"])
+            number = re.search(r"[0-9.]+", said)
+            yield Started(
+                version=f"FastAPI {await version(place, bin_directory, 'fastapi')}, "
+                f"Uvicorn {await version(place, bin_directory, 'uvicorn')}, PostgreSQL {number[0] if number else '?'}",
+                durability="on disk before the answer (synchronous_commit=on, fsync=on)",
+                keeps=_ROWS,
+                origin=origin,
+                works=(posts := _posts(origin, devices)).works,
+                kept=lambda: _kept(origin, posts),
+            )
+
+
+class FastApiSqlite(Peer):
+    """FastAPI, Uvicorn and SQLite in the same process, one connection, a transaction a call."""
+
+    name = "FastAPI + Uvicorn + SQLite"
+
+    @asynccontextmanager
+    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
+        bin_directory = await environment(work, place, ("fastapi", "uvicorn[standard]"))
+        origin = await _serve(
+            place, bin_directory, _SQLITE, {"PEER_FILE": str(place.directory / "states.sqlite")}
+        )
+        library = await place.run(
+            [str(bin_directory / "python"), "-c", "import sqlite3; print(sqlite3.sqlite_version)"]
+        )
+        yield Started(
+            version=f"FastAPI {await version(place, bin_directory, 'fastapi')}, "
+            f"Uvicorn {await version(place, bin_directory, 'uvicorn')}, SQLite {library}",
+            durability="on disk before the answer (WAL, synchronous=FULL)",
+            keeps=_ROWS,
+            origin=origin,
+            works=(posts := _posts(origin, devices)).works,
+            kept=lambda: _kept(origin, posts),
+        )
+
+
+def _debian(place: Place, program: str) -> str:
+    """A program of PostgreSQL: Debian keeps them beside the path, by version."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    return str(versions[-1] / program) if versions else place.find(program, "postgresql")
+
+
+async def _serve(
+    place: Place, bin_directory: Path, parts: dict[str, str], variables: dict[str, str]
+) -> Origin:
+    """Write the application and start it; where it listens."""
+    text = _APPLICATION.format(**{name: part.strip("\n") for name, part in parts.items()})
+    (place.directory / "app.py").write_text(text, encoding="utf-8")
+    port = free_port()
+    place.start(
+        [
+            *(str(bin_directory / "uvicorn"), "app:app", "--host", "127.0.0.1", "--port", str(port)),
+            *("--workers", "1", "--no-access-log", "--log-level", "warning"),
+        ],
+        env={**os.environ, **variables},
+    )
+    await place.listens(port)
+    return Origin("127.0.0.1", port, tls=False, prefix="")
+
+
+def _posts(origin: Origin, devices: int) -> Posts:
+    encoder = Connection(origin)
+
+    def build(device_id: str, body: bytes, count: int) -> bytes:
+        head = heads.get((device_id, count))
+        if head is None:
+            route = "state" if count == 1 else "states"
+            head = heads[device_id, count] = encoder.encode_head("POST", f"/devices/{device_id}/{route}")
+        return with_body(head, body)
+
+    heads: dict[tuple[str, int], bytes] = {}
+    return Posts(devices, build)
+
+
+async def _kept(origin: Origin, posts: Posts) -> Kept:
+    try:
+        async with Connection(origin) as connection:
+            response = await connection.request("GET", "/count")
+    except WireError:
+        return posts.kept(None)
+    return posts.kept(msgspec.json.decode(response.body, type=int) if response.status == 200 else None)
