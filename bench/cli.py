@@ -7,125 +7,36 @@ mounts ``bench_app`` and ``demo``.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
-import trio
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trunkline.bench.cores import Cores
+from trunkline.bench.command import DIFFERENT, run_command
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
-from trunkline.bench.errors import BenchError
+from trunkline.bench.load_cli import load_commands
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.options import (
     DEFAULT_URL,
-    Common,
-    Devices,
     Email,
-    HtmlFile,
-    JsonFile,
     Password,
     Token,
     Url,
     sign_in,
-    with_common,
 )
-from trunkline.bench.page import page_of
-from trunkline.bench.peers.contest import Contest, chosen, compare
-from trunkline.bench.peers.report import page_of_outcome, print_outcome
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.cli import peers
 from trunkline.bench.replay import STATES_PER_CALL, Replay
-from trunkline.bench.report import print_account, print_measurements, print_result
-from trunkline.bench.result import Verdict
-from trunkline.bench.run import Scenario, run_scenario
-from trunkline.bench.scenarios.arrays import ArraysScenario
-from trunkline.bench.scenarios.commands import CommandsScenario
-from trunkline.bench.scenarios.mixed import MixedScenario
-from trunkline.bench.scenarios.queries import QueriesScenario
-from trunkline.bench.scenarios.state import StateScenario
-from trunkline.bench.scenarios.storm import StormScenario
-from trunkline.bench.stage import Plan
-
-DIFFERENT, UNABLE, GENERATOR_BOUND = 1, 2, 3
-"""Exit codes: something acknowledged is missing or different; the command could not be carried out; the load
-generator was the bottleneck."""
-
-EXIT_CODES: dict[Verdict, int] = {"sound": 0, "loss": DIFFERENT, "generatorBound": GENERATOR_BOUND}
+from trunkline.bench.report import print_account, print_measurements
 
 bench_app = typer.Typer(
     name="bench", help="Load a running server over the wire and check what it kept.", no_args_is_help=True
 )
-
-Scenarios = Callable[..., Scenario]
-
-
-def scenario(name: str) -> Callable[[Scenarios], Scenarios]:
-    """Make a command of a function from a scenario's own options to the scenario."""
-
-    def mount(make: Scenarios) -> Scenarios:
-        bench_app.command(name)(with_common(make, lambda options, made: _run(lambda: _load(options, made))))
-        return make
-
-    return mount
-
-
-@scenario("state")
-def state_scenario(devices: Devices = 1000) -> Scenario:
-    """Single state posts: how many a second are acknowledged; everything is read back."""
-    return StateScenario(devices=devices)
-
-
-@scenario("arrays")
-def arrays_scenario(
-    devices: Devices = 1000,
-    per_call: Annotated[
-        list[int] | None,
-        typer.Option(help="States a call; may be given several times [default: 10, 100, 1000]."),
-    ] = None,
-) -> Scenario:
-    """Arrays of states, a stage for each size: acknowledged states a second; everything is read back."""
-    return ArraysScenario(devices=devices, per_call=per_call or [10, 100, 1000])
-
-
-@scenario("commands")
-def commands_scenario(
-    devices: Annotated[int, typer.Option(help="Devices, each with an open command stream.", min=1)] = 1000,
-    per_call: Annotated[
-        int, typer.Option(help="Devices that one call commands; with 1 by the device's own route.")
-    ] = 1000,
-) -> Scenario:
-    """Commands to many open streams: deliveries a second and the time until arrival; all have to arrive once."""
-    return CommandsScenario(devices=devices, per_call=per_call)
-
-
-@scenario("mixed")
-def mixed_scenario(devices: Devices = 1000) -> Scenario:
-    """Of 25 calls 20 post a state; the others read values, histories and lists, and send commands."""
-    return MixedScenario(devices=devices)
-
-
-@scenario("storm")
-def storm_scenario(
-    devices: Annotated[int, typer.Option(help="Devices, each with two connections.", min=1)] = 2000,
-) -> Scenario:
-    """A fleet drops and comes back at once: time until all are served, and nothing lost."""
-    return StormScenario(devices=devices)
-
-
-@scenario("queries")
-def queries_scenario(
-    devices: Devices = 100,
-    states: Annotated[int, typer.Option(help="States stored of each device.", min=1, max=1_000_000)] = 2000,
-) -> Scenario:
-    """History and list queries, a stage for each kind; every answer is compared."""
-    return QueriesScenario(devices=devices, states=states)
+for _command in load_commands():
+    bench_app.command(_command.__name__)(_command)
+bench_app.command("peers")(peers)
 
 
 @bench_app.command("replay")
@@ -152,7 +63,7 @@ def replay_command(
     token: Token = "",
 ) -> None:
     """Replay real measurements from CSV through the API, read them all back and compare value by value."""
-    _run(
+    run_command(
         lambda: _replay(
             files,
             time_column,
@@ -169,34 +80,6 @@ def replay_command(
     )
 
 
-@bench_app.command("peers")
-def peers_command(
-    work: Annotated[
-        Path,
-        typer.Option(
-            help="A directory for their environments and data, on the disk that is to be compared; "
-            "programs in its `bin` are taken first."
-        ),
-    ],
-    only: Annotated[
-        list[str] | None, typer.Option(help="Part of a peer's name; may be given several times.")
-    ] = None,
-    connections: Annotated[int, typer.Option(help="Connections to each.", min=1, max=10_000)] = 64,
-    duration: Annotated[float, typer.Option(help="Seconds of each work.", min=0.1, max=3600)] = 10.0,
-    warmup: Annotated[float, typer.Option(help="Seconds before them, not counted.", min=0, max=600)] = 1.0,
-    devices: Annotated[int, typer.Option(help="Devices that send.", min=1, max=100_000)] = 1000,
-    rounds: Annotated[int, typer.Option(help="Rounds; medians are told.", min=1, max=99)] = 1,
-    server_cores: Annotated[
-        int, typer.Option(help="Cores for each server with all its programs; 0: no pinning.", min=0)
-    ] = 1,
-    json: JsonFile = None,
-    html: HtmlFile = None,
-) -> None:
-    """Give the same durable work to what a user would pick instead, on this machine, in this run."""
-    plan = Plan(connections=connections, duration_s=duration, warmup_s=warmup)
-    _run(lambda: _peers(work.absolute(), only or [], plan, devices, rounds, server_cores, json, html))
-
-
 def demo(
     url: Annotated[str, typer.Argument(help="The server's address.")] = DEFAULT_URL,
     email: Email = "",
@@ -207,46 +90,7 @@ def demo(
     ] = None,
 ) -> None:
     """Run life-like devices on a server: they send state about once a second and obey commands."""
-    _run(lambda: _demo(url, email, password, token, application))
-
-
-async def _load(options: Common, scenario: Scenario) -> int:
-    console = Console()
-    session = await sign_in(options.url, options.email, options.password, options.token)
-    result = await run_scenario(scenario, session, options.plan, Bar())
-    print_result(console, result)
-    if options.json is not None:
-        write(options.json, msgspec.json.format(msgspec.json.encode(result)).decode())
-    if options.html is not None:
-        write(options.html, page_of(result))
-    return EXIT_CODES[result.verdict]
-
-
-async def _peers(
-    work: Path,
-    only: list[str],
-    plan: Plan,
-    devices: int,
-    rounds: int,
-    server_cores: int,
-    json: Path | None,
-    html: Path | None,
-) -> int:
-    contest = Contest(
-        work=work,
-        peers=chosen(only),
-        plan=plan,
-        devices=devices,
-        rounds=rounds,
-        cores=Cores.split(server_cores),
-    )
-    outcome = await compare(contest, Bar())
-    print_outcome(Console(), outcome)
-    if json is not None:
-        write(json, msgspec.json.format(msgspec.json.encode(outcome)).decode())
-    if html is not None:
-        write(html, page_of_outcome(outcome))
-    return 0
+    run_command(lambda: _demo(url, email, password, token, application))
 
 
 async def _replay(
@@ -311,34 +155,6 @@ async def _demo(url: str, email: str, password: str, token: str, application: st
     )
     console.print("All devices of the demo are gone.")
     return 0
-
-
-def _run(work: Callable[[], Awaitable[int]]) -> None:
-    """Run a command to its exit code; what it cannot do is a sentence, not a traceback."""
-    code = UNABLE
-    if threading.current_thread() is threading.main_thread():
-        # Programs that a command has started are to be stopped also where it is told to end.
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        code = trio.run(work)
-    except* BenchError as group:
-        Console(stderr=True).print(_first(group), style="red", markup=False, soft_wrap=True)
-    except* KeyboardInterrupt:
-        code = 130
-    raise typer.Exit(code)
-
-
-def write(file: Path, text: str) -> None:
-    """Write a report; raises BenchError."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise BenchError(f"{file} cannot be written: {problem.strerror}.") from None
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 def _stamp() -> str:

@@ -1,0 +1,49 @@
+"""How every command of the bench ends: with an exit code, and with a sentence where it cannot do its work."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import trio
+import typer
+from rich.console import Console
+
+from trunkline.bench.errors import BenchError
+from trunkline.bench.result import Verdict
+
+DIFFERENT, UNABLE, GENERATOR_BOUND = 1, 2, 3
+"""Exit codes: something acknowledged is missing or different; the command could not be carried out; the load
+generator was the bottleneck."""
+
+EXIT_CODES: dict[Verdict, int] = {"sound": 0, "loss": DIFFERENT, "generatorBound": GENERATOR_BOUND}
+
+
+def run_command(work: Callable[[], Awaitable[int]]) -> None:
+    """Run a command to its exit code; what it cannot do is a sentence, not a traceback."""
+    code = UNABLE
+    if threading.current_thread() is threading.main_thread():
+        # Programs that a command has started are to be stopped also where it is told to end.
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        code = trio.run(work)
+    except* BenchError as group:
+        Console(stderr=True).print(_first(group), style="red", markup=False, soft_wrap=True)
+    except* KeyboardInterrupt:
+        code = 130
+    raise typer.Exit(code)
+
+
+def write_report(file: Path, text: str) -> None:
+    """Write a report; raises BenchError."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise BenchError(f"{file} cannot be written: {problem.strerror}.") from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

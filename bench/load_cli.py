@@ -1,0 +1,87 @@
+"""The commands that load a server, one for each scenario: its own options, and beside them those of every load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from trunkline.bench.command import EXIT_CODES, run_command, write_report
+from trunkline.bench.options import Common, Devices, sign_in, with_common
+from trunkline.bench.page import page_of
+from trunkline.bench.progress import Bar
+from trunkline.bench.report import print_result
+from trunkline.bench.run import Scenario, run_scenario
+from trunkline.bench.scenarios.arrays import ArraysScenario
+from trunkline.bench.scenarios.commands import CommandsScenario
+from trunkline.bench.scenarios.mixed import MixedScenario
+from trunkline.bench.scenarios.queries import QueriesScenario
+from trunkline.bench.scenarios.state import StateScenario
+from trunkline.bench.scenarios.storm import StormScenario
+
+
+def load_commands() -> Iterator[Callable[..., None]]:
+    """The commands, each named as its function."""
+    for make in (state, arrays, commands, mixed, storm, queries):
+        yield with_common(make, lambda options, scenario: run_command(lambda: _load(options, scenario)))
+
+
+def state(devices: Devices = 1000) -> Scenario:
+    """Single state posts: how many a second are acknowledged; everything is read back."""
+    return StateScenario(devices=devices)
+
+
+def arrays(
+    devices: Devices = 1000,
+    per_call: Annotated[
+        list[int] | None,
+        typer.Option(help="States a call; may be given several times [default: 10, 100, 1000]."),
+    ] = None,
+) -> Scenario:
+    """Arrays of states, a stage for each size: acknowledged states a second; everything is read back."""
+    return ArraysScenario(devices=devices, per_call=per_call or [10, 100, 1000])
+
+
+def commands(
+    devices: Annotated[int, typer.Option(help="Devices, each with an open command stream.", min=1)] = 1000,
+    per_call: Annotated[
+        int, typer.Option(help="Devices that one call commands; with 1 by the device's own route.")
+    ] = 1000,
+) -> Scenario:
+    """Commands to many open streams: deliveries a second and the time until arrival; all have to arrive once."""
+    return CommandsScenario(devices=devices, per_call=per_call)
+
+
+def mixed(devices: Devices = 1000) -> Scenario:
+    """Of 25 calls 20 post a state; the others read values, histories and lists, and send commands."""
+    return MixedScenario(devices=devices)
+
+
+def storm(
+    devices: Annotated[int, typer.Option(help="Devices, each with two connections.", min=1)] = 2000,
+) -> Scenario:
+    """A fleet drops and comes back at once: time until all are served, and nothing lost."""
+    return StormScenario(devices=devices)
+
+
+def queries(
+    devices: Devices = 100,
+    states: Annotated[int, typer.Option(help="States stored of each device.", min=1, max=1_000_000)] = 2000,
+) -> Scenario:
+    """History and list queries, a stage for each kind; every answer is compared."""
+    return QueriesScenario(devices=devices, states=states)
+
+
+async def _load(options: Common, scenario: Scenario) -> int:
+    console = Console()
+    session = await sign_in(options.url, options.email, options.password, options.token)
+    result = await run_scenario(scenario, session, options.plan, Bar())
+    print_result(console, result)
+    if options.json is not None:
+        write_report(options.json, msgspec.json.format(msgspec.json.encode(result)).decode())
+    if options.html is not None:
+        write_report(options.html, page_of(result))
+    return EXIT_CODES[result.verdict]
