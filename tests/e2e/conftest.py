@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import argon2
 import httpx
 import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
+from trunkline.actors import account
 from trunkline.actors.clock import SystemClock
 from trunkline.actors.system import System
 from trunkline.http.serve import serve
@@ -161,6 +163,19 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         yield server
         with trio.fail_after(30):
             await stop()
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords at the least cost, which would be most of a test. `dear_hashes` asks for the real one."""
+    if "dear_hashes" not in request.fixturenames:
+        cheap = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        monkeypatch.setattr(account, "_hasher", cheap)
+
+
+@pytest.fixture
+def dear_hashes() -> None:
+    """For a test that needs the time that checking a password takes."""
 
 
 @pytest.fixture

@@ -166,6 +166,7 @@ async def test_the_forwarded_address_counts_only_where_it_is_trusted(start_serve
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("dear_hashes")
 async def test_guesses_in_parallel_gain_nothing(start_server: StartServer) -> None:
     codes: list[int] = []
 
@@ -180,6 +181,7 @@ async def test_guesses_in_parallel_gain_nothing(start_server: StartServer) -> No
     assert sorted(codes) == [401] * 3 + [429] * 9
 
 
+@pytest.mark.usefixtures("dear_hashes")
 async def test_too_many_logins_at_once_are_told_to_come_back(start_server: StartServer) -> None:
     answers: list[httpx.Response] = []
 
