@@ -21,6 +21,7 @@ from trunkline.actors.messages.base import Message
 from trunkline.actors.messages.terms import Attribute
 from trunkline.actors.nesting import NESTING_MAX
 from trunkline.limits.table import Limits
+from trunkline.store import keys
 
 DAY_MS = 86_400_000
 
@@ -222,6 +223,21 @@ async def test_the_values_of_a_removed_attribute_are_hidden_and_never_come_back(
         {"time": at(-3), "data": {"b": 1}},
         {"time": at(-2), "data": {"a": "new"}},
     ]
+
+
+async def test_what_was_taken_away_does_not_stay_in_the_head(house: House) -> None:
+    """The head is written with every report, so it must not grow with what is not shown any more."""
+    device = await house.device({"a": "number"})
+    await house.report(device, {"data": {"a": 1}})
+    sizes = set()
+    for _ in range(30):
+        body = msgspec.convert({"name": "label", "dataType": "string"}, Attribute)
+        await house.ask(device, devices.AddAttribute(body=body))
+        await house.report(device, {"data": {"label": "x" * 200}})
+        await house.ask(device, devices.DeleteAttribute(name="label"))
+        with house.system.store.snapshot() as snapshot:
+            sizes.add(len(snapshot.get(keys.TIMELINE, keys.head_key(device)) or b""))
+    assert max(sizes) < 100
 
 
 # -- throttles and restarts ----------------------------------------------------------------------------------
