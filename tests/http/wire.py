@@ -327,3 +327,6 @@ async def serving(
             for peer in wired.peers:
                 await trio.aclose_forcefully(peer.stream)
             stopping.set()
+            if ours is None:
+                # The stock server waits for connections of clients that have left.
+                nursery.cancel_scope.cancel()
