@@ -65,7 +65,7 @@ class LoginGuard:
         self._open.update(keys)
         self._checking += 1
         try:
-            async with self._turn(account):
+            async with self._turn(account.casefold()):
                 yield
         except (Unauthorized, trio.Cancelled):
             for bucket in buckets:

@@ -137,8 +137,9 @@ async def test_attempts_at_one_account_are_checked_one_after_the_other(clock: Se
     inside: list[str] = []
     most: dict[str, int] = {}
 
-    async def attempt(account: str) -> None:
-        async with guard.attempt(account, HERE, clock):
+    async def attempt(written: str) -> None:
+        async with guard.attempt(written, HERE, clock):
+            account = written.lower()
             inside.append(account)
             most[account] = max(most.get(account, 0), inside.count(account))
             most["all"] = max(most.get("all", 0), len(inside))
@@ -146,7 +147,7 @@ async def test_attempts_at_one_account_are_checked_one_after_the_other(clock: Se
             inside.remove(account)
 
     async with trio.open_nursery() as nursery:
-        for account in ("ada", "grace", "ada", "grace", "ada"):
+        for account in ("ada", "grace", "Ada", "grace", "ADA"):
             nursery.start_soon(attempt, account)
     assert most == {"ada": 1, "grace": 1, "all": 2}
     assert guard._turns == {}
