@@ -7,7 +7,6 @@ stand `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,7 +17,7 @@ from quart import Response as QuartResponse
 from quart import request
 from quart.wrappers.response import ResponseBody
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge, RequestTimeout
 
 from trunkline.actors.errors import Invalid, PayloadTooLarge
 from trunkline.http.call import Headers, Request, Response, Stream
@@ -26,11 +25,7 @@ from trunkline.http.dispatch import Dispatcher
 from trunkline.http.errors import JSON, MethodNotAllowed, answer
 from trunkline.http.metrics import Unwired, Wire, exposition
 from trunkline.http.openapi import document
-
-try:
-    VERSION = version("trunkline")
-except PackageNotFoundError:  # a checkout that is not installed
-    VERSION = "0+checkout"
+from trunkline.http.version import VERSION
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _ASSETS = {
@@ -116,14 +111,11 @@ def create_app(
     @app.route("/", defaults={"path": ""}, methods=_METHODS)
     @app.route("/<path:path>", methods=_METHODS)
     async def api(path: str) -> QuartResponse:  # noqa: ARG001 - the undecoded path of the scope is used
-        if request.scope["path"] in _PAGES:
-            refusal = MethodNotAllowed(
-                f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"
-            )
-            return _quart(Response(*answer(refusal)))
+        return await dispatched(await request.get_data())
+
+    async def dispatched(body: Any) -> QuartResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         address = _address(headers, trust_forwarded_for=trust_forwarded_for)
-        body: Any = await request.get_data()
         plain = Request(
             request.method,
             request.scope["path"],
@@ -136,6 +128,9 @@ def create_app(
 
     @app.errorhandler(HTTPException)
     async def refused(error: HTTPException) -> QuartResponse:
+        if isinstance(error, MethodNotAllowed):
+            # A method that no row has: the dispatcher says which ones the path takes.
+            return await dispatched(b"")
         return _quart(Response(*_refusal(error, system.limits.body_bytes_max)))
 
     _operator_pages(app, dispatcher, wire)

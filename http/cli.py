@@ -1,6 +1,7 @@
 """The command line: `trunkline serve` and everything around it.
 
-The root of the program: the one module of this room that also knows the bench, to mount its commands.
+The root of the program: the one module of this room that also knows the bench, to mount its commands. What only
+one command needs is imported there: who lists users does not wait for a web framework.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ import tomllib
 from collections.abc import Callable, Set
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import structlog
 import trio
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from trunkline.actors import boot
@@ -29,13 +29,14 @@ from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
 from trunkline.http import control
-from trunkline.http.app import VERSION
-from trunkline.http.openapi import document
-from trunkline.http.routes import TABLE
-from trunkline.http.serve import Serving, configure_logging, serve
+from trunkline.http.terminal import ERR, OUT, sentence
+from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
 from trunkline.limits.table import Limits
+
+if TYPE_CHECKING:
+    from trunkline.http.serve import Serving
 
 app = typer.Typer(
     help="An application platform for connected devices.",
@@ -49,10 +50,6 @@ app.add_typer(user_app, name="user")
 app.add_typer(secret_app, name="secret")
 app.add_typer(bench_app, name="bench")
 
-# What is printed is shown as it is: a path or an address may hold what looks like markup.
-_out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
-
 DataOption = Annotated[
     str | None, typer.Option("--data", metavar="DIR", help="The data directory (default: ./trunkline-data).")
 ]
@@ -65,10 +62,10 @@ PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a 
 """Holds the password for `user add` and `user passwd`: an argument of one command and no setting."""
 
 DEMO_SCOPES = frozenset({"all.User"})
+DEMO_PAUSE_S = 1
 TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
 """What the token can do that is printed for a newcomer to try."""
 TRIAL_TTL_S = 86_400
-DEMO_PAUSE_S = 1
 
 EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
@@ -79,31 +76,18 @@ def main() -> None:
     try:
         app()
     except EXPECTED as failure:
-        _fail(_sentence(failure))
+        _fail(sentence(failure))
     except BaseExceptionGroup as group:
         # Nurseries wrap what ends them; one expected failure in there is still one sentence.
         expected, other = group.split(EXPECTED)
         if expected is None or other is not None:
             raise
-        _fail(_sentence(_leaf(expected)))
+        _fail(sentence(expected))
 
 
-def _leaf(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _fail(sentence: str) -> NoReturn:
-    _err.print(f"trunkline: {sentence}")
+def _fail(said: str) -> NoReturn:
+    ERR.print(f"trunkline: {said}")
     sys.exit(1)
-
-
-def _sentence(failure: BaseException) -> str:
-    """What to tell the operator. An error of the system has no sentence of its own where it names a file."""
-    if isinstance(failure, OSError) and failure.filename is not None:
-        return f"{os.fsdecode(failure.filename)}: {failure.strerror}."
-    return str(failure)
 
 
 def _settings(config: Path | None, limits: str | None = None, **overrides: object) -> Settings:
@@ -178,21 +162,24 @@ def serve_command(
     ] = False,
 ) -> None:
     """Serve a data directory until SIGTERM. On a first start the first user is created."""
+    from trunkline.http.serve import configure_logging, serve
+
     tls = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs}
     settings = _settings(config, limits, data_dir=data, host=host, port=port, engine=engine, **tls)
     configure_logging(settings)
     if limits == "off":
-        _err.print(
+        ERR.print(
             "THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.", style="bold red"
         )
     trio.run(partial(serve, settings, ready=partial(_greet, settings=settings, demo=demo)))
 
 
 async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
-    _out.print(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
+    """Say where the server listens and who was made for it; then run the demo where it is wanted."""
+    OUT.print(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
     first = serving.first_user
     if first is not None and first.password is not None:
-        _out.print(f"First user: {first.email}  password: {first.password}  (shown only now)")
+        OUT.print(f"First user: {first.email}  password: {first.password}  (shown only now)")
     if demo:
         await _live(serving)
 
@@ -205,7 +192,7 @@ async def _live(serving: Serving) -> None:
             await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
             return
         except* BenchError as problems:
-            _err.print(f"The demo was interrupted and begins again: {_sentence(_leaf(problems))}")
+            ERR.print(f"The demo was interrupted and begins again: {sentence(problems)}")
         show = None
         await trio.sleep(DEMO_PAUSE_S)
 
@@ -218,11 +205,11 @@ def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
 
 
 def _show_demo(serving: Serving, ready: DemoReady) -> None:
-    _out.print("The devices of the demo report once a second. Four lines to try, in another terminal:")
-    _out.print(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
+    OUT.print("The devices of the demo report once a second. Four lines to try, in another terminal:")
+    OUT.print(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
     for line in curl_lines(ready):
-        _out.print(f"  {line}")
-    _out.print("The token is good for a day, for reading devices and for sending them commands.")
+        OUT.print(f"  {line}")
+    OUT.print("The token is good for a day, for reading devices and for sending them commands.")
 
 
 app.command("demo")(bench_demo)
@@ -270,21 +257,21 @@ Password = Annotated[
 def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Add a user, also while a server runs."""
     id = _on_data(_settings(config, data_dir=data), "user.add", email=email, password=password)
-    _out.print(f"{id}  {email}")
+    OUT.print(f"{id}  {email}")
 
 
 @user_app.command("passwd")
 def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Set a user's password and end the tokens made before, also while a server runs."""
     _on_data(_existing(data, config), "user.passwd", email=email, password=password)
-    _out.print(f"The password of {email} is set; earlier tokens do not hold any more.")
+    OUT.print(f"The password of {email} is set; earlier tokens do not hold any more.")
 
 
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""
     for id, email, created in _on_data(_existing(data, config), "user.list"):
-        _out.print(f"{id}  {created}  {email}")
+        OUT.print(f"{id}  {created}  {email}")
 
 
 # Care of a data directory.
@@ -295,7 +282,7 @@ def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
     """Replace the secret that signs tokens: every token ends. The server must be stopped."""
     path = _existing(data, config).data_dir
     boot.rotate_secret(Path(path))
-    _out.print(f"The secret of {path} is replaced; everybody logs in anew.")
+    OUT.print(f"The secret of {path} is replaced; everybody logs in anew.")
 
 
 @app.command("backup")
@@ -307,7 +294,7 @@ def backup_command(
     """Copy a data directory as it is at one moment, also while a server runs."""
     path = _existing(data, config).data_dir
     boot.back_up(Path(path), target)
-    _out.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
+    OUT.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
 
 
 @app.command("check")
@@ -318,14 +305,14 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
         table.add_row(name, str(count))
-    _out.print(table)
+    OUT.print(table)
     for problem in report.problems:
-        _out.print(problem, style="red")
+        OUT.print(problem, style="red")
     if not report.ok:
         told = len(report.problems)
         more = f"; the first {told} are shown" if report.problem_count > told else ""
         _fail(f"{path}: problems found: {report.problem_count}{more}.")
-    _out.print("No problem found.")
+    OUT.print("No problem found.")
 
 
 # The API as text.
@@ -334,6 +321,8 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
 @app.command("routes")
 def routes_command() -> None:
     """Print the route table: method, path, operation and the scopes of which a token needs one."""
+    from trunkline.http.routes import TABLE
+
     path_width = max(len(route.path) for route in TABLE.routes) + 2
     name_width = max(len(route.operation) for route in TABLE.routes) + 2
     for route in sorted(TABLE.routes, key=lambda route: (route.path, route.method)):
@@ -344,6 +333,9 @@ def routes_command() -> None:
 @app.command("openapi")
 def openapi_command() -> None:
     """Print the OpenAPI 3.1 document."""
+    from trunkline.http.openapi import document
+    from trunkline.http.routes import TABLE
+
     sys.stdout.write(json.dumps(document(TABLE, VERSION), indent=2) + "\n")
 
 

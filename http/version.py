@@ -1,0 +1,16 @@
+"""The version of the program, as its installation has it."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+
+def _installed() -> str:
+    try:
+        return version("trunkline")
+    except PackageNotFoundError:  # a checkout that is not installed
+        return "0+checkout"
+
+
+VERSION: Final = _installed()
