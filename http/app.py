@@ -17,7 +17,8 @@ from quart import Response as QuartResponse
 from quart import request
 from quart.wrappers.response import ResponseBody
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge, RequestTimeout
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
+from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
 from trunkline.actors.errors import Invalid, PayloadTooLarge
 from trunkline.http.call import Headers, Request, Response, Stream
@@ -111,6 +112,11 @@ def create_app(
     @app.route("/", defaults={"path": ""}, methods=_METHODS)
     @app.route("/<path:path>", methods=_METHODS)
     async def api(path: str) -> QuartResponse:  # noqa: ARG001 - the undecoded path of the scope is used
+        if request.scope["path"] in _PAGES:
+            refusal = MethodNotAllowed(
+                f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"
+            )
+            return _quart(Response(*answer(refusal)))
         return await dispatched(await request.get_data())
 
     async def dispatched(body: Any) -> QuartResponse:
@@ -128,7 +134,7 @@ def create_app(
 
     @app.errorhandler(HTTPException)
     async def refused(error: HTTPException) -> QuartResponse:
-        if isinstance(error, MethodNotAllowed):
+        if isinstance(error, NoSuchMethod):
             # A method that no row has: the dispatcher says which ones the path takes.
             return await dispatched(b"")
         return _quart(Response(*_refusal(error, system.limits.body_bytes_max)))

@@ -123,6 +123,6 @@ def _too_slow() -> Response:
 async def _send(send: Any, response: Response) -> None:
     body, headers = response.body, response.headers
     if response.status not in _BODILESS:
-        headers = [*headers, (b"content-length", b"%d" % len(body))]
+        headers = [(b"content-length", b"%d" % len(body)), *headers]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

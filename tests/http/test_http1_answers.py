@@ -261,11 +261,10 @@ async def test_a_stream_waits_for_its_reader_and_holds_little(silent: object) ->
         peer = await wired.connect(receive_buffer_bytes=65_536)
         await peer.send(GET)
         await trio.testing.wait_all_tasks_blocked()
-        held_back_at = sent
-        assert held_back_at < pieces // 2
-        answer = await peer.answer()
-        assert answer is not None
-        assert len(answer.body) == size * pieces
+        assert sent < pieces // 2
+        received = 0
+        while sent < pieces or received < size * pieces:
+            received += len(await peer.stream.receive_some(1 << 20))
 
 
 async def test_a_stream_into_a_fast_reader_leaves_the_others_their_turn(silent: object) -> None:
@@ -288,8 +287,7 @@ async def test_a_stream_into_a_fast_reader_leaves_the_others_their_turn(silent: 
         assert (await wired.ask(GET.replace(b"/a", b"/done"))).body == b"done"
 
 
-@pytest.mark.parametrize("engine", ["fast", "stock"])
-@pytest.mark.parametrize("ending", ["close", "reset"])
+@pytest.mark.parametrize(("engine", "ending"), [("fast", "reset"), ("stock", "reset"), ("stock", "close")])
 async def test_a_client_that_leaves_ends_the_call_that_waits(
     silent: object, engine: str, ending: str
 ) -> None:

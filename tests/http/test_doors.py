@@ -1,0 +1,368 @@
+"""Two doors, one room: the hot door and Quart give the same bytes for the same request.
+
+Every row that is marked hot is asked everything below twice, on two devices alike: once with the hot door in
+front and once without. Status line, fields in their order, and body must be the same to the byte, but for
+the date and the id of the device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.actors.house import House, running_house
+from tests.http.wire import Wired, serving
+from trunkline.actors.actor import Ref
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages.applications import CreateRecord, Creator, KeyPost
+from trunkline.http.app import create_app
+from trunkline.http.dispatch import Dispatcher
+from trunkline.http.hot import HotDoor
+from trunkline.http.route import Route
+from trunkline.http.routes import TABLE
+from trunkline.http.serve import make_dispatcher
+from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
+
+HOT = {route.operation: route for route in TABLE.routes if route.hot}
+
+GOOD_BODIES: dict[str, bytes] = {
+    "device.sendState": b'{"data":{"a":21.5,"label":"x"}}',
+    "device.sendCommand": b'{"name":"switch","payload":{"on":true}}',
+    "device.setConnectionStatus": b'{"status":"connected"}',
+}
+"""What a hot row that takes a body takes."""
+
+LIMITS = {
+    "body_bytes_max": 4096,
+    "send_state": {"calls": 200, "window_s": 15},
+    "send_command": {"calls": 200, "window_s": 15},
+    "set_connection_status": {"calls": 200, "window_s": 15},
+}
+
+
+class Twin(NamedTuple):
+    """A device, how to reach it, and the door that it is reached by."""
+
+    wired: Wired
+    dispatcher: Dispatcher
+    house: House
+    key: bytes
+    device: bytes
+
+    def token(self, *scopes: str, ttl_s: float | None = None, **other: str) -> str:
+        claims = {
+            "typ": "device",
+            "sub": self.device.hex(),
+            "app": self.house.application.hex(),
+            "key": self.key.hex(),
+            **other,
+        }
+        return self.dispatcher.tokens.issue(
+            claims, scopes or ["all.Device"], self.house.clock.wall_ms(), ttl_s
+        )
+
+    def path(self, route: Route) -> str:
+        ids = {"applicationId": self.house.application.hex(), "deviceId": self.device.hex()}
+        return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
+
+    async def ask(self, data: bytes, *, method: str) -> bytes:
+        """The answer, without what may differ."""
+        answer = await self.wired.ask(data, method=method)
+        return (without_date(answer.head) + answer.body).replace(self.device.hex().encode(), b"<device>")
+
+
+def without_date(head: bytes) -> bytes:
+    return re.sub(rb"\r\ndate: [^\r]+", b"", head, flags=re.IGNORECASE)
+
+
+class Doors(NamedTuple):
+    hot: Twin
+    cold: Twin
+
+    async def compare(self, made: Any, *, method: str) -> bytes:
+        """Ask both, by `made(twin)`, and return the answer that both give."""
+        hot = await self.hot.ask(made(self.hot), method=method)
+        cold = await self.cold.ask(made(self.cold), method=method)
+        assert hot == cold
+        return hot
+
+
+@asynccontextmanager
+async def two_doors(
+    data_dir: Path, engine: str = "fast", limits: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[Doors]:
+    numbers = Limits().override({**LIMITS, **(limits or {})})
+    async with running_house(data_dir, limits=numbers) as house:
+        dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
+        trust = options.get("trust_forwarded_for", False)
+        cold = create_app(dispatcher, trust_forwarded_for=trust)
+        hot = HotDoor(dispatcher, cold, trust_forwarded_for=trust)
+        ref = Ref("application", ROOT, house.application)
+        by = Creator("0" * 24, "user", "nobody")
+        post = KeyPost(**options.get("key", {}))
+        made = await house.system.ask(ref, CreateRecord(kind="applicationKey", body=post, by=by))
+        async with serving(hot, engine) as before, serving(cold, engine) as without:  # type: ignore[arg-type]
+            twins = [
+                Twin(wired, dispatcher, house, made.value.id, await house.device())
+                for wired in (before, without)
+            ]
+            yield Doors(*twins)
+
+
+def request(
+    twin: Twin,
+    route: Route,
+    body: bytes | None = None,
+    *fields: str,
+    method: str | None = None,
+    token: str | None = "",
+    query: str = "",
+    path: str | None = None,
+    content_type: str | None = "application/json",
+) -> bytes:
+    """A request as bytes; with the token of the device unless another one, or None, is given."""
+    lines = [f"{method or route.method} {path or twin.path(route)}{query} HTTP/1.1", "Host: x"]
+    if token is not None:
+        lines.append(f"Authorization: Bearer {token or twin.token()}")
+    if body is not None:
+        if content_type is not None:
+            lines.append(f"Content-Type: {content_type}")
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, *fields, "", ""]).encode() + (body or b"")
+
+
+def chunked(twin: Twin, route: Route, body: bytes) -> bytes:
+    head = request(twin, route, None, "Content-Type: application/json", "Transfer-Encoding: chunked")
+    return head + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+
+
+def variations(route: Route) -> Iterator[tuple[str, int, Any]]:
+    """Name, expected status, and how the request is made, for everything that a row may be asked."""
+    good = GOOD_BODIES.get(route.operation)
+    stranger = "0" * 24
+
+    def ask(name: str, status: int, **how: Any) -> tuple[str, int, Any]:
+        body, fields = how.pop("body", good), how.pop("fields", ())
+
+        def made(twin: Twin) -> bytes:
+            given = {key: value(twin) if callable(value) else value for key, value in how.items()}
+            return request(twin, route, body, *fields, **given)
+
+        return name, status, made
+
+    yield ask("good", 200)
+    yield ask("again", 200)
+    yield ask("connection: close", 200, fields=["Connection: close"])
+    yield ask("no token", 401, token=None)
+    yield ask("a token that is none", 401, token="nonsense")
+    yield ask("a token signed by another", 401, token=lambda twin: twin.token()[:-2] + "xx")
+    yield ask("an expired token", 401, token=lambda twin: twin.token(ttl_s=-1))
+    yield ask("another scheme", 401, token=None, fields=["Authorization: Basic eDp5"])
+    yield ask("two tokens", 401, fields=["Authorization: Bearer nonsense"])
+    yield ask("no scope", 403, token=lambda twin: twin.token("device.get"))
+    yield ask("a key that is not there", 401, token=lambda twin: twin.token(key=stranger))
+    yield ask(
+        "no device of this id", 404, path=lambda twin: twin.path(route).replace(twin.device.hex(), stranger)
+    )
+    yield ask(
+        "no application of this id",
+        404,
+        path=lambda twin: twin.path(route).replace(twin.house.application.hex(), stranger),
+    )
+    yield ask(
+        "an id that is none", 400, path=lambda twin: twin.path(route).replace(twin.device.hex(), "pump")
+    )
+    yield ask("a slash at the end", 200, path=lambda twin: twin.path(route) + "/")
+    yield ask(
+        "an escape in the path", 200, path=lambda twin: twin.path(route).replace("/devices", "/%64evices")
+    )
+    yield ask("an escaped slash", 200, path=lambda twin: twin.path(route).replace("/devices/", "/devices%2F"))
+    yield ask("two slashes", 404, path=lambda twin: twin.path(route).replace("/devices", "//devices"))
+    yield ask("a path beyond", 404, path=lambda twin: twin.path(route) + "/more")
+    yield ask("capitals in the path", 404, path=lambda twin: twin.path(route).replace("/devices", "/Devices"))
+    yield ask("an address as target", 200, path=lambda twin: "http://y" + twin.path(route))
+    yield ask("an unknown parameter", 400, query="?colour=blue")
+    yield ask("a query that is no text", 400, query="?colour=%ff")
+    yield ask("an empty query", 200, query="?")
+    yield ask("a field beyond ASCII", 200, fields=["X-Name: \u00e9"])
+    for method in ("PUT", "PATCH", "DELETE"):
+        yield ask(method, 405, method=method)
+    if good is None:
+        yield ask("a body for GET", 200, body=b"unasked")
+        yield ask("a body for GET that is too large", 413, body=b"x" * 5000)
+        yield ask("an entity tag", 200, fields=['If-None-Match: "x"'])
+        return
+    yield ask("no JSON", 400, body=b"{")
+    yield ask("JSON and more", 400, body=good + b"}")
+    yield ask("no object", 400, body=b'"text"')
+    yield ask("no text", 400, body=b'{"\xff":1}')
+    yield ask("nested too deeply", 400, body=b"[" * 2000)
+    yield ask("an unknown field", 400, body=b'{"colour":"blue"}')
+    yield ask("an empty body", 400, body=b"")
+    yield ask("another content type", 415, content_type="text/plain")
+    yield ask("no content type", 415, content_type=None)
+    yield ask("a content type with a parameter", 200, content_type="Application/JSON; charset=utf-8")
+    yield ask("too large", 413, body=b"x" * 5000)
+    yield ask("too large, asked first", 413, body=b"x" * 5000, fields=["Expect: 100-continue"])
+    yield ask("as large as it may be", 200, body=good + b" " * (4096 - len(good)))
+    yield ask("asked first", 200, fields=["Expect: 100-continue"])
+    yield "chunked", 200, lambda twin: chunked(twin, route, good)
+    yield "too large in chunks", 413, lambda twin: chunked(twin, route, b"x" * 5000)
+
+
+def test_every_hot_row_that_takes_a_body_has_one_here() -> None:
+    assert {name for name, route in HOT.items() if route.body is not None} == GOOD_BODIES.keys()
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize("operation", HOT)
+async def test_both_doors_give_the_same_bytes(tmp_path: Path, operation: str, engine: str) -> None:
+    route = HOT[operation]
+    wrong = {}
+    async with two_doors(tmp_path / "data", engine) as doors:
+        for name, status, made in variations(route):
+            if engine == "stock" and name == "an address as target":
+                continue  # the stock protocol leaves it to the hot door, which stands before every Quart
+            answers = [await twin.ask(made(twin), method=route.method) for twin in doors]
+            if answers[0] != answers[1] or answers[0].split(b" ")[1] != b"%d" % status:
+                wrong[name] = (status, *answers)
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize("operation", sorted(GOOD_BODIES))
+async def test_both_doors_refuse_a_throttled_call_alike(tmp_path: Path, operation: str, engine: str) -> None:
+    route = HOT[operation]
+    assert route.throttle is not None
+    limits = {route.throttle: {"calls": 3, "window_s": 15}}
+    async with two_doors(tmp_path / "data", engine, limits) as doors:
+
+        async def ask() -> bytes:
+            return await doors.compare(
+                lambda twin: request(twin, route, GOOD_BODIES[operation]), method="POST"
+            )
+
+        for left in (2, 1, 0):
+            assert b";r=%d;" % left in await ask()
+        refused = await ask()
+        assert refused.startswith(b"HTTP/1.1 429 ")
+        assert b"\r\nretry-after: 15\r\n" in refused
+        doors.hot.house.clock.pass_s(15)
+        assert (await ask()).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("operation", [name for name, route in HOT.items() if route.method == "GET"])
+async def test_head_has_the_head_of_get(tmp_path: Path, operation: str) -> None:
+    """HEAD goes through Quart also where GET does not; nobody could tell."""
+    route = HOT[operation]
+    async with two_doors(tmp_path / "data") as doors:
+        send = HOT["device.sendState"]
+        await doors.compare(lambda twin: request(twin, send, b'{"data":{"a":1},"time":1000}'), method="POST")
+        get = await doors.compare(lambda twin: request(twin, route), method="GET")
+        head = await doors.compare(lambda twin: request(twin, route, method="HEAD"), method="HEAD")
+        assert get.startswith(head)
+        assert get.partition(b"\r\n\r\n")[2] not in (b"", b"[]", b"{}")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PROPFIND"])
+async def test_methods_of_no_row_are_refused_alike(tmp_path: Path, method: str) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        for route in HOT.values():
+            answer = await doors.compare(lambda twin, r=route: request(twin, r, method=method), method=method)
+            assert answer.startswith(b"HTTP/1.1 405 "), answer
+            assert b"\r\nallow: " in answer
+
+
+async def test_an_old_client_is_answered_alike(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        for route in HOT.values():
+            for fields in ([], ["Connection: keep-alive"]):
+                answer = await doors.compare(
+                    lambda twin, r=route, f=fields: request(
+                        twin, r, GOOD_BODIES.get(r.operation), *f
+                    ).replace(b"HTTP/1.1", b"HTTP/1.0"),
+                    method=route.method,
+                )
+                assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_a_fault_of_ours_is_told_alike(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch, log: list[dict[str, Any]]
+) -> None:
+    async with two_doors(tmp_path / "data", engine) as doors:
+
+        async def broken(*_: Any) -> None:
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(type(doors.hot.dispatcher), "_answer", broken)
+        for route in HOT.values():
+            body = GOOD_BODIES.get(route.operation)
+            answer = await doors.compare(
+                lambda twin, r=route, b=body: request(twin, r, b), method=route.method
+            )
+            assert answer.startswith(b"HTTP/1.1 500 ")
+            assert b"a bug" not in answer
+    assert {entry["event"] for entry in log} == {"call failed"}
+
+
+@pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.parametrize(
+    ("forwarded", "admitted"),
+    [([], False), (["10.1.2.3"], True), (["10.1.2.3, 192.0.2.1"], False), (["192.0.2.1, 10.1.2.3"], True)],
+)
+async def test_both_doors_see_the_same_address(
+    tmp_path: Path, trust: bool, forwarded: list[str], admitted: bool
+) -> None:
+    """The key of the token is for one network only."""
+    key = {"address_filter_type": "whitelist", "addresses": ["10.1.0.0/16"]}
+    async with two_doors(tmp_path / "data", key=key, trust_forwarded_for=trust) as doors:
+        for route in HOT.values():
+            fields = [f"X-Forwarded-For: {value}" for value in forwarded]
+            answer = await doors.compare(
+                lambda twin, r=route, f=fields: request(twin, r, GOOD_BODIES.get(r.operation), *f),
+                method=route.method,
+            )
+            expected = b"200" if trust and admitted else b"403"
+            assert answer.split(b" ")[1] == expected
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_a_body_that_does_not_come_is_refused_alike(
+    tmp_path: Path, engine: str, mock_clock: MockClock
+) -> None:
+    async with two_doors(tmp_path / "data", engine, {"body_timeout_s": 30}) as doors:
+        for route in HOT.values():
+            body = GOOD_BODIES.get(route.operation)
+            if body is None:
+                continue
+            answers = []
+            for twin in doors:
+                peer = await twin.wired.connect()
+                await peer.send(request(twin, route, body)[:-1])
+                await wait_all_tasks_blocked()
+                for _ in range(2):
+                    mock_clock.jump(30)
+                    await wait_all_tasks_blocked()
+                answers.append(await peer.answer())
+                await peer.close()
+            hot, cold = answers
+            assert hot is not None
+            assert cold is not None
+            assert hot.error() == (408, "RequestTimeout")
+            assert (without_date(hot.head), hot.body) == (without_date(cold.head), cold.body)
+
+
+async def test_both_doors_are_counted_as_one(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        for route in HOT.values():
+            body = GOOD_BODIES.get(route.operation)
+            await doors.compare(lambda twin, r=route, b=body: request(twin, r, b), method=route.method)
+        assert doors.hot.dispatcher.answered == {(operation, 200): 2 for operation in HOT}
