@@ -100,10 +100,18 @@ class Device(Actor):
             self.head.report(time_ms, point)
         if checked:
             self._count("deviceState", len(checked), now_ms)
+            self.after_commit(partial(self._announce_states, self.attributes, checked))
+
+    def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
+        """Publish states that are on disk now, by the names that they were reported with.
+
+        Who listens is settled only here. A client that opens a stream and then reads what there is must not
+        miss a state that was taken before the one and stored after the other.
+        """
         if self.system.has_subscribers(self.ref, STATES):
             for time_ms, point in checked:
-                event = msgspec.json.encode(self.attributes.entry(time_ms, point))
-                self.after_commit(partial(self.system.publish, self.ref, STATES, time_ms, event))
+                event = msgspec.json.encode(attributes.entry(time_ms, point))
+                self.system.publish(self.ref, STATES, time_ms, event)
 
     def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
         states_max = self.system.limits.states_per_call_max
@@ -166,13 +174,14 @@ class Device(Actor):
             entry["payload"] = body.payload
         self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), encode(entry))
         self._count("deviceCommand", 1, now_ms)
-        self.after_commit(partial(self._announce, head.command_ms << POSITION_SHIFT | head.seq, entry))
+        self.after_commit(
+            partial(self._announce_command, head.command_ms << POSITION_SHIFT | head.seq, entry)
+        )
 
-    def _announce(self, position: int, entry: dict[str, Any]) -> None:
-        """Publish a command that is on disk now.
+    def _announce_command(self, position: int, entry: dict[str, Any]) -> None:
+        """Publish a command that is on disk now, also to a stream that was opened since the turn.
 
-        Only here is it settled who listens: a stream that was opened after the turn and before the commit
-        found the command in no log that it read, so it must hear of it like the others.
+        Such a stream found the command in no log that it could read, so it must hear of it like the others.
         """
         if self.system.has_subscribers(self.ref, COMMANDS):
             event = msgspec.json.encode(shown_command(entry))

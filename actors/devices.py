@@ -34,9 +34,6 @@ Match = Callable[[Mapping[str, Any]], bool]
 NAMES_MAX = 1000
 """The API's bound on what a search for names gives back."""
 
-PAGE_INLINE_MAX = 100
-"""Devices that a list may show inside the event loop: a few milliseconds. More go to a worker thread."""
-
 SELECTION_MAX = 1000
 """Devices that one call may mean: the API's bound on a list of ids, kept for tags and queries as well."""
 
@@ -135,15 +132,7 @@ def list_devices(snapshot: Snapshot, message: ListDevices) -> dict[str, Any]:
 
 def list_devices_is_long(snapshot: Snapshot, message: ListDevices) -> bool:
     """True where the list is not cut out of an index, or where many devices are to be shown."""
-    return _is_long(snapshot, device_listing(snapshot, message))
-
-
-def _is_long(snapshot: Snapshot, listing: records.Listing) -> bool:
-    if records.is_long(snapshot, listing):
-        return True
-    if listing.per_page <= PAGE_INLINE_MAX:
-        return False
-    return records.total(snapshot, listing.kind, listing.parent) > PAGE_INLINE_MAX
+    return records.is_long(snapshot, device_listing(snapshot, message))
 
 
 def envelope(
@@ -191,7 +180,7 @@ def list_composite_states(snapshot: Snapshot, message: ListCompositeStates) -> d
 
 def list_composite_states_is_long(snapshot: Snapshot, message: ListCompositeStates) -> bool:
     """True where the page is long, or where the past is asked for, so that points must be read."""
-    return message.query.end != 0 or _is_long(snapshot, composite_listing(snapshot, message))
+    return message.query.end != 0 or records.is_long(snapshot, composite_listing(snapshot, message))
 
 
 def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> records.Listing:

@@ -106,6 +106,20 @@ async def test_a_stream_that_opens_between_turn_and_commit_hears_of_the_command(
     assert msgspec.json.decode(event)["name"] == "between"
 
 
+async def test_a_state_stream_that_opens_between_turn_and_commit_hears_of_the_state(house: House) -> None:
+    """Who opens the stream and then reads the composite state sees every state in one of them."""
+    device = await house.device()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(house.report, device, {"data": {"a": 1}})
+        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+        assert house.system.journal.pending_batches == 1, "the turn is over, the commit is not"
+        stream = house.listen(device, STATES)
+        assert await house.composite(device) == {}
+    ((_, event),) = await stream.receive()
+    assert msgspec.json.decode(event)["data"] == {"a": 1}
+
+
 async def test_nobody_hears_of_a_command_that_could_not_be_stored(house: House) -> None:
     device = await house.device()
     stream = house.listen(device)
