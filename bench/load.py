@@ -157,13 +157,14 @@ class Load:
         self._interval_s = 0.0 if rate is None else 1 / rate
         self.tallies = list(dict.fromkeys(work.tally for work in works))
         self._ready = deque(works)
-        self._lines = [CallLine(self) for _ in range(min(connections, len(works)))]
+        self._lines = [CallLine(self) for _ in range(connections)]
         self._idle: deque[CallLine] = deque()
         self._unopened = deque(self._lines)
         self._under_way = 0
         self._running = False
         self._closing = False
-        self._due_s = 0.0
+        self._began_s = self._due_s = 0.0
+        self._starts = 0
         self._alarm_set = False
         self._on_tick: Callable[[], None] = _nothing
         self._problem: WireError | None = None
@@ -186,7 +187,8 @@ class Load:
         end_s = started_s + duration_s
         self._running = True
         self._on_tick = on_tick or _nothing
-        self._due_s = started_s
+        self._began_s = self._due_s = started_s
+        self._starts = 0
         self._start_due()
         self.reactor.run(end_s)
         self._running = False
@@ -268,7 +270,7 @@ class Load:
             line.work = work
             line.sent_s = clock()
             line.intended_s = self._due_s if interval_s else line.sent_s
-            self._due_s += interval_s
+            self._next_due()
             self._under_way += 1
             work.tally.sent += 1
             line.send(raw)
@@ -285,7 +287,12 @@ class Load:
         while self._due_s < end_s:
             self.unsent += 1
             self.tallies[0].latency.record(end_s - self._due_s)
-            self._due_s += self._interval_s
+            self._next_due()
+
+    def _next_due(self) -> None:
+        # Counted and not added up, so that a long run does not drift.
+        self._starts += 1
+        self._due_s = self._began_s + self._starts * self._interval_s
 
     def _take_refusal(self, work: Work, response: Response, now_s: float) -> None:
         tally, error = work.tally, refusal(response)

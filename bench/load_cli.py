@@ -22,11 +22,15 @@ from trunkline.bench.scenarios.queries import QueriesScenario
 from trunkline.bench.scenarios.state import StateScenario
 from trunkline.bench.scenarios.storm import StormScenario
 
+NOT_OF_A_STORM = ("connections", "duration", "warmup", "rate", "ceiling")
+"""Options of calls that are made again and again; a device of a storm makes one."""
+
 
 def load_commands() -> Iterator[Callable[..., None]]:
     """The commands, each named as its function."""
-    for make in (state, arrays, commands, mixed, storm, queries):
-        yield with_common(make, lambda options, scenario: run_command(lambda: _load(options, scenario)))
+    for make in (state, arrays, commands, mixed, queries):
+        yield with_common(make, _run)
+    yield with_common(storm, _run, without=NOT_OF_A_STORM)
 
 
 def state(devices: Devices = 1000) -> Scenario:
@@ -73,6 +77,10 @@ def queries(
 ) -> Scenario:
     """History and list queries, a stage for each kind; every answer is compared."""
     return QueriesScenario(devices=devices, states=states)
+
+
+def _run(options: Common, scenario: Scenario) -> None:
+    run_command(lambda: _load(options, scenario))
 
 
 async def _load(options: Common, scenario: Scenario) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -88,10 +88,14 @@ def common(
 
 
 def with_common(
-    make: Callable[..., Scenario], run: Callable[[Common, Scenario], None]
+    make: Callable[..., Scenario], run: Callable[[Common, Scenario], None], *, without: Collection[str] = ()
 ) -> Callable[..., None]:
-    """A command with the options of ``make`` and the common ones, which runs the scenario made."""
-    own, shared = _parameters(make), _parameters(common)
+    """A command with the options of ``make`` and the common ones, which runs the scenario made.
+
+    ``without`` names common options that say nothing about this scenario.
+    """
+    own = _parameters(make)
+    shared = {name: one for name, one in _parameters(common).items() if name not in without}
 
     @functools.wraps(make)
     def command(**given: Any) -> None:

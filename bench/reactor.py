@@ -75,6 +75,8 @@ class Reactor:
                 return False
             while timers and timers[0][0] <= now_s and not self._stopped:
                 heapq.heappop(timers)[2]()
+            if self._stopped:
+                break
             until_s = min(end_s, timers[0][0]) if timers else end_s
             for fd, events in self._wait(until_s - clock()):
                 # An event before this one may have closed the line.

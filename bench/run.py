@@ -37,6 +37,8 @@ class Scenario(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    staged: ClassVar[bool] = True
+    """Whether the plan's connections, seconds and rate say how it is run."""
 
     def connections(self, plan: Plan) -> int:
         """Sockets that are open at the same time."""
@@ -137,6 +139,7 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Ba
         notes.append(
             "The server throttles each device; with more devices, or with --limits off, it takes more."
         )
+    staged = _plan_settings(plan) if scenario.staged else {}
     server = None
     if watch and begin and end:
         server = Server(
@@ -152,7 +155,7 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Ba
         title=scenario.title,
         begun=begun,
         machine=machine(),
-        settings=shown_settings({"server": session.url, **scenario.settings(), **_plan_settings(plan)}),
+        settings=shown_settings({"server": session.url, **scenario.settings(), **staged}),
         stages=stages,
         server=server,
         audit=Found.of(found),

@@ -47,13 +47,13 @@ class InfluxDb(Peer):
     @asynccontextmanager
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
         program = place.find("influxd", "influxdb")
-        port, directory = free_port(), place.data("influx")
+        port, directory = free_port(), place.make("influx")
         configuration = place.directory / "influxdb.conf"
         configuration.write_text(
             _CONFIGURATION.format(port=port, rpc_port=free_port(), directory=directory), encoding="utf-8"
         )
         environment = {**os.environ, "HOME": str(directory)}
-        place.start([program, "-config", str(configuration)], env=environment, unprivileged=True)
+        place.start([program, "-config", str(configuration)], env=environment)
         await place.listens(port)
         origin = Origin("127.0.0.1", port, tls=False, prefix="")
         if await _query(origin, "POST", "CREATE DATABASE bench") is None:

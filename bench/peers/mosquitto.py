@@ -24,6 +24,7 @@ _OK = Response(200, b"", b"")
 _CONFIGURATION = """
 listener {port} 127.0.0.1
 allow_anonymous true
+user root
 persistence true
 persistence_location {directory}/
 max_queued_messages 0
@@ -42,10 +43,10 @@ class Mosquitto(Peer):
     @asynccontextmanager
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
         program = place.find("mosquitto", "mosquitto")
-        port, directory = free_port(), place.data("persistence")
+        port, directory = free_port(), place.make("persistence")
         configuration = place.directory / "mosquitto.conf"
         configuration.write_text(_CONFIGURATION.format(port=port, directory=directory), encoding="utf-8")
-        place.start([program, "-c", str(configuration)], unprivileged=True)
+        place.start([program, "-c", str(configuration)])
         await place.listens(port)
         await _subscribe(port)
         yield Started(

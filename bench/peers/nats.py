@@ -52,14 +52,14 @@ class Nats(Peer):
         said = await place.run([program, "--version"])
         found = re.search(r"(\d+)\.(\d+)\.", said)
         always = found is not None and (int(found[1]), int(found[2])) >= SYNC_ALWAYS_SINCE
-        port, directory = free_port(), place.data("jetstream")
+        port, directory = free_port(), place.make("jetstream")
         sync = "sync_interval: always" if always else ""
         configuration = place.directory / "nats.conf"
         configuration.write_text(
             f'listen: "127.0.0.1:{port}"\njetstream {{ store_dir: "{directory}"\n{sync} }}\n',
             encoding="utf-8",
         )
-        place.start([program, "-c", str(configuration)], unprivileged=True)
+        place.start([program, "-c", str(configuration)])
         await place.listens(port)
         await _ask(port, f"$JS.API.STREAM.CREATE.{STREAM}", _STREAM_CONFIGURATION)
         yield Started(

@@ -1,6 +1,6 @@
 """The programs that a comparison starts: on free ports, with logs, and stopped again by their own ids.
 
-Owns processes and their directory. Does not own what they are. A program that must not run as root runs as
+Owns processes and their directory. Does not own what they are. A program that refuses to run as root runs as
 ``nobody`` where the bench is root.
 """
 
@@ -61,13 +61,13 @@ class Place:
             raise Absent(f"{program} is not installed (Debian: apt-get install {package}).")
         return found
 
-    def data(self, name: str) -> Path:
-        """A new directory that an unprivileged program may write to."""
+    def make(self, name: str, *, unprivileged: bool = False) -> Path:
+        """A new directory for data; ``unprivileged``: for a program that runs so."""
         path = self.directory / name
         path.mkdir()
-        if os.geteuid() == 0:
-            user = pwd.getpwnam(UNPRIVILEGED)
-            os.chown(path, user.pw_uid, user.pw_gid)
+        user = _user(unprivileged)
+        if user.name is not None:
+            shutil.chown(path, user.name, user.group)
         return path
 
     def start(

@@ -28,13 +28,12 @@ class Redis(Peer):
     @asynccontextmanager
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
         program = place.find("redis-server", "redis-server")
-        port, directory = free_port(), place.data("append")
+        port, directory = free_port(), place.make("append")
         place.start(
             [
                 *(program, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory)),
                 *("--appendonly", "yes", "--appendfsync", "always", "--save", "", "--daemonize", "no"),
             ],
-            unprivileged=True,
         )
         await place.listens(port)
         said = await place.run([program, "--version"])

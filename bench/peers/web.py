@@ -126,7 +126,7 @@ class FastApiPostgres(Peer):
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
         server, initdb = _debian(place, "postgres"), _debian(place, "initdb")
         bin_directory = await environment(work, place, ("fastapi", "uvicorn[standard]", "asyncpg"))
-        cluster = place.data("cluster")
+        cluster = place.make("cluster", unprivileged=True)
         # A Unix socket's path has at most 107 characters, so it does not lie in the user's directory.
         with tempfile.TemporaryDirectory(prefix="trunkline-") as socket_directory:
             os.chmod(socket_directory, 0o777)  # noqa: PTH101, S103 - for the unprivileged server; it lives for a minute

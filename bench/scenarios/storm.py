@@ -43,6 +43,7 @@ class StormScenario(Scenario):
 
     name = "storm"
     title = "Reconnect storm"
+    staged = False
 
     def __init__(self, *, devices: int) -> None:
         self.devices = devices

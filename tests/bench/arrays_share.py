@@ -1,0 +1,126 @@
+"""Which share of the bare work the server reaches with arrays of states. Run it from the checkout:
+
+    .venv/bin/python tests/bench/arrays_share.py --work DIR [--per-call 10 100 1000] [--seconds 5]
+
+The bare work is what no server could leave out: decode the JSON into the typed message, encode each state,
+put it into the store, commit and sync once for all calls that wait. It is done with the project's own decoder,
+codec and journal, in one process on one core, without HTTP, tokens, actors or checks. The server then gets the
+same bodies over the wire on the same core, in the same run, so that the share is a ratio of neighbours.
+
+Lives among the tests because it knows both the store and the bench, which no room may.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from trunkline.actors.messages.devices import StateOrStates
+from trunkline.bench.cores import Cores, on_cores
+from trunkline.bench.ledger import body_of
+from trunkline.bench.load import Tally
+from trunkline.bench.peers.programs import Place
+from trunkline.bench.peers.trunkline import Trunkline
+from trunkline.bench.progress import Bar
+from trunkline.bench.reactor import quiet_collector
+from trunkline.bench.stage import Plan, measure
+from trunkline.store import keys
+from trunkline.store.batch import Batch
+from trunkline.store.codec import encode
+from trunkline.store.env import Store
+
+DEVICES = 1000
+CONNECTIONS = 64
+"""Calls under way, hence also the calls of one commit."""
+
+FIRST_MS = 1_700_000_000_000
+DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(StateOrStates)
+
+
+def bare(directory: Path, per_call: int, seconds: float) -> tuple[float, float]:
+    """States a second of the bare work, and of its decoding alone."""
+    devices = [number.to_bytes(12, "big") for number in range(1, DEVICES + 1)]
+    bodies = [body_of(n * per_call, per_call, FIRST_MS) for n in range(64)]
+    store = Store.open(directory)
+    decoding_s, states, turn = 0.0, 0, 0
+    with quiet_collector():
+        began_s = time.perf_counter()
+        while time.perf_counter() - began_s < seconds:
+            for _ in range(CONNECTIONS):
+                lap, device = divmod(turn, DEVICES)
+                turn += 1
+                decoding_began_s = time.perf_counter()
+                body = DECODER.decode(bodies[lap % len(bodies)])
+                decoding_s += time.perf_counter() - decoding_began_s
+                batch = Batch()
+                for number, report in enumerate(body if isinstance(body, list) else [body]):
+                    key = keys.point_key(devices[device], FIRST_MS + lap * per_call + number)
+                    batch.put(keys.TIMELINE, key, encode(dict(enumerate(report.data.values()))))
+                store.journal.submit(batch)
+                states += per_call
+            store.journal.flush()
+        elapsed_s = time.perf_counter() - began_s
+    assert not store.journal.statistics.failures
+    store.close()
+    return states / elapsed_s, states / decoding_s
+
+
+async def served(place: Place, cores: Cores, per_call: int, seconds: float) -> float:
+    """States a second that the server acknowledges."""
+    plan = Plan(connections=CONNECTIONS, duration_s=seconds, warmup_s=min(1.0, seconds))
+    bar = Bar()
+    async with Trunkline().run(place.directory, place, DEVICES, bar) as started:
+
+        def load() -> float:
+            with on_cores(cores.generator):
+                works = started.works(Tally("arrays", "states"), per_call)
+                return measure("arrays", works, started.origin, plan, bar=bar).calls[0].unit_rate
+
+        rate = await trio.to_thread.run_sync(load)
+        kept = await started.kept()
+    assert not kept.lost, str(kept)
+    return rate
+
+
+def main(arguments: list[str]) -> None:
+    """Print a line for each size of arrays."""
+    parser = argparse.ArgumentParser(
+        description="The share of the bare work that the server reaches with arrays."
+    )
+    parser.add_argument("--work", type=Path, required=True, help="a directory on the disk to be measured")
+    parser.add_argument("--per-call", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--server-cores", type=int, default=1)
+    options = parser.parse_args(arguments)
+    cores = Cores.split(options.server_cores)
+    columns = ("states a call", "decoding", "bare work", "server", "share")
+    tell("".join(f"{column:>14}" for column in columns) + "   (states a second)")
+    for per_call in options.per_call:
+        directory = options.work.absolute() / f"share-{time.time_ns()}"
+        place = Place(directory, [], cores.server)
+        try:
+            with on_cores(cores.server):
+                most, decoding = bare(directory / "bare", per_call, options.seconds)
+            shutil.rmtree(directory / "bare")
+            rate = trio.run(partial(served, place, cores, per_call, options.seconds))
+        finally:
+            place.close()
+        tell(f"{per_call:14,}{decoding:14,.0f}{most:14,.0f}{rate:14,.0f}{rate / most:14.0%}")
+
+
+def tell(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
