@@ -1,0 +1,158 @@
+"""Every setting has the effect that its description promises, seen from outside."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import jwt
+import pytest
+
+from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
+from tests.e2e.server_process import OWNER, serving, started
+from trunkline.limits.settings import Settings
+
+MIB = 2**20
+
+SHOWN_HERE = {
+    "access_log",
+    "admin_email",
+    "admin_password",
+    "data_dir",
+    "engine",
+    "host",
+    "limits",
+    "log_format",
+    "log_level",
+    "map_size_bytes",
+    "port",
+    "throttles",
+    "token_ttl_s",
+    "trust_forwarded_for",
+}
+SHOWN_ELSEWHERE = {
+    "ca_certs": "test_stock_protocols.py",
+    "certfile": "test_stock_protocols.py",
+    "keyfile": "test_stock_protocols.py",
+    "store_size_max_bytes": "test_disk_full.py",
+}
+
+
+def test_every_setting_is_shown_to_have_an_effect(checkout: Path) -> None:
+    assert {field.name for field in dataclasses.fields(Settings)} == SHOWN_HERE | SHOWN_ELSEWHERE.keys()
+    written = {path.name for path in (checkout / "tests").rglob("test_*.py")}
+    assert set(SHOWN_ELSEWHERE.values()) <= written
+
+
+async def config_file(tmp_path: Path, *lines: str) -> dict[str, str]:
+    """The environment of a server that is configured by a file of these lines."""
+    file = tmp_path / "trunkline.toml"
+    file.write_text("\n".join(lines))
+    return {"TRUNKLINE_CONFIG": str(file)}
+
+
+@pytest.mark.slow
+async def test_a_file_sets_everything_and_the_command_line_wins(tmp_path: Path) -> None:
+    """data_dir, port, host, admin_email, admin_password, log_format, access_log, throttles."""
+    env = await config_file(
+        tmp_path,
+        f"data_dir = '{tmp_path / 'elsewhere'}'",
+        "port = 1",  # --port 0 wins
+        "host = '127.0.0.2'",
+        f"admin_email = '{EMAIL}'",
+        f"admin_password = '{PASSWORD}'",
+        "log_format = 'json'",
+        "access_log = true",
+        "throttles = false",
+    )
+    async with serving(tmp_path / "data", env=env) as server:
+        assert server.url.startswith("http://127.0.0.2:")
+        device = await server.device(await server.application())
+        for number in range(40):
+            await server.call("POST", f"{device}/state", {"data": {"temp": number}})
+        await server.call("GET", "/devices?note=private", status=404)
+        assert await server.terminate() == 0
+    assert (tmp_path / "data" / "store").is_dir()
+    assert not (tmp_path / "elsewhere").exists()
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    assert {"timestamp", "level", "event"} <= set(lines[0])
+    assert sum(f'"POST {device}/state" 200 ' in line["event"] for line in lines) == 40
+    assert any('"GET /devices" 404 ' in line["event"] for line in lines)
+    assert not any(private in server.log for private in (server.token, "private"))
+    assert any("throttles are lifted" in line["event"] for line in lines)
+
+
+@pytest.mark.slow
+async def test_the_log_level_keeps_silent_what_is_below_it(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data", env={**OWNER, "TRUNKLINE_LOG_LEVEL": "warning"}) as server:
+        assert await server.terminate() == 0
+    assert server.log == ""
+
+
+@pytest.mark.slow
+async def test_an_address_of_version_six(tmp_path: Path) -> None:
+    async with started(tmp_path / "data", "--host", "::1") as server:
+        if await server.listens():
+            assert server.url.startswith("http://[::1]:")
+            assert await server.log_in()
+        else:  # on a machine that has none
+            assert "[::1]:0 can not be listened on" in server.log
+
+
+async def test_the_stock_engine_does_the_main_job(tmp_path: Path) -> None:
+    async with running_server(tmp_path / "data", engine="stock") as server:
+        device = await server.device(await server.application())
+        await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+        assert (await server.call("GET", f"{device}/state"))[0]["data"] == {"temp": 1}
+
+
+async def test_the_limits_are_those_in_force(tmp_path: Path) -> None:
+    async with running_server(
+        tmp_path / "data", limits={"send_state": {"calls": 2, "window_s": 60}}
+    ) as server:
+        device = await server.device(await server.application())
+        for number in range(2):
+            await server.call("POST", f"{device}/state", {"data": {"temp": number}})
+        await server.call("POST", f"{device}/state", {"data": {"temp": 9}}, status=429)
+
+
+@pytest.mark.parametrize(("ttl_s", "lifetime_s"), [(3600, 3600), (0, None)])
+async def test_the_life_of_a_login_token(tmp_path: Path, ttl_s: int, lifetime_s: int | None) -> None:
+    async with running_server(tmp_path / "data", token_ttl_s=ttl_s) as server:
+        claims = jwt.decode(server.token, options={"verify_signature": False})
+        lived = claims["exp"] - claims["iat"] if "exp" in claims else None
+        assert lived == lifetime_s
+
+
+async def failed_logins(server: Server, address: str) -> int:
+    """The status after one failed attempt to log in from this address, by its own word."""
+    async with server.client("") as client:
+        body = {"email": f"{address}@example.com", "password": "Wrong-horse-1"}
+        response = await client.post("/auth/user", json=body, headers={"X-Forwarded-For": address})
+    return response.status_code
+
+
+@pytest.mark.parametrize("trust", [True, False])
+async def test_the_word_of_a_proxy_counts_only_where_it_is_trusted(tmp_path: Path, trust: bool) -> None:
+    """Believed, each client has its own budget of failures; not believed, all of them share one."""
+    limits = {"login_per_address": {"calls": 2, "window_s": 60}}
+    async with running_server(tmp_path / "data", limits=limits, trust_forwarded_for=trust) as server:
+        seen = [await failed_logins(server, f"192.0.2.{number}") for number in range(3)]
+    assert seen == ([401, 401, 401] if trust else [401, 401, 429])
+
+
+async def test_the_map_is_as_large_as_it_is_set(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path / "data", map_size_bytes=3 * MIB) as server,
+        server.client("") as client,
+    ):
+        text = (await client.get("/metrics")).text
+    (line,) = [line for line in text.splitlines() if line.startswith("trunkline_store_map_bytes ")]
+    assert float(line.split()[1]) == 3 * MIB
+
+
+def test_the_environment_of_the_tests_configures_nothing() -> None:
+    """Or every other test here would be about this machine."""
+    assert not [name for name in os.environ if name.startswith("TRUNKLINE_")]
