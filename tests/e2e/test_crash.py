@@ -66,8 +66,8 @@ async def rounds(data_dir: Path, count: int, seed: int) -> tuple[int, int, int]:
 
 @pytest.mark.slow
 async def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path) -> None:
-    writes, facts, _ = await rounds(tmp_path / "data", 3, seed=20_100)
-    assert facts > writes > 150
+    writes, facts, _ = await rounds(tmp_path / "data", 2, seed=20_100)
+    assert facts > writes > 100
 
 
 @pytest.mark.load
@@ -83,7 +83,7 @@ async def test_nothing_acknowledged_is_lost_in_twenty_rounds(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("growth", "delay_s"), [(0, 0), (2, 0.0003), (1, 0.002)])
+@pytest.mark.parametrize(("growth", "delay_s"), [(2, 0), (1, 0.001)])
 async def test_nothing_is_lost_by_a_death_while_the_map_grows(
     tmp_path: Path, growth: int, delay_s: float
 ) -> None:
@@ -100,12 +100,12 @@ async def test_nothing_is_lost_by_a_death_while_the_map_grows(
         assert await audit(server.url, server.token, load.books) > 10
 
 
-async def deaths(data_dir: Path, stride: int = 1) -> int:
-    """Start again and again, and die each time some steps of the start later; returns how many it has.
+async def deaths(data_dir: Path) -> int:
+    """Start again and again, and die each time two steps of the start later; returns how many it has.
 
     Each start goes on from what the death before it has left, and has to get past that.
     """
-    for step in range(0, STEPS_MAX, stride):
+    for step in range(1, STEPS_MAX, 2):
         env = {**OWNER, "CRASH_STEP": str(step)}
         async with started(data_dir, program=FAULTY, env=env) as server:
             if await server.listens():
@@ -128,7 +128,7 @@ async def test_a_death_at_any_step_of_a_later_start_loses_nothing(tmp_path: Path
     data_dir = tmp_path / "crash-data"
     async with serving(data_dir, *UNTHROTTLED) as server:
         books = await killed(server, Random(3))
-    assert await deaths(data_dir, stride=2) > 4
+    assert await deaths(data_dir) > 4
     await checked(data_dir)
     async with serving(data_dir) as server:
         await audit(server.url, server.token, books)
