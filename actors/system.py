@@ -131,11 +131,12 @@ class System:
         now_s = self.clock.monotonic_s()
         try:
             for ref in dict.fromkeys(refs):
-                mailbox = self._mailboxes.get(ref)
                 try:
+                    mailbox = self._mailboxes.get(ref)
                     if mailbox is None or self._nursery is None:
                         mailbox = self._open(ref, message)
                     mailbox.check(message, self.limits, now_s)
+                    self._turns.present(mailbox, message)
                 except DomainError as refusal:
                     self._turns.refused += 1
                     refusal.message = f"Nothing was sent: {ref.kind} {ref.id.hex()}: {refusal.message}"

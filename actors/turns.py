@@ -59,7 +59,7 @@ class Turns:
         if actor is None or mailbox.epoch != self._journal.epoch:
             actor = self._load(mailbox)
         if not actor.exists and type(message) not in actor.births:
-            if mailbox.group is None:  # else the commit of its deletion sees to it
+            if not self._journal.pending_batches:  # else the deletion that it sees may still fail
                 self.forget(mailbox)
             raise NotFound(actor.missing())
         return actor
@@ -215,7 +215,7 @@ class Turns:
         self.refused += 1
         mailbox.last_error = refusal.type
         mailbox.actor = None
-        if unborn:
+        if unborn and not mailbox.handled:
             self.forget(mailbox)
 
     def _crashed(self, mailbox: Mailbox, doing: str, bug: Exception) -> Crashed:

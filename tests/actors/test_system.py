@@ -14,7 +14,6 @@ from tests.actors.probes import (
     AddSlowly,
     AddThrottled,
     Begin,
-    Call,
     End,
     Fail,
     FailSlowly,
@@ -265,49 +264,6 @@ async def test_a_throttle_counts_calls_and_not_their_fate(
         assert await shop.ask(ref, AddThrottled(by=1)) == 30
 
 
-# Cancelled.
-
-
-async def test_who_leaves_before_the_commit_loses_only_the_answer(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as shop:
-        (ref,) = await shop.begin(1)
-        call = shop.start(ref, Add(by=5))
-        shop.disk.watchers.append(call.scope.cancel)
-        await call.ended.wait()
-        assert call.outcome is None
-        assert shop.stored(ref) == (5, [5])
-        assert await shop.ask(ref, Peek()) == 5
-
-
-async def test_who_leaves_the_queue_loses_only_the_answer(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as shop:
-        (ref,) = await shop.begin(1)
-        gate = trio.Event()
-        slow = shop.start(ref, AddSlowly(by=1, gate=gate))
-        await trio.testing.wait_all_tasks_blocked()
-        queued = shop.start(ref, Add(by=10))
-        await trio.testing.wait_all_tasks_blocked()
-        for call in (slow, queued):
-            call.scope.cancel()
-            await call.ended.wait()
-        gate.set()
-        assert await shop.ask(ref, Peek()) == 11
-        assert shop.stored(ref) == (11, [1, 10])
-
-
-async def test_the_mailbox_is_empty_after_everybody_left(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as shop:
-        (ref,) = await shop.begin(1)
-        for message in (Add(by=1), AddSlowly(by=1), Peek()):
-            with trio.CancelScope() as scope:
-                scope.cancel()
-                await shop.ask(ref, message)
-        await trio.testing.wait_all_tasks_blocked()
-        statistics = shop.system.statistics(ref)
-        assert statistics is not None
-        assert (statistics.mailbox_depth, statistics.handled) == (0, 4)
-
-
 # Answered once, whatever happens.
 
 
@@ -384,103 +340,6 @@ async def test_what_waits_at_the_end_is_committed(tmp_path: Path) -> None:
             await shop.ask(ref, Add(by=5))
         shop.system.drain()
         assert shop.stored(ref) == (5, [5])
-
-
-# Ask all.
-
-
-async def test_all_are_written_in_one_batch(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as shop:
-        refs = await shop.begin(1, 2, 3)
-        batches = shop.system.journal.statistics.batches
-        Tally.effects_run.clear()
-        await shop.system.ask_all([*refs, refs[0]], Add(by=5))
-        assert shop.system.journal.statistics.batches == batches + 1
-        assert [shop.stored(ref) for ref in refs] == [(5, [5])] * 3
-        assert Tally.effects_run == [5, 5, 5]
-        assert [await shop.ask(ref, Peek()) for ref in refs] == [5, 5, 5]
-
-
-@pytest.mark.parametrize(
-    "reason", ["unknown", "throttled", "full", "busy", "refused", "bug", "load", "journal", "quota"]
-)
-async def test_all_or_none(tmp_path: Path, reason: str) -> None:
-    limits = Limits().override({"mailbox_length_max": 3})
-    bound = 40 if reason == "journal" else 4096
-    async with workshop(tmp_path, limits=limits, journal_bytes_max=bound * 64) as shop:
-        refs = await shop.begin(1, 2, 3)
-        message: Add | AddThrottled | Fail = AddThrottled(by=1)
-        gate = trio.Event()
-        calls: list[Call] = []
-        told: type[DomainError] = Overloaded
-        spent = 0
-        match reason:
-            case "unknown":
-                refs.append(tally(99))
-                told = NotFound
-            case "throttled":
-                for _ in range(30):
-                    await shop.ask(refs[2], message)
-                told, spent = TooManyRequests, 30
-            case "full" | "busy":
-                count = 3 if reason == "full" else 1
-                calls = [shop.start(refs[2], AddSlowly(by=0, gate=gate)) for _ in range(count)]
-                await trio.testing.wait_all_tasks_blocked()
-            case "refused":
-                message, told = Fail(error=Invalid("no")), Invalid
-            case "bug":
-                message, told = Fail(error=RuntimeError("a bug")), Crashed
-            case "load":
-                shop.system.forget_children(refs[2].parent)
-                Tally.broken.add(refs[2].id)
-                told = Crashed
-            case "journal":
-                message = Add(by=2**20_000)
-            case "quota":
-                shop.disk.fill_up()
-                told = StorageFull
-        with pytest.raises(told):
-            await shop.system.ask_all(refs, message)
-        Tally.broken.clear()
-        gate.set()
-        for call in calls:
-            assert await call.result() == 0
-        expected = [(0, []), (0, []), (spent, [1] * spent)]
-        for ref, (total, _) in zip(refs, expected, strict=False):
-            assert await shop.ask(ref, Peek()) == total
-        await shop.ask(refs[0], Add(by=0))
-        assert shop.stored(refs[0]) == (0, [0])
-        for ref in refs[:3]:
-            statistics = shop.system.statistics(ref)
-            assert statistics is not None
-            assert statistics.mailbox_depth == 0
-        if reason in ("unknown", "throttled", "full", "busy", "load"):
-            # A call that was sent to nobody spends nobody's window.
-            answer = await shop.system.ask(refs[0], AddThrottled(by=1))
-            assert answer.verdict is not None
-            assert answer.verdict.remaining == 29
-
-
-async def test_the_reason_names_the_actor(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as shop:
-        refs = await shop.begin(1, 2)
-        with pytest.raises(NotFound) as refusal:
-            await shop.system.ask_all([*refs, tally(99)], Add(by=1))
-        assert refusal.value.message.startswith(f"Nothing was sent: tally {tally(99).id.hex()}: There is no")
-
-
-async def test_all_hold_their_place_while_the_others_are_loaded(tmp_path: Path) -> None:
-    """At the bound of actors the last to be loaded must not drop the first, or its window would be forgotten."""
-    limits = Limits().override({"actors_active_max": 3})
-    async with workshop(tmp_path, limits=limits) as shop:
-        await shop.begin(1, 2, 3, 4)
-        with pytest.raises(Overloaded):
-            await shop.system.ask_all([tally(number) for number in (1, 2, 3, 4)], AddThrottled(by=1))
-        await shop.system.ask_all([tally(number) for number in (1, 2, 3)], AddThrottled(by=1))
-        answer = await shop.system.ask(tally(1), AddThrottled(by=1))
-        assert answer.verdict is not None
-        assert answer.verdict.remaining == 28
-        assert shop.stored(tally(1)) == (2, [1, 1])
 
 
 # Seams.

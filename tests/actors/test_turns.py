@@ -305,6 +305,27 @@ async def test_with_an_application_all_that_it_holds_is_gone(tmp_path: Path) -> 
         assert await shop.ask(outside, Add(by=1)) == 1
 
 
+async def test_a_deletion_that_fails_leaves_window_and_streams(tmp_path: Path) -> None:
+    """Found by a simulation: who asked before the deletion was on disk was forgotten with its throttle."""
+    async with workshop(tmp_path) as shop:
+        house = await application(shop)
+        ref = tally(1, house.id)
+        await shop.ask(ref, Begin())
+        await shop.ask(ref, AddThrottled(by=1))
+        stream = shop.system.subscribe(ref, TOPIC, Peek())
+        shop.disk.fill_up()
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await shop.ask(house, DeleteApplication())
+        await shop.outcome(ref, Fail(error=Invalid("so that it must be loaded")))
+        assert isinstance(await shop.outcome(ref, Add(by=1)), NotFound)
+        await trio.testing.wait_all_tasks_blocked()
+        answer = await shop.system.ask(ref, AddThrottled(by=1))
+        assert answer.verdict is not None
+        assert (answer.value, answer.verdict.remaining) == (2, 28)
+        assert stream.ending is None
+
+
 def failing(error: Exception, slowly: bool) -> Message:
     """A message that mutates, stages and then raises, at once or after a wait."""
     if not slowly:
