@@ -29,7 +29,7 @@ from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
 from trunkline.http import control
-from trunkline.http.terminal import ERR, OUT, sentence
+from trunkline.http.terminal import ERR, OUT, announce, sentence, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
@@ -168,18 +168,16 @@ def serve_command(
     settings = _settings(config, limits, data_dir=data, host=host, port=port, engine=engine, **tls)
     configure_logging(settings)
     if limits == "off":
-        ERR.print(
-            "THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.", style="bold red"
-        )
+        warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
     trio.run(partial(serve, settings, ready=partial(_greet, settings=settings, demo=demo)))
 
 
 async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
     """Say where the server listens and who was made for it; then run the demo where it is wanted."""
-    OUT.print(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
+    announce(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
     first = serving.first_user
     if first is not None and first.password is not None:
-        OUT.print(f"First user: {first.email}  password: {first.password}  (shown only now)")
+        announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
     if demo:
         await _live(serving)
 
@@ -192,7 +190,7 @@ async def _live(serving: Serving) -> None:
             await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
             return
         except* BenchError as problems:
-            ERR.print(f"The demo was interrupted and begins again: {sentence(problems)}")
+            warn(f"The demo was interrupted and begins again: {sentence(problems)}")
         show = None
         await trio.sleep(DEMO_PAUSE_S)
 
@@ -205,11 +203,11 @@ def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
 
 
 def _show_demo(serving: Serving, ready: DemoReady) -> None:
-    OUT.print("The devices of the demo report once a second. Four lines to try, in another terminal:")
-    OUT.print(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
+    announce("The devices of the demo report once a second. Four lines to try, in another terminal:")
+    announce(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
     for line in curl_lines(ready):
-        OUT.print(f"  {line}")
-    OUT.print("The token is good for a day, for reading devices and for sending them commands.")
+        announce(f"  {line}")
+    announce("The token is good for a day, for reading devices and for sending them commands.")
 
 
 app.command("demo")(bench_demo)

@@ -38,6 +38,7 @@ from trunkline.http.errors import refusal
 from trunkline.http.hot import HotDoor
 from trunkline.http.metrics import Unwired, Wire
 from trunkline.http.routes import TABLE
+from trunkline.http.terminal import Lossy
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
@@ -213,13 +214,15 @@ def configure_logging(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     formatted: list[Any] = [structlog.processors.format_exc_info] if settings.log_format == "json" else []
+    # A server does not end because its log can not be written.
+    output: Any = Lossy()
     structlog.configure(
         processors=[*shared, *formatted, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(output),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(output)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer))
     root = logging.getLogger()
     root.handlers = [handler]
