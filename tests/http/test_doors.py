@@ -98,7 +98,8 @@ class Doors(NamedTuple):
 async def two_doors(
     data_dir: Path, engine: str = "fast", limits: dict[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[Doors]:
-    numbers = Limits().override({**LIMITS, **(limits or {})})
+    changed = {**LIMITS, **(limits or {})}
+    numbers = Limits().override(changed)
     async with running_house(data_dir, limits=numbers) as house:
         dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
         trust = options.get("trust_forwarded_for", False)
@@ -108,7 +109,10 @@ async def two_doors(
         by = Creator("0" * 24, "user", "nobody")
         post = KeyPost(**options.get("key", {}))
         made = await house.system.ask(ref, CreateRecord(kind="applicationKey", body=post, by=by))
-        async with serving(hot, engine) as before, serving(cold, engine) as without:  # type: ignore[arg-type]
+        async with (
+            serving(hot, engine, limits=changed) as before,
+            serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]
+        ):
             twins = [
                 Twin(wired, dispatcher, house, made.value.id, await house.device())
                 for wired in (before, without)
