@@ -35,8 +35,7 @@ def full_disk() -> IO[bytes]:
 def port() -> str:
     """A port that is free: with its output gone, the server can not say which one it has taken."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        number = str(taken.getsockname()[1])
-    return number
+        return str(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("output", [closed_pipe, full_disk])
