@@ -214,4 +214,4 @@ class Declarations(RuleBasedStateMachine):
             assert attributes.find(name)["dataType"] == self.kind_of[number]
 
 
-TestDeclarations = Declarations.TestCase
+TestDeclarations = pytest.mark.slow(Declarations.TestCase)

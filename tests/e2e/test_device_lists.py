@@ -6,6 +6,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of, names
 
@@ -149,6 +151,7 @@ async def test_deleted_devices_are_listed_apart(server: Server) -> None:
     await server.call("GET", lamp)
 
 
+@pytest.mark.slow
 async def test_a_long_list_is_read_beside_the_loop(server: Server) -> None:
     """More than the loop may scan: the same answer, from a worker thread."""
     application = await server.application()
@@ -167,6 +170,7 @@ async def test_a_long_list_is_read_beside_the_loop(server: Server) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_devices_token_lists_what_its_key_allows(server: Server) -> None:
     application = await server.application()
     floor = [{"key": "floor", "value": "1"}]

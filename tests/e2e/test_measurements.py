@@ -60,6 +60,7 @@ def bucketed(values: list[tuple[int, float]], resolution_ms: int) -> dict[int, l
     return buckets
 
 
+@pytest.mark.slow
 async def test_every_aggregation_agrees_with_the_oracle(server: Server) -> None:
     application = await server.application()
     one, two = await server.device(application, "one"), await server.device(application, "two")

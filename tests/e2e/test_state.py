@@ -209,6 +209,7 @@ async def test_meta_and_flow_version_come_back(clocked: Server) -> None:
     assert state == {"time": at(0), "data": {"temp": 2}}
 
 
+@pytest.mark.slow
 async def test_an_array_is_stored_whole_or_not_at_all(clocked: Server) -> None:
     device = await clocked.device(await clocked.application())
     many = [{"data": {"temp": n}, "time": START_MS - 10_000 + n} for n in range(10_000)]
@@ -327,6 +328,7 @@ async def test_composite_states_are_paged_and_found_by_query(clocked: Server) ->
     assert found["query"] == {"tags": {"even": "0"}}
 
 
+@pytest.mark.slow
 async def test_who_saw_an_answer_sees_its_data(clocked: Server) -> None:
     """Each acknowledged state is there for the next reader, whoever that is."""
     device = await clocked.device(await clocked.application())

@@ -57,6 +57,7 @@ async def test_an_open_stream_does_not_change_the_connection_status(server: Serv
     assert await server.call("GET", f"{device}/logs") == []
 
 
+@pytest.mark.slow
 async def test_a_client_that_comes_back_misses_nothing_and_gets_nothing_twice(start_server: Any) -> None:
     """It leaves and returns with its last id, again and again, while commands keep flowing."""
     total = 400
