@@ -14,7 +14,8 @@ from typing import NamedTuple
 WIDTH, HEIGHT = 720, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 14, 40
 _BAR = 26
-_LABEL = 300
+_LABEL = 260
+_BAR_TEXT = 90
 _TICKS = 5
 _COLOURS = 6
 
@@ -33,8 +34,11 @@ def lines(
 ) -> str:
     """Lines over linear axes that begin at zero."""
     x_max = max((x for one in series for x, _ in one.points), default=0) or 1
-    y_max = _round_up(max((y for one in series for _, y in one.points), default=0) or 1)
-    x_ticks = [(x_max * n / _TICKS, x_format(round(x_max * n / _TICKS, 1))) for n in range(_TICKS + 1)]
+    y_max = _round_up(
+        max((y for one in series for _, y in one.points), default=0) or 1, (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
+    )
+    step = _round_up(x_max / _TICKS, (1, 2, 5, 10))
+    x_ticks = [(n * step, x_format(n * step)) for n in range(int(x_max / step) + 1)]
     y_ticks = [(y_max * n / _TICKS, y_format(y_max * n / _TICKS)) for n in range(_TICKS + 1)]
     return _plot(series, (0, x_max), (0, y_max), x_ticks, y_ticks, x_label)
 
@@ -53,18 +57,27 @@ def percentiles(series: Sequence[Series], *, y_format: Format) -> str:
     return _plot(drawn, (0, _rarity(100)), (low, high), x_ticks, y_ticks, "percentile")
 
 
-def bars(rows: Sequence[tuple[str, float, str]]) -> str:
-    """A bar for each row of label, value and the text beside it."""
-    top = max((value for _, value, _ in rows), default=0) or 1
+class Bar(NamedTuple):
+    """A bar with the text beside it; ``colour`` is the number of a colour of the page."""
+
+    label: str
+    value: float
+    text: str
+    colour: int
+
+
+def bars(rows: Sequence[Bar]) -> str:
+    """Bars from zero, one below the other."""
+    top = max((one.value for one in rows), default=0) or 1
     height = len(rows) * _BAR + 8
-    room = WIDTH - _LABEL - 130
+    room = WIDTH - _LABEL - _BAR_TEXT
     parts = []
-    for index, (label, value, text) in enumerate(rows):
+    for index, (label, value, text, colour) in enumerate(rows):
         y = 4 + index * _BAR
         length = max(1.0, value / top * room)
         parts.append(
             f'<text class="label" x="{_LABEL - 8}" y="{y + 16}" text-anchor="end">{escape(label)}</text>'
-            f'<rect class="c{min(index, 1)}" x="{_LABEL}" y="{y + 3}" width="{length:.1f}" height="{_BAR - 8}" rx="2"/>'
+            f'<rect class="c{colour}" x="{_LABEL}" y="{y + 3}" width="{length:.1f}" height="{_BAR - 8}" rx="2"/>'
             f'<text x="{_LABEL + length + 6:.1f}" y="{y + 16}">{escape(text)}</text>'
         )
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(parts)}</svg>'
@@ -118,7 +131,7 @@ def _rarity(percent: float) -> float:
     return math.log10(100 / (100 - percent)) if percent < 99.9995 else 5.5
 
 
-def _round_up(value: float) -> float:
-    """The next number that divides well into ticks."""
+def _round_up(value: float, steps: Sequence[float]) -> float:
+    """The next of these steps, in some power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= value * 0.999)
+    return next(step * power for step in steps if step * power >= value * 0.999)

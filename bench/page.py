@@ -69,8 +69,13 @@ def document(title: str, body: str) -> str:
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table; all cells are text."""
     head = "".join(f"<th>{escape(text)}</th>" for text in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(text)}</td>" for text in row) + "</tr>" for row in rows)
     return f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>"
+
+
+def _cell(text: str) -> str:
+    # A number and its unit stay on one line.
+    return escape(text).replace(" ms", "&nbsp;ms")
 
 
 def latency_row(latency: Latency) -> list[str]:

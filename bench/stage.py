@@ -15,7 +15,7 @@ from trunkline.bench.load import Load, Work
 from trunkline.bench.meter import Meter
 from trunkline.bench.null_server import null_server
 from trunkline.bench.progress import Bar
-from trunkline.bench.reactor import Reactor, quiet_collector
+from trunkline.bench.reactor import Reactor, clock, quiet_collector
 from trunkline.bench.result import Calls, Delay, Figure, Stage
 from trunkline.bench.transport import Origin
 from trunkline.bench.watch import ServerWatch, Usage
@@ -25,6 +25,9 @@ NULL_DURATION_S = 0.5
 
 COUNTED_CONNECTIONS_MIN = 500
 """Connections: fewer tell nothing about the memory of one."""
+
+ACCEPTED_AFTER_S = 1.0
+"""Seconds: in which a server accepts all connections that stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ def measure(
         try:
             beside.open()
             load.open()
-            figures = _memory_of_connections(before, watch, plan.connections)
+            figures = _memory_of_connections(before, watch, plan.connections, reactor)
             if plan.warmup_s:
                 load.run(plan.warmup_s)
                 beside.settle()
@@ -137,8 +140,12 @@ def driven() -> Iterator[Reactor]:
         reactor.close()
 
 
-def _memory_of_connections(before: Usage | None, watch: ServerWatch | None, count: int) -> list[Figure]:
+def _memory_of_connections(
+    before: Usage | None, watch: ServerWatch | None, count: int, reactor: Reactor
+) -> list[Figure]:
     if before is None or watch is None or count < COUNTED_CONNECTIONS_MIN:
         return []
+    # A connection stands for us as soon as the kernel has it; the server takes it a little later.
+    reactor.run(clock() + ACCEPTED_AFTER_S)
     value = (watch.look().private_bytes - before.private_bytes) / count
     return [Figure(name="server memory a connection", value=value, unit="bytes")]

@@ -70,6 +70,7 @@ class Entry(Record, frozen=True):
 
     name: str
     version: str = ""
+    durable: bool | None = None
     durability: str = ""
     keeps: str = ""
     kept: str = ""
@@ -232,6 +233,7 @@ def _entry(name: str, score: _Score, first: _Score) -> Entry:
     return Entry(
         name=name,
         version=started.version if started else "",
+        durable=started.durable if started else None,
         durability=started.durability if started else "",
         keeps=started.keeps if started else "",
         kept=score.kept,

@@ -61,6 +61,7 @@ class InfluxDb(Peer):
         said = await place.run([program, "version"])
         yield Started(
             version=said.partition(" (")[0],
+            durable=True,
             durability="on disk before the answer (wal-fsync-delay = 0s)",
             keeps="each state, by device and time",
             origin=origin,

@@ -51,6 +51,7 @@ class Mosquitto(Peer):
         await _subscribe(port)
         yield Started(
             version=await _version(program),
+            durable=False,
             durability="in memory at the answer; saved to disk every 30 minutes, so a crash loses what came since",
             keeps=MESSAGE,
             origin=Origin("127.0.0.1", port, tls=False, prefix=""),

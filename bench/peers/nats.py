@@ -64,6 +64,7 @@ class Nats(Peer):
         await _ask(port, f"$JS.API.STREAM.CREATE.{STREAM}", _STREAM_CONFIGURATION)
         yield Started(
             version=said,
+            durable=always,
             durability=(
                 "on disk before the answer (sync_interval: always)"
                 if always

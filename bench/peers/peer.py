@@ -51,10 +51,12 @@ class Kept(NamedTuple):
 class Started:
     """A peer that runs: what it is, what its answer promises and what it keeps.
 
+    ``durable``: whether what it acknowledged is on disk, so that a power cut loses none of it.
     ``works`` gives a post for each device; ``kept`` asks it afterwards how much it holds.
     """
 
     version: str
+    durable: bool
     durability: str
     keeps: str
     origin: Origin

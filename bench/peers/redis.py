@@ -40,6 +40,7 @@ class Redis(Peer):
         posts = Posts(devices, _add)
         yield Started(
             version=" ".join(said.split()[:3]),
+            durable=True,
             durability="on disk before the answer (appendonly, appendfsync=always)",
             keeps=MESSAGE,
             origin=Origin("127.0.0.1", port, tls=False, prefix=""),

@@ -8,12 +8,15 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from trunkline.bench.charts import bars
+from trunkline.bench.charts import Bar, bars
 from trunkline.bench.page import document, table
 from trunkline.bench.peers.contest import Entry, Outcome, Turn
 from trunkline.bench.words import milliseconds, share
 
-_HEADINGS = ("", "states a second", "Trunkline is", "p50", "p99", "server", "generator")
+_HEADINGS = ("", "on disk first", "states a second", "Trunkline : it", "p50", "p99", "server", "generator")
+
+_OWN, _DURABLE, _NOT_DURABLE = 0, 1, 5
+"""Colours of the page."""
 
 
 def print_outcome(console: Console, outcome: Outcome) -> None:
@@ -22,8 +25,8 @@ def print_outcome(console: Console, outcome: Outcome) -> None:
         shown = Table(title=work, title_justify="left")
         for number, heading in enumerate(_HEADINGS):
             shown.add_column(heading, justify="right" if number else "left", no_wrap=not number)
-        for name, turn in _turns(outcome, work):
-            shown.add_row(plain(name), *_cells(turn))
+        for entry, turn in _turns(outcome, work):
+            shown.add_row(plain(entry.name), *_cells(entry, turn))
         console.print(shown)
     for entry in outcome.entries:
         console.print(
@@ -36,11 +39,11 @@ def page_of_outcome(outcome: Outcome) -> str:
     title = "Trunkline beside what a user would pick instead"
     parts = [f"<h1>{title}</h1>", f'<p class="dim">{escape(outcome.begun)}</p>']
     for work in _works(outcome):
-        turns = list(_turns(outcome, work))
-        told = [(name, turn.stage.calls[0].unit_rate) for name, turn in turns if turn.stage.calls]
-        parts.append(f"<h2>{escape(work)}</h2>")
-        parts.append(bars([(name, rate, f"{rate:,.0f} states a second") for name, rate in told]))
-        parts.append(table(_HEADINGS, [[name, *_cells(turn)] for name, turn in turns]))
+        turns = _turns(outcome, work)
+        parts.append(f"<h2>{escape(work)}: states a second</h2>")
+        parts.append(bars([_bar(entry, turn) for entry, turn in turns if turn.stage.calls]))
+        parts.append('<p class="dim">Grey: acknowledged before it is on disk.</p>')
+        parts.append(table(_HEADINGS, [[entry.name, *_cells(entry, turn)] for entry, turn in turns]))
     parts.append("<h2>What each is and promises</h2>")
     parts.append(table((), [[entry.name, _about(entry)] for entry in outcome.entries]))
     parts.append("<h2>The run</h2>" + table((), list({**outcome.settings, **outcome.machine}.items())))
@@ -51,28 +54,28 @@ def _works(outcome: Outcome) -> list[str]:
     return list(dict.fromkeys(turn.work for entry in outcome.entries for turn in entry.turns))
 
 
-def _turns(outcome: Outcome, work: str) -> list[tuple[str, Turn]]:
-    return [(entry.name, turn) for entry in outcome.entries for turn in entry.turns if turn.work == work]
+def _turns(outcome: Outcome, work: str) -> list[tuple[Entry, Turn]]:
+    return [(entry, turn) for entry in outcome.entries for turn in entry.turns if turn.work == work]
 
 
-def _cells(turn: Turn) -> list[str]:
-    stage = turn.stage
+def _bar(entry: Entry, turn: Turn) -> Bar:
+    rate = turn.stage.calls[0].unit_rate
+    colour = _OWN if turn.ratio is None else _DURABLE if entry.durable else _NOT_DURABLE
+    return Bar(entry.name, rate, f"{rate:,.0f}", colour)
+
+
+def _cells(entry: Entry, turn: Turn) -> list[str]:
+    stage, durable = turn.stage, "yes" if entry.durable else "no"
+    used = [share(stage.server_cpu), share(stage.generator_cpu)]
     if not stage.calls:
-        return ["no figure", "", "", "", share(stage.server_cpu), share(stage.generator_cpu)]
+        return [durable, "no figure", "", "", "", *used]
     (calls,) = stage.calls
     rate = f"{calls.unit_rate:,.0f}"
     if len(turn.rates) > 1:
         rate += f" ({min(turn.rates):,.0f} to {max(turn.rates):,.0f})"
-    ratio = "" if turn.ratio is None else f"{turn.ratio:.2g} times as fast"
+    ratio = "" if turn.ratio is None else f"{turn.ratio:.2g} : 1"
     latency = calls.latency
-    return [
-        rate,
-        ratio,
-        milliseconds(latency.p50_ms),
-        milliseconds(latency.p99_ms),
-        share(stage.server_cpu),
-        share(stage.generator_cpu),
-    ]
+    return [durable, rate, ratio, milliseconds(latency.p50_ms), milliseconds(latency.p99_ms), *used]
 
 
 def _about(entry: Entry) -> str:

@@ -55,6 +55,7 @@ class Trunkline(Peer):
         try:
             yield Started(
                 version=f"{self.engine} engine",
+                durable=True,
                 durability="on disk before the answer (one synced commit for all that waits)",
                 keeps="each state, by device and time, checked against the device's attributes; its newest values",
                 origin=session.origin,

@@ -151,6 +151,7 @@ class FastApiPostgres(Peer):
             yield Started(
                 version=f"FastAPI {await version(place, bin_directory, 'fastapi')}, "
                 f"Uvicorn {await version(place, bin_directory, 'uvicorn')}, PostgreSQL {number[0] if number else '?'}",
+                durable=True,
                 durability="on disk before the answer (synchronous_commit=on, fsync=on)",
                 keeps=_ROWS,
                 origin=origin,
@@ -176,6 +177,7 @@ class FastApiSqlite(Peer):
         yield Started(
             version=f"FastAPI {await version(place, bin_directory, 'fastapi')}, "
             f"Uvicorn {await version(place, bin_directory, 'uvicorn')}, SQLite {library}",
+            durable=True,
             durability="on disk before the answer (WAL, synchronous=FULL)",
             keeps=_ROWS,
             origin=origin,

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from trunkline.bench.bottleneck import generator_problem
-from trunkline.bench.charts import Series, bars, lines, percentiles
+from trunkline.bench.charts import Bar, Series, bars, lines, percentiles
 from trunkline.bench.latency import LatencyRecorder
 from trunkline.bench.ledger import Audit
 from trunkline.bench.load import Tally
@@ -201,7 +201,7 @@ def test_charts_keep_their_marks_inside() -> None:
         for x, y in re.findall(r"([-\d.]+),([-\d.]+)(?=[ \"])", drawing):
             assert 0 <= float(x) <= 720
             assert 0 <= float(y) <= 260
-    assert bars([("one", 5.0, "five"), ("none", 0.0, "nothing")]).count("<rect") == 2
+    assert bars([Bar("one", 5.0, "five", 0), Bar("none", 0.0, "nothing", 5)]).count("<rect") == 2
     assert bars([]).startswith("<svg")
 
 
