@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Set
+from collections.abc import Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -62,7 +62,7 @@ PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a 
 """Holds the password for `user add` and `user passwd`: an argument of one command and no setting."""
 
 DEMO_SCOPES = frozenset({"all.User"})
-DEMO_PAUSE_S = 1
+DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
 TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
 """What the token can do that is printed for a newcomer to try."""
 TRIAL_TTL_S = 86_400
@@ -184,15 +184,23 @@ async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
 
 async def _live(serving: Serving) -> None:
     """Run the demo's devices for as long as the server runs, whatever becomes of their application or token."""
-    show: Callable[[DemoReady], None] | None = partial(_show_demo, serving)
+    shown = False
+
+    def show(ready: DemoReady) -> None:
+        nonlocal shown
+        if not shown:
+            _show_demo(serving, ready)
+        shown = True
+
+    pause_s = DEMO_PAUSE_S
     while True:
         try:
             await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
             return
         except* BenchError as problems:
             warn(f"The demo was interrupted and begins again: {sentence(problems)}")
-        show = None
-        await trio.sleep(DEMO_PAUSE_S)
+        await trio.sleep(pause_s)
+        pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
 
 
 def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
