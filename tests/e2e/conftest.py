@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -23,6 +24,8 @@ from trunkline.limits.settings import Settings
 
 EMAIL = "owner@example.com"
 PASSWORD = "Correct-horse-7"
+ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
+"""Which engine the servers of these tests run on: `TRUNKLINE_ENGINE=stock pytest tests/e2e` takes the other."""
 
 Json = Any
 
@@ -141,7 +144,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         admin_email=EMAIL,
         admin_password=PASSWORD,
         log_level="error",
-        **settings,
+        **{"engine": ENGINE, **settings},
     )
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits))
     stopping = trio.Event()

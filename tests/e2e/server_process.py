@@ -18,7 +18,7 @@ from typing import Any
 
 import trio
 
-from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from tests.e2e.conftest import EMAIL, ENGINE, PASSWORD, Server
 
 CLI = ("-m", "trunkline.http.cli")
 OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
@@ -30,7 +30,7 @@ PATIENCE_S = 50
 def environment(more: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without what would configure the server, and `more`."""
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("TRUNKLINE_")}
-    return {**inherited, **more}
+    return {**inherited, "TRUNKLINE_ENGINE": ENGINE, **more}
 
 
 class ServerProcess(Server):

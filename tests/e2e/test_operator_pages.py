@@ -94,8 +94,9 @@ async def test_the_metrics_count_what_happened(server: Server) -> None:
     assert counted("trunkline_batches_total") == 5
     assert counted("trunkline_bytes_written_total") > 0
     assert counted("trunkline_group_size_count") == 5
-    assert counted("trunkline_connections_accepted_total") == 7
-    assert value(after, "trunkline_connections_open") == 1
+    ours = server.settings.engine == "fast"  # the stock connections are not counted
+    assert counted("trunkline_connections_accepted_total") == (7 if ours else 0)
+    assert value(after, "trunkline_connections_open") == (1 if ours else 0)
     assert value(after, "trunkline_actors_active") >= 2
     assert value(after, "trunkline_store_used_bytes") > 0
 
