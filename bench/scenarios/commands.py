@@ -31,6 +31,9 @@ from trunkline.bench.stream_line import StreamLine
 DEVICES_PER_CALL_MAX = 1000
 """Devices: the API's bound for addressing by id."""
 
+CALLS_UNDER_WAY = 4
+"""Calls at the same time to the same many devices: with one, the server would wait for its disk and for us."""
+
 ARRIVAL_TIMEOUT_S = 10.0
 """Seconds: after the last acknowledgement; a command that has not arrived by then is missing."""
 
@@ -66,7 +69,8 @@ class CommandsScenario(Scenario):
     def _works(self, rehearsal: bool) -> list[Work]:
         tally = Tally("commands", "deliveries")
         books = [CommandBook(book.device_ids) for book in self.books] if rehearsal else self.books
-        return [CommandPost(tally, self.fleet, book) for book in books]
+        copies = 1 if self.per_call == 1 else CALLS_UNDER_WAY
+        return [CommandPost(tally, self.fleet, book) for _ in range(copies) for book in books]
 
     async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
         bar.begin("reading commands back")
