@@ -154,7 +154,9 @@ def serve_command(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(metavar="fast|stock", help="Who speaks HTTP/1.1 (default: fast)."),
+        typer.Option(
+            metavar="fast|stock", help="Who speaks HTTP/1.1 (default: fast); stock is for comparisons."
+        ),
     ] = None,
     config: ConfigOption = None,
     demo: Annotated[

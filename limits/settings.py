@@ -57,7 +57,8 @@ class Settings:
 
     engine: str = _setting(
         "fast",
-        "Who speaks HTTP/1.1: our own connection class, or Hypercorn's stock one.",
+        "Who speaks HTTP/1.1: our own connection class, or Hypercorn's stock one, which is slower and which one "
+        "client's malformed WebSocket can stop: for comparisons only.",
         choices=("fast", "stock"),
     )
 
