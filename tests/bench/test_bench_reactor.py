@@ -35,6 +35,17 @@ def test_timers_come_in_the_order_of_their_times(reactor: Reactor) -> None:
     assert seen == ["first", "second", "third"]
 
 
+def test_nothing_is_waited_for_after_a_timer_has_stopped_it(
+    reactor: Reactor, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    seen: list[int] = []
+    reactor.watch(pair[0].fileno(), READABLE, seen.append)
+    pair[1].send(b"x")
+    reactor.call_at(clock(), reactor.stop)
+    assert reactor.run(clock() + 10)
+    assert seen == []
+
+
 def test_the_end_ends_it(reactor: Reactor) -> None:
     assert not reactor.run(clock())
     reactor.call_at(clock() + 1000, reactor.stop)
