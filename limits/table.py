@@ -250,7 +250,7 @@ class Limits:
 
     # Actors, caches and jobs.
     mailbox_length_max: int = _bound(
-        256, "messages", "Eight windows of one device; over it 429 at once.", "actor"
+        256, "messages", "Eight windows of one device; over it 503 at once.", "actor"
     )
     actor_idle_s: float = _bound(
         60, "seconds", "Longer than each device's window: idling forgets no throttle."
