@@ -13,6 +13,7 @@ the application's, is logged and ends that connection only.
 from __future__ import annotations
 
 import errno
+import resource
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -38,6 +39,9 @@ ACCEPT_PAUSE_S = 0.1
 ACCESS_LOG_FORMAT = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
 """Client, method, path, status, bytes of the body, microseconds: the same line on both engines. The query is
 left out, as it may hold what no log should."""
+
+DESCRIPTORS_BESIDE = 256
+"""Descriptors that are no connections: the store, listening sockets, threads, files being written."""
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -238,6 +242,22 @@ class Engine:
                 if now_s >= connection.read_deadline or now_s >= connection.write_deadline:
                     self.timed_out += 1
                     connection.scope.cancel()
+
+
+def allow_descriptors(connections_max: int) -> int:
+    """Raise this process's soft limit of descriptors so that it may have so many connections.
+
+    The usual 1,024 is far below what a server takes. Returns how many descriptors it may have now, which is
+    less than wanted where the hard limit is.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections_max + DESCRIPTORS_BESIDE
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
 
 
 def _access(config: Config) -> Access | None:

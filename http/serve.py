@@ -33,7 +33,7 @@ from trunkline.http.app import create_app
 from trunkline.http.auth import Tokens
 from trunkline.http.control import serve_control
 from trunkline.http.dispatch import Dispatcher
-from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine
+from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine, allow_descriptors
 from trunkline.http.errors import refusal
 from trunkline.http.hot import HotDoor
 from trunkline.http.metrics import Unwired, Wire
@@ -76,7 +76,9 @@ async def serve(
         listening = held.enter_context(bind(settings.host, settings.port))
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
+                # The process is the server's own: its signals, and its limits.
                 nursery.start_soon(_watch, signals, stopping, nursery)
+                _allow_connections(settings.limits.connections_max)
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
@@ -90,6 +92,16 @@ async def serve(
             if ready is not None:
                 nursery.start_soon(ready, serving)
     _log.info("stopped")
+
+
+def _allow_connections(connections_max: int) -> None:
+    descriptors = allow_descriptors(connections_max)
+    if descriptors < connections_max:
+        _log.warning(
+            "fewer connections than connections_max are possible: raise the hard limit of open files",
+            connections_max=connections_max,
+            descriptors=descriptors,
+        )
 
 
 async def _listen(

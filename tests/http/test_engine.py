@@ -16,6 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
 from trunkline.http import http1
+from trunkline.http.engine import DESCRIPTORS_BESIDE, allow_descriptors
 from trunkline.http.exchange import Exchange
 
 pytestmark = pytest.mark.usefixtures("silent")
@@ -166,6 +167,20 @@ async def test_without_descriptors_connections_wait_and_nothing_breaks(
     assert {entry["event"] for entry in log} == {"no descriptor is left for a new connection"}
     assert len(log) <= 2, "told once an episode, not at every try"
     log.clear()
+
+
+@pytest.mark.parametrize(
+    ("soft", "wanted", "allowed"), [(1024, 2000, 2256), (3000, 2000, 3000), (1024, 10**6, 4096)]
+)
+def test_the_process_may_have_as_many_descriptors_as_connections(
+    soft: int, wanted: int, allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The soft limit is raised as far as the hard one allows, and never lowered."""
+    limits = {"now": (soft, 4096)}
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits["now"])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.update(now=pair))
+    assert allow_descriptors(wanted) == min(wanted + DESCRIPTORS_BESIDE, 4096)
+    assert limits["now"] == (allowed, 4096)
 
 
 async def test_a_connection_that_idles_holds_no_request() -> None:
