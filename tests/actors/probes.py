@@ -80,6 +80,14 @@ class FailSlowly(Fail, frozen=True):
     """The same, after `gate` was opened."""
 
 
+class AddUnless(Message, frozen=True):
+    """Add a number; the tally with the id `who` raises `error` instead."""
+
+    by: int
+    who: bytes
+    error: Any
+
+
 class FailAtFlush(Message, frozen=True):
     """Raise a bug where derived writes are made."""
 
@@ -153,6 +161,12 @@ class Tally(Actor):
         await message.gate.wait()
         self._add(1000)
         raise message.error
+
+    def on_add_unless(self, message: AddUnless) -> int:
+        self._add(message.by)
+        if self.ref.id == message.who:
+            raise message.error
+        return self.total
 
     def on_fail_at_flush(self, _message: FailAtFlush) -> None:
         self._add(1000)

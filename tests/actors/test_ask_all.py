@@ -12,9 +12,9 @@ from tests.actors.probes import (
     Add,
     AddSlowly,
     AddThrottled,
+    AddUnless,
     Call,
     End,
-    Fail,
     Peek,
     Tally,
     tally,
@@ -52,7 +52,7 @@ async def test_all_or_none(tmp_path: Path, reason: str) -> None:
     bound = 40 if reason == "journal" else 4096
     async with workshop(tmp_path, limits=limits, journal_bytes_max=bound * 64) as shop:
         refs = await shop.begin(1, 2, 3)
-        message: Add | AddThrottled | Fail = AddThrottled(by=1)
+        message: Add | AddThrottled | AddUnless = AddThrottled(by=1)
         gate = trio.Event()
         calls: list[Call] = []
         told: type[DomainError] = Overloaded
@@ -70,9 +70,9 @@ async def test_all_or_none(tmp_path: Path, reason: str) -> None:
                 calls = [shop.start(refs[2], AddSlowly(by=0, gate=gate)) for _ in range(count)]
                 await trio.testing.wait_all_tasks_blocked()
             case "refused":
-                message, told = Fail(error=Invalid("no")), Invalid
+                message, told = AddUnless(by=1000, who=refs[2].id, error=Invalid("no")), Invalid
             case "bug":
-                message, told = Fail(error=RuntimeError("a bug")), Crashed
+                message, told = AddUnless(by=1000, who=refs[1].id, error=RuntimeError("a bug")), Crashed
             case "load":
                 shop.system.forget_children(refs[2].parent)
                 Tally.broken.add(refs[2].id)

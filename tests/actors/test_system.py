@@ -332,6 +332,21 @@ async def test_everybody_is_answered_when_the_system_stops(tmp_path: Path) -> No
                 await shop.system.ask_all([ref], Add(by=1))
 
 
+async def test_who_comes_while_it_stops_is_answered_too(tmp_path: Path) -> None:
+    """In that step of the loop the committer, the turns and the caller run in any order."""
+    told = set()
+    for number in range(30):
+        async with workshop(tmp_path / str(number)) as shop:
+            (ref,) = await shop.begin(1)
+            shop.stop_system()
+            await trio.lowlevel.checkpoint()
+            with trio.fail_after(10):
+                outcome = await shop.outcome(ref, Add(by=5))
+            told.add(type(outcome))
+            assert shop.stored(ref) == ((5, [5]) if outcome == 5 else (0, []))
+    assert told <= {int, Overloaded}
+
+
 async def test_what_waits_at_the_end_is_committed(tmp_path: Path) -> None:
     async with workshop(tmp_path) as shop:
         (ref,) = await shop.begin(1)

@@ -61,17 +61,27 @@ async def test_nothing_is_kept_of_an_actor_that_was_not_born(tmp_path: Path) -> 
         assert [box.ref for box in shop.system.mailboxes()] == [ref]
 
 
-async def test_a_refused_birth_leaves_no_mailbox(tmp_path: Path) -> None:
-    class Stillborn(Tally):
-        kind = "stillborn"
+class Stillborn(Tally):
+    """It is never born, at once or after a while."""
 
-        def on_begin(self, _message: Begin) -> None:
-            self.exists = True
-            raise Invalid("not today")
+    kind = "stillborn"
+    births = frozenset({Begin, AddSlowly})
 
+    def on_begin(self, _message: Begin) -> None:
+        self.exists = True
+        raise Invalid("not today")
+
+    async def on_add_slowly(self, message: AddSlowly) -> int:
+        await trio.lowlevel.checkpoint()
+        self.on_begin(Begin())
+        return message.by
+
+
+@pytest.mark.parametrize("message", [Begin(), AddSlowly(by=1)])
+async def test_a_refused_birth_leaves_no_mailbox(tmp_path: Path, message: Message) -> None:
     async with workshop(tmp_path, kinds=(Stillborn,)) as shop:
         with pytest.raises(Invalid, match="not today"):
-            await shop.ask(Ref("stillborn", ROOT, bytes(12)), Begin())
+            await shop.ask(Ref("stillborn", ROOT, bytes(12)), message)
         assert shop.system.active == 0
         assert shop.system.refused == 1
 
