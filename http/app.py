@@ -172,6 +172,9 @@ def _quart(response: Response) -> QuartResponse:
     del shown.headers["content-type"]
     for name, value in response.headers:
         shown.headers.add(name.decode("latin1"), value.decode("latin1"))
+    if response.status == 304:
+        # The length that Quart writes is that of the empty body, not that of the answer it stands for.
+        del shown.headers["content-length"]
     if response.stream is not None:
         shown.timeout = None
     return shown

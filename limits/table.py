@@ -265,9 +265,6 @@ class Limits:
         60, "seconds", "How soon what a deleted application left behind begins to be removed."
     )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
-    query_cache_length_max: int = _bound(
-        256, "queries", "Dashboards repeat their queries; a compiled one is small."
-    )
     login_windows_length_max: int = _bound(
         10_000, "windows", "Accounts and addresses that failed lately: about 6 MB."
     )

@@ -88,6 +88,8 @@ async def test_a_body_that_trickles_in_is_ended_with_408(mock_clock: MockClock) 
 
 async def test_an_application_may_take_its_time_over_a_body(mock_clock: MockClock) -> None:
     """Only waiting for the client counts, and every MiB has the time to itself."""
+    naps = trio.Semaphore(0)
+    answered = trio.Event()
 
     async def http(scope: Scope, receive: Receive, send: Send) -> None:
         size = 0
@@ -95,16 +97,25 @@ async def test_an_application_may_take_its_time_over_a_body(mock_clock: MockCloc
         while more:
             message = await receive()
             more, size = message["more_body"], size + len(message["body"])
+            naps.release()
             await trio.sleep(40)
         await reply(send, b"%d" % size)
+        answered.set()
+
+    async def wake() -> None:
+        # Time passes only while the application sleeps: the kernel may be slow to hand over the body.
+        while True:
+            await naps.acquire()
+            await passes(mock_clock, 40)
 
     async with serving(application(http), limits=LIMITS) as wired, trio.open_nursery() as nursery:
         peer = await wired.connect()
         size = 3 << 20
         await peer.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
         nursery.start_soon(peer.send, bytes(size))
-        for _ in range(100):
-            await passes(mock_clock, 40)
+        nursery.start_soon(wake)
+        await answered.wait()
+        nursery.cancel_scope.cancel()
         answer = await peer.answer()
         assert answer is not None
         assert answer.body == b"%d" % size
