@@ -33,9 +33,9 @@ SHOWN_HERE = {
     "trust_forwarded_for",
 }
 SHOWN_ELSEWHERE = {
-    "ca_certs": "test_stock_protocols.py",
-    "certfile": "test_stock_protocols.py",
-    "keyfile": "test_stock_protocols.py",
+    "ca_certs": "test_tls.py",
+    "certfile": "test_tls.py",
+    "keyfile": "test_tls.py",
     "store_size_max_bytes": "test_disk_full.py",
 }
 
