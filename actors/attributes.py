@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -19,6 +20,7 @@ from trunkline.actors.errors import Invalid, NotFound
 from trunkline.actors.messages.devices import AttributePatch
 from trunkline.actors.messages.terms import Attribute
 from trunkline.actors.moments import iso
+from trunkline.store.codec import encode
 
 ATTRIBUTES_MAX = 256
 """The API's bound; the message types carry the same number for whole lists."""
@@ -31,7 +33,7 @@ FLOW_VERSION = -2
 class Attributes:
     """The attributes as documents `{"n": number, "name", "dataType", ...}`, and both ways between the two."""
 
-    __slots__ = ("_types", "docs", "following", "names")
+    __slots__ = ("__weakref__", "_types", "docs", "following", "names")
 
     def __init__(self, docs: list[dict[str, Any]], following: int) -> None:
         self.docs = docs
@@ -39,6 +41,10 @@ class Attributes:
         """The number that the next new attribute gets. Stored with the documents."""
         self.names: dict[int, str] = {doc["n"]: doc["name"] for doc in docs}
         self._types = {doc["name"]: (doc["n"], COERCE[doc["dataType"]]) for doc in docs}
+
+    def shared(self) -> Attributes:
+        """The one in memory that is equal to this: the devices of a fleet declare the same, and keep one."""
+        return _SHARED.setdefault(encode((self.docs, self.following)), self)
 
     # Points.
 
@@ -142,6 +148,10 @@ class Attributes:
         """Without the attribute `name`."""
         gone = self.find(name)
         return Attributes([doc for doc in self.docs if doc is not gone], self.following)
+
+
+_SHARED: WeakValueDictionary[bytes, Attributes] = WeakValueDictionary()
+"""Those that active devices hold, by what they declare. It goes with the last of these devices."""
 
 
 def shown_attribute(doc: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,10 +63,9 @@ class Device(Actor):
     noun: ClassVar[str] = "device"
     births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
 
-    __slots__ = ("attributes", "doc", "head", "raw")
+    __slots__ = ("attributes", "head", "raw")
 
     def __init__(self, system: Any, ref: Ref) -> None:
-        self.doc: records.Doc = {}
         self.raw = b""
         self.head = Head()
         self.attributes = Attributes([], 0)
@@ -78,10 +77,15 @@ class Device(Actor):
         if raw is None:
             return False
         self.raw = raw
-        self.doc = decode(raw)
-        self.attributes = Attributes(self.doc["attributes"], self.doc["attributeNext"])
+        doc = self.doc
+        self.attributes = Attributes(doc["attributes"], doc["attributeNext"]).shared()
         self.head = Head.decoded(journal.get(keys.TIMELINE, keys.head_key(self.ref.id)))
         return True
+
+    @property
+    def doc(self) -> records.Doc:
+        """The record, decoded anew each time: seldom needed, and large in memory beside its bytes."""
+        return decode(self.raw) if self.raw else {}
 
     def flush(self) -> None:
         if self.exists:
@@ -244,11 +248,10 @@ class Device(Actor):
             "deviceClass": "standalone",
         }
         doc |= self._changes(body, doc)
-        self.attributes = attributes
+        self.attributes = attributes.shared()
         self.exists = True
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
-        self.doc = doc
         self._count("deviceCreate", 1, now_ms)
         return self.ref.id
 
@@ -319,7 +322,7 @@ class Device(Actor):
         self._redeclare(self.attributes.removed(message.name), dict(self.doc))
 
     def _redeclare(self, attributes: Attributes, doc: records.Doc) -> None:
-        self.attributes = attributes
+        self.attributes = attributes.shared()
         values = self.head.values
         self.head.values = {number: values[number] for number in values if number in attributes.names}
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
@@ -328,7 +331,6 @@ class Device(Actor):
 
     def _store(self, doc: records.Doc) -> None:
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)
-        self.doc = doc
 
     # Counting.
 
