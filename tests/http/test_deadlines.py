@@ -121,6 +121,18 @@ async def test_an_application_may_take_its_time_over_a_body(mock_clock: MockCloc
         assert answer.body == b"%d" % size
 
 
+async def test_each_mebibyte_of_a_body_has_the_time_to_itself(mock_clock: MockClock) -> None:
+    async with serving(application(echo), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.send(POST.replace(b"5", b"%d" % (3 << 20)))
+        for _ in range(3):
+            await passes(mock_clock, 20)
+            await peer.send(bytes(1 << 20))
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.status == 200
+
+
 async def test_a_call_that_waits_is_not_timed_out_by_the_wire(mock_clock: MockClock) -> None:
     async def http(scope: Scope, receive: Receive, send: Send) -> None:
         await trio.sleep(3600)
@@ -167,14 +179,16 @@ async def test_a_slow_reader_gets_all_of_a_long_answer(mock_clock: MockClock) ->
         assert wired.engine.timed_out <= 1  # idle at the end
 
 
-async def test_a_reader_that_takes_next_to_nothing_is_closed(mock_clock: MockClock) -> None:
+@pytest.mark.parametrize("taken_bytes", [1, 8192])
+async def test_a_reader_that_takes_next_to_nothing_is_closed(mock_clock: MockClock, taken_bytes: int) -> None:
+    """A few bytes now and then keep nothing open; the segments are small, so that the server sees each."""
     async with serving(application(large), limits=LIMITS) as wired:
-        peer = await wired.connect(receive_buffer_bytes=65_536)
+        peer = await wired.connect(receive_buffer_bytes=65_536, segment_bytes=1000)
         await peer.send(GET)
-        for _ in range(5):
+        for _ in range(6):
             await passes(mock_clock, 5)
             try:
-                await peer.stream.receive_some(1)
+                await peer.stream.receive_some(taken_bytes)
             except trio.BrokenResourceError:
                 break
         assert (wired.engine.connections, wired.engine.timed_out) == (0, 1)

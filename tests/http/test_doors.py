@@ -370,3 +370,39 @@ async def test_both_doors_are_counted_as_one(tmp_path: Path) -> None:
             body = GOOD_BODIES.get(route.operation)
             await doors.compare(lambda twin, r=route, b=body: request(twin, r, b), method=route.method)
         assert doors.hot.dispatcher.answered == {(operation, 200): 2 for operation in HOT}
+
+
+async def test_a_body_announced_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    """The stock protocol asks for it all the same, before any application sees the request."""
+    route = HOT["device.sendState"]
+    async with two_doors(tmp_path / "data") as doors:
+        peer = await doors.hot.wired.connect()
+        await peer.send(request(doors.hot, route, b"x" * 5000, "Expect: 100-continue")[:-5000])
+        head = await peer.head()
+        assert head is not None
+        assert head.startswith(b"HTTP/1.1 413 "), "and not 100"
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_a_body_without_end_is_refused_at_its_bound(tmp_path: Path, engine: str) -> None:
+    route = HOT["device.sendState"]
+    async with two_doors(tmp_path / "data", engine) as doors:
+        for twin in doors:
+            peer = await twin.wired.connect()
+            head = request(twin, route, None, "Content-Type: application/json", "Transfer-Encoding: chunked")
+            await peer.send(head, b"ffffff\r\n", b"x" * 10_000)
+            answer = await peer.answer()
+            assert answer is not None
+            assert answer.error() == (413, "PayloadTooLarge")
+            await peer.close()
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_an_address_as_target_finds_its_row(tmp_path: Path, engine: str) -> None:
+    """RFC 9112, 3.2.2: a server must take it. The stock protocol leaves it to the application."""
+    async with two_doors(tmp_path / "data", engine) as doors:
+        for operation in ("device.getState", "device.getCommand"):
+            (route,) = [route for route in TABLE.routes if route.operation == operation]
+            target = "http://x" + doors.hot.path(route)
+            answer = await doors.hot.ask(request(doors.hot, route, path=target), method="GET")
+            assert answer.startswith(b"HTTP/1.1 200 ")

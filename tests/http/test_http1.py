@@ -138,9 +138,14 @@ async def test_what_is_sent_behind_a_waiting_call_stays_within_a_bound() -> None
         peer = await wired.connect()
         await peer.send(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
         await trio.testing.wait_all_tasks_blocked()
-        nursery.start_soon(peer.send_until_refused, GET * 1000, 1000)
+        sent: list[int] = []
+
+        async def flood() -> None:
+            sent.append(await peer.send_until_refused(GET * 1000, 1000))
+
+        nursery.start_soon(flood)
         await trio.testing.wait_all_tasks_blocked()
-        assert seen == ["/wait"]
+        assert (seen, sent) == (["/wait"], [])
         gate.set()
         statuses = [answer.status for _ in range(102) if (answer := await peer.answer())]
         assert statuses == [200] * 101 + [429]
@@ -289,6 +294,22 @@ async def test_a_client_that_asks_first_and_is_refused_does_not_send() -> None:
         answer = await peer.exchange(post(b"hello", b"Expect: 100-continue")[:-5])
         assert answer.head.startswith(b"HTTP/1.1 403 ")
         assert answer.header(b"connection") == b"close"
+
+
+async def test_a_client_that_is_being_answered_is_not_told_to_go_on() -> None:
+    """In the middle of an answer it would be a part of it."""
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send, b"early ", more=True)
+        body = await whole_body(receive)
+        await send({"type": "http.response.body", "body": body or b""})
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect()
+        await peer.send(post(b"hello", b"Expect: 100-continue")[:-5])
+        await trio.testing.wait_all_tasks_blocked()
+        answer = await peer.exchange(b"hello")
+        assert answer.body == b"early hello"
 
 
 async def test_who_asks_first_and_sends_at_once_needs_no_interim_answer(wired: Wired) -> None:

@@ -267,6 +267,24 @@ async def test_a_stream_waits_for_its_reader_and_holds_little(silent: object) ->
             received += len(await peer.stream.receive_some(1 << 20))
 
 
+async def test_an_answer_that_the_application_breaks_off_is_the_last(silent: object) -> None:
+    """Half of it is on the wire: a client would take the next answer for its rest."""
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reply, send, bytes(32 << 20))
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET * 2)
+        await trio.testing.wait_all_tasks_blocked()
+        received = await peer.rest()
+        assert received.count(b"HTTP/1.1") == 1
+        assert len(received) < 32 << 20
+
+
 async def test_a_stream_into_a_fast_reader_leaves_the_others_their_turn(silent: object) -> None:
     done = trio.Event()
 
@@ -347,12 +365,24 @@ async def test_a_call_is_over_when_its_answer_is(silent: object) -> None:
             assert (await peer.exchange(GET)).body == b"one"
 
 
-async def test_a_client_that_closes_its_sending_half_gets_the_answers_it_waits_for(silent: object) -> None:
+@pytest.mark.parametrize("more", [False, True])
+async def test_a_client_that_closes_its_sending_half_gets_the_answers_it_waits_for(
+    silent: object, more: bool
+) -> None:
+    """Also where the application says only later that the answer is complete, as Quart does."""
+
     async def http(scope: Scope, receive: Receive, send: Send) -> None:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(until_disconnect, receive)
+
+            async def listen() -> None:
+                await until_disconnect(receive)
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(listen)
             await trio.testing.wait_all_tasks_blocked()
-            await reply(send, scope["path"].encode())
+            await reply(send, scope["path"].encode(), headers=[(b"content-length", b"2")], more=more)
+            await trio.testing.wait_all_tasks_blocked()
+            await send(part(b""))
             nursery.cancel_scope.cancel()
 
     async with serving(application(http)) as wired:

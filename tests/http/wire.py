@@ -262,8 +262,12 @@ class Wired:
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
-    async def connect(self, *, receive_buffer_bytes: int | None = None) -> Peer:
+    async def connect(
+        self, *, receive_buffer_bytes: int | None = None, segment_bytes: int | None = None
+    ) -> Peer:
         sock = trio.socket.socket()
+        if segment_bytes is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment_bytes)
         if receive_buffer_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         await sock.connect(("127.0.0.1", self.port))
@@ -299,20 +303,29 @@ async def serving(
     engine: str = "fast",
     *,
     limits: dict[str, Any] | None = None,
+    at_the_end: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> AsyncIterator[Wired]:
-    """Serve an application as the product is served. `limits` overrides single numbers, the rest are settings."""
+    """Serve an application as the product is served. `limits` overrides single numbers, the rest are settings.
+
+    `at_the_end` is called when the server is told to stop, before anything else runs.
+    """
     chosen = Settings(engine=engine, log_level="error", **settings)
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
     config = _config(chosen)
     config.bind = [f"fd://{bind('127.0.0.1', 0).detach()}"]
     stopping, stopped = trio.Event(), trio.Event()
     ours: Engine | None = None
+
+    async def told_to_stop() -> None:
+        await stopping.wait()
+        at_the_end()
+
     if engine == "stock":
-        run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=stopping.wait, mode="asgi")  # type: ignore[arg-type]
+        run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=told_to_stop, mode="asgi")  # type: ignore[arg-type]
     else:
         ours = Engine(app, config, chosen.limits, refusal)
-        run = partial(ours.serve, stopping.wait)
+        run = partial(ours.serve, told_to_stop)
 
     async def served(task_status: trio.TaskStatus[list[str]]) -> None:
         await run(task_status=task_status)
