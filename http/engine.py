@@ -27,7 +27,15 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
 from trunkline.http.exchange import Exchange, last_answer
-from trunkline.http.http1 import Access, Address, Application, Handover, Http1Connection, Refuse
+from trunkline.http.http1 import (
+    WRITE_STEP_BYTES,
+    Access,
+    Address,
+    Application,
+    Handover,
+    Http1Connection,
+    Refuse,
+)
 from trunkline.http.request_parser import Bounds
 from trunkline.http.stock import Stock
 from trunkline.limits.table import Limits
@@ -109,6 +117,10 @@ class Engine:
         served += [(sock, False) for sock in created.insecure_sockets]
         for sock, _ in served:
             listening.enter_context(sock)
+            if sock.family != socket.AF_UNIX:
+                # Both are inherited by the connections.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, WRITE_STEP_BYTES)
             sock.listen(self._config.backlog)
             sock.setblocking(False)
         async with trio.open_nursery() as connections:
@@ -204,7 +216,6 @@ class Engine:
         client: Address = None
         server: Address = None
         if isinstance(address, tuple):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
         connection = Http1Connection(
             sock, self._app, self._bounds, self._refuse, client, server, self._access, self._state

@@ -35,7 +35,8 @@ BACKLOG_BYTES_MAX = 65_536
 """Pipelined bytes that are taken off the socket while a request is being answered."""
 WRITE_STEP_BYTES = 65_536
 """A write that blocks gets on by this much within the write time-out: a slow reader is served, one that
-takes a byte now and then is not."""
+takes a byte now and then is not. The system holds no more than this of what it has not sent yet, so that it
+is seen how a reader gets on, and one that never reads does not cost the megabytes of a whole send buffer."""
 BODY_STEP_BYTES = 1 << 20
 """The same for reading: each MiB of a body has the body time-out to itself."""
 LINGER_S = 1.0

@@ -179,7 +179,7 @@ async def test_a_slow_reader_gets_all_of_a_long_answer(mock_clock: MockClock) ->
         assert wired.engine.timed_out <= 1  # idle at the end
 
 
-@pytest.mark.parametrize("taken_bytes", [1, 8192])
+@pytest.mark.parametrize("taken_bytes", [1, 12_000])
 async def test_a_reader_that_takes_next_to_nothing_is_closed(mock_clock: MockClock, taken_bytes: int) -> None:
     """A few bytes now and then keep nothing open; the segments are small, so that the server sees each."""
     async with serving(application(large), limits=LIMITS) as wired:
@@ -192,6 +192,24 @@ async def test_a_reader_that_takes_next_to_nothing_is_closed(mock_clock: MockClo
             except trio.BrokenResourceError:
                 break
         assert (wired.engine.connections, wired.engine.timed_out) == (0, 1)
+
+
+async def test_what_a_client_does_not_read_stays_out_of_the_systems_buffers() -> None:
+    """Without a bound each such client costs the megabytes of a send buffer that grew by itself."""
+    written = 0
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal written
+        await reply(send, b"", more=True)
+        for _ in range(1000):
+            await send({"type": "http.response.body", "body": bytes(16_384), "more_body": True})
+            written += 16_384
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(GET)
+        await wait_all_tasks_blocked()
+        assert 0 < written < 1 << 20
 
 
 async def test_a_stream_that_is_not_read_ends_with_its_client(mock_clock: MockClock) -> None:

@@ -365,11 +365,8 @@ async def test_a_call_is_over_when_its_answer_is(silent: object) -> None:
             assert (await peer.exchange(GET)).body == b"one"
 
 
-@pytest.mark.parametrize("more", [False, True])
-async def test_a_client_that_closes_its_sending_half_gets_the_answers_it_waits_for(
-    silent: object, more: bool
-) -> None:
-    """Also where the application says only later that the answer is complete, as Quart does."""
+async def test_a_client_that_closes_its_sending_half_gets_the_answers_it_waits_for(silent: object) -> None:
+    """Also where an application says later that the answer is complete, and hears of the client before that."""
 
     async def http(scope: Scope, receive: Receive, send: Send) -> None:
         async with trio.open_nursery() as nursery:
@@ -380,16 +377,17 @@ async def test_a_client_that_closes_its_sending_half_gets_the_answers_it_waits_f
 
             nursery.start_soon(listen)
             await trio.testing.wait_all_tasks_blocked()
-            await reply(send, scope["path"].encode(), headers=[(b"content-length", b"2")], more=more)
-            await trio.testing.wait_all_tasks_blocked()
+            await reply(send, scope["path"].encode(), headers=[(b"content-length", b"2")], more=True)
+            if scope["path"] == "/a":
+                await trio.sleep_forever()
             await send(part(b""))
-            nursery.cancel_scope.cancel()
 
     async with serving(application(http)) as wired:
         peer = await wired.connect()
         await peer.send(GET + GET.replace(b"/a", b"/b") + GET.replace(b"/a", b"/c"))
+        bodies = [(await peer.exchange()).body]
         await peer.half_close()
-        bodies = [answer.body for _ in range(3) if (answer := await peer.answer())]
+        bodies += [answer.body for _ in range(2) if (answer := await peer.answer())]
         assert bodies == [b"/a", b"/b", b"/c"]
         assert await peer.rest() == b""
 
