@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.test_doors import GOOD_BODIES, HOT, Twin, request, two_doors
+from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
 from tests.http.wire import Peer
 from trunkline.http.call import Request, Response
 from trunkline.http.dispatch import Dispatcher

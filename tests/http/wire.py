@@ -64,6 +64,14 @@ async def whole_body(receive: Receive) -> bytes | None:
             return b"".join(pieces)
 
 
+def start(status: int = 200, *headers: tuple[bytes, bytes]) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": status, "headers": list(headers)}
+
+
+def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
 async def until_disconnect(receive: Receive) -> None:
     """Return when the application is told that the client has left, or that its answer is complete."""
     while (await receive())["type"] != "http.disconnect":

@@ -1,0 +1,137 @@
+"""A house with two doors: one server with the hot door in front and one without, and a device for each.
+
+Owns no test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.actors.house import House, running_house
+from tests.http.wire import Wired, serving
+from trunkline.actors.actor import Ref
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages.applications import CreateRecord, Creator, KeyPost
+from trunkline.http.app import create_app
+from trunkline.http.dispatch import Dispatcher
+from trunkline.http.hot import HotDoor
+from trunkline.http.route import Route
+from trunkline.http.routes import TABLE
+from trunkline.http.serve import make_dispatcher
+from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
+
+HOT = {route.operation: route for route in TABLE.routes if route.hot}
+
+GOOD_BODIES: dict[str, bytes] = {
+    "device.sendState": b'{"data":{"a":21.5,"label":"x"}}',
+    "device.sendCommand": b'{"name":"switch","payload":{"on":true}}',
+    "device.setConnectionStatus": b'{"status":"connected"}',
+}
+"""What a hot row that takes a body takes."""
+
+LIMITS = {
+    "body_bytes_max": 4096,
+    "send_state": {"calls": 200, "window_s": 15},
+    "send_command": {"calls": 200, "window_s": 15},
+    "set_connection_status": {"calls": 200, "window_s": 15},
+}
+
+
+class Twin(NamedTuple):
+    """A device, how to reach it, and the door that it is reached by."""
+
+    wired: Wired
+    dispatcher: Dispatcher
+    house: House
+    key: bytes
+    device: bytes
+
+    def token(self, *scopes: str, ttl_s: float | None = None, **other: str) -> str:
+        claims = {
+            "typ": "device",
+            "sub": self.device.hex(),
+            "app": self.house.application.hex(),
+            "key": self.key.hex(),
+            **other,
+        }
+        return self.dispatcher.tokens.issue(
+            claims, scopes or ["all.Device"], self.house.clock.wall_ms(), ttl_s
+        )
+
+    def path(self, route: Route) -> str:
+        ids = {"applicationId": self.house.application.hex(), "deviceId": self.device.hex()}
+        return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
+
+    async def ask(self, data: bytes, *, method: str) -> bytes:
+        """The answer, without what may differ."""
+        answer = await self.wired.ask(data, method=method)
+        return (without_date(answer.head) + answer.body).replace(self.device.hex().encode(), b"<device>")
+
+
+def without_date(head: bytes) -> bytes:
+    return re.sub(rb"\r\ndate: [^\r]+", b"", head, flags=re.IGNORECASE)
+
+
+class Doors(NamedTuple):
+    hot: Twin
+    cold: Twin
+
+    async def compare(self, made: Any, *, method: str) -> bytes:
+        """Ask both, by `made(twin)`, and return the answer that both give."""
+        hot = await self.hot.ask(made(self.hot), method=method)
+        cold = await self.cold.ask(made(self.cold), method=method)
+        assert hot == cold
+        return hot
+
+
+@asynccontextmanager
+async def two_doors(
+    data_dir: Path, engine: str = "fast", limits: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[Doors]:
+    changed = {**LIMITS, **(limits or {})}
+    numbers = Limits().override(changed)
+    async with running_house(data_dir, limits=numbers) as house:
+        dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
+        trust = options.get("trust_forwarded_for", False)
+        cold = create_app(dispatcher, trust_forwarded_for=trust)
+        hot = HotDoor(dispatcher, cold, trust_forwarded_for=trust)
+        ref = Ref("application", ROOT, house.application)
+        by = Creator("0" * 24, "user", "nobody")
+        post = KeyPost(**options.get("key", {}))
+        made = await house.system.ask(ref, CreateRecord(kind="applicationKey", body=post, by=by))
+        async with (
+            serving(hot, engine, limits=changed) as before,
+            serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]
+        ):
+            twins = [
+                Twin(wired, dispatcher, house, made.value.id, await house.device())
+                for wired in (before, without)
+            ]
+            yield Doors(*twins)
+
+
+def request(
+    twin: Twin,
+    route: Route,
+    body: bytes | None = None,
+    *fields: str,
+    method: str | None = None,
+    token: str | None = "",
+    query: str = "",
+    path: str | None = None,
+    content_type: str | None = "application/json",
+) -> bytes:
+    """A request as bytes; with the token of the device unless another one, or None, is given."""
+    lines = [f"{method or route.method} {path or twin.path(route)}{query} HTTP/1.1", "Host: x"]
+    if token is not None:
+        lines.append(f"Authorization: Bearer {token or twin.token()}")
+    if body is not None:
+        if content_type is not None:
+            lines.append(f"Content-Type: {content_type}")
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, *fields, "", ""]).encode() + (body or b"")
