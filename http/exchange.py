@@ -145,9 +145,9 @@ class Exchange:
         if not self.finished:
             body: bytes = message.get("body", b"")
             data = b"" if self.started else self._head(body, more=more)
-            self.started = True
             if self.method != "HEAD" and self.status not in _BODILESS:
                 data += self._framed(body, more=more)
+            self.started = True
             # A body of a known length ends with its last byte, whether or not the application says so yet.
             self.finished = not more or self._left_bytes == 0
             if data:

@@ -170,9 +170,11 @@ async def test_a_field_that_would_inject_another_one_is_refused(
     assert [entry["event"] for entry in log] == ["request failed"]
 
 
-@pytest.mark.parametrize("length", [b"4", b"6"])
-async def test_a_length_that_is_not_true_is_refused(log: list[dict[str, Any]], length: bytes) -> None:
-    async with serving(sends(start(200, (b"content-length", length)), part(b"hello"))) as wired:
+@pytest.mark.parametrize(("length", "more"), [(b"4", False), (b"6", False), (b"4", True)])
+async def test_a_length_that_is_not_true_is_refused(
+    log: list[dict[str, Any]], length: bytes, more: bool
+) -> None:
+    async with serving(sends(start(200, (b"content-length", length)), part(b"hello", more=more))) as wired:
         assert (await wired.ask(GET)).error() == (500, "Internal")
     assert len(log) == 1
 
