@@ -148,10 +148,12 @@ class Exchange:
             if self.method != "HEAD" and self.status not in _BODILESS:
                 data += self._framed(body, more=more)
             self.started = True
-            # A body of a known length ends with its last byte, whether or not the application says so yet.
-            self.finished = not more or self._left_bytes == 0
+            # A body of a known length ends with its last byte, whether or not the application says so yet; but not
+            # before that byte is written: `receive` would say that the client is gone, in the midst of the write.
+            last = not more or self._left_bytes == 0
             if data:
                 await self._wire.write(data)
+            self.finished = last
         if more:
             # A stream into a fast reader must let the other tasks have their turn.
             await trio.lowlevel.checkpoint()
