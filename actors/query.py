@@ -9,8 +9,9 @@ A document is a mapping that holds at each field name what its `Field` says; a f
 The rules are those of document databases, so that a query means here what its author expects:
 
 1. The entries of one object, fields and `$and`, `$or`, `$nor` alike, must all hold; `{}` matches everything.
-   `$nor` is exactly "not `$or`". An empty array is no condition: `$and` and `$or` of nothing match every
-   document, `$nor` of nothing none.
+   `$nor` is exactly "not `$or`". An empty array of queries is refused, as document databases do: whoever
+   builds `$or` from a list that came out empty means "none of these", and every reading but a refusal may
+   delete what was not meant. `$in: []` stays what it says, in nothing, and `$nin: []` is its opposite.
 2. A literal means `$eq`; the operators of one object must all hold.
 3. Missing is null. `$eq: null` matches both, and so do `$gte: null` and `$lte: null`; `$gt` and `$lt` of null
    match nothing.
@@ -171,6 +172,8 @@ def compile_query(
             raise QueryError(path, f"this is nested too deep; give at most {depth_max} levels")
         if not isinstance(items, list):
             raise QueryError(path, f"{shown(items)} is not an array; give an array of queries")
+        if not items:
+            raise QueryError(path, f"an empty array joins nothing; give at least one query, or leave {key} out")
         if len(items) > items_max:
             raise QueryError(path, f"these are {len(items)} queries; give at most {items_max}")
         parts = [compile_object(item, f"{path}[{index}]", depth) for index, item in enumerate(items)]
@@ -212,9 +215,8 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 def _any_of(parts: list[Matches]) -> Matches:
-    """Rule 1: no sub-query is no condition."""
-    if len(parts) <= 1:
-        return all_of(parts)
+    if len(parts) == 1:
+        return parts[0]
 
     def matches(doc: Doc) -> bool:
         for part in parts:  # noqa: SIM110 - a third faster than any() of a generator

@@ -5,8 +5,7 @@ The database is mongomock, whose filter is another reading of the same rules. Wh
 - `$startsWith`, `$endsWith`, `$contains` and `$ci` are regular expressions there; tags are `$elemMatch`;
 - it takes true for 1 and false for 0 in equality (the database itself does not): no 0 and 1 are drawn;
 - it forgets that a missing field is `$gte` and `$lte` null (the database does not), and for it, as for the
-  database, an empty list is not null: the lists and ranges that meet null are left to the tables;
-- it refuses empty `$and`, `$or` and `$nor`, which are no condition here: none is drawn.
+  database, an empty list is not null: the lists and ranges that meet null are left to the tables.
 """
 
 from __future__ import annotations
