@@ -173,7 +173,9 @@ def compile_query(
         if not isinstance(items, list):
             raise QueryError(path, f"{shown(items)} is not an array; give an array of queries")
         if not items:
-            raise QueryError(path, f"an empty array joins nothing; give at least one query, or leave {key} out")
+            raise QueryError(
+                path, f"an empty array joins nothing; give at least one query, or leave {key} out"
+            )
         if len(items) > items_max:
             raise QueryError(path, f"these are {len(items)} queries; give at most {items_max}")
         parts = [compile_object(item, f"{path}[{index}]", depth) for index, item in enumerate(items)]
