@@ -1,9 +1,9 @@
 """The advanced query: one compiler for every resource, and the glob of list filters.
 
-Owns the logic of a query (which sub-queries and fields stand where) and the table of fields of each resource.
-Does not own the meaning of one field's condition (`query_conditions.py`, `query_tags.py`), parsing JSON (the
-edge), or finding documents: a query is compiled once into nested closures, which are pure and may run in any
-thread.
+Owns the logic of a query: which sub-queries and fields stand where. Does not own the tables of fields
+(`query_fields.py`), the meaning of one field's condition (`query_conditions.py`, `query_tags.py`), parsing
+JSON (the edge), or finding documents: a query is compiled once into nested closures, which are pure and may
+run in any thread, and says for which values of which fields it could match at all (`query_bounds.py`).
 
 A document is a mapping that holds at each field name what its `Field` says; a field that is left out is null.
 The rules are those of document databases, so that a query means here what its author expects:
@@ -43,11 +43,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from trunkline.actors import query_bounds
+from trunkline.actors.query_bounds import Bounds
 from trunkline.actors.query_conditions import (
     Budget,
     Doc,
-    Field,
     Matches,
+    Part,
     QueryError,
     all_of,
     compile_condition,
@@ -56,16 +58,19 @@ from trunkline.actors.query_conditions import (
     shown,
     shown_key,
 )
+from trunkline.actors.query_fields import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, Field
 from trunkline.actors.query_tags import compile_tags
 
 __all__ = [
     "APPLICATION_KEY_FIELDS",
     "DEVICE_FIELDS",
+    "Bounds",
     "Field",
     "Query",
     "QueryError",
     "compile_glob",
     "compile_query",
+    "glob_bounds",
 ]
 
 DEPTH_MAX: Final = 16
@@ -75,40 +80,6 @@ CONDITIONS_MAX: Final = 1000
 """Operators and sub-queries in all: well under a millisecond a document, and more than a person writes."""
 
 _LOGICAL = ("$and", "$or", "$nor")
-
-DEVICE_FIELDS: Final[Mapping[str, Field]] = {
-    "id": Field("id"),
-    "creationDate": Field("time"),
-    "lastUpdated": Field("time"),
-    "deletedAt": Field("time"),
-    "name": Field("value"),
-    "deviceClass": Field("value"),
-    "gatewayId": Field("id"),
-    "parentId": Field("id"),
-    "ancestorId": Field("ids"),
-    "attributeName": Field("values"),
-    "tags": Field("tags"),
-    "connectedAt": Field("time"),
-    "disconnectedAt": Field("time"),
-    "connectionStatus": Field("value"),
-}
-
-APPLICATION_KEY_FIELDS: Final[Mapping[str, Field]] = {
-    "id": Field("id"),
-    "creationDate": Field("time"),
-    "lastUpdated": Field("time"),
-    "status": Field("value"),
-    "deviceIds": Field("ids"),
-    "deviceTags": Field("tags"),
-    "key": Field("value"),
-    "name": Field("value"),
-    "description": Field("value"),
-    "filterType": Field("value"),
-    "pubTopics": Field("values"),
-    "subTopics": Field("values"),
-    "addressFilterType": Field("value"),
-    "addresses": Field("values"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +91,10 @@ class Query:
 
     fields: frozenset[str]
     """The fields it looks at, so that a reader need not build the parts of a document that stay unread."""
+
+    bounds: Mapping[str, Bounds]
+    """For each field where every match lies, as far as the query tells (`query_bounds.py`). A field that is
+    not here may hold anything; fields of many values, and tags, never are."""
 
 
 def compile_query(
@@ -140,10 +115,10 @@ def compile_query(
     budget = Budget(conditions_max, items_max=items_max, tag_chars_max=tag_chars_max)
     used: set[str] = set()
 
-    def compile_object(part: object, path: str, depth: int) -> Matches:
+    def compile_object(part: object, path: str, depth: int) -> Part:
         if not isinstance(part, dict):
             raise QueryError(path, f'{shown(part)} is not a query; give an object such as {{"name": "pump"}}')
-        conditions: list[Matches] = []
+        conditions: list[Part] = []
         for key, condition in part.items():
             place = f"{path}.{shown_key(key)}" if path else shown_key(key)
             if key in _LOGICAL:
@@ -167,7 +142,7 @@ def compile_query(
                 )
         return all_of(conditions)
 
-    def compile_logical(key: str, items: object, path: str, depth: int) -> Matches:
+    def compile_logical(key: str, items: object, path: str, depth: int) -> Part:
         if depth > depth_max:
             raise QueryError(path, f"this is nested too deep; give at most {depth_max} levels")
         if not isinstance(items, list):
@@ -181,9 +156,10 @@ def compile_query(
         parts = [compile_object(item, f"{path}[{index}]", depth) for index, item in enumerate(items)]
         if key == "$and":
             return all_of(parts)
-        return _any_of(parts) if key == "$or" else _not(_any_of(parts))
+        return _any_of(parts) if key == "$or" else _none_of(parts)
 
-    return Query(compile_object(query, at, 0), frozenset(used))
+    whole = compile_object(query, at, 0)
+    return Query(whole.matches, frozenset(used), whole.bounds)
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
@@ -216,18 +192,29 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     return matches
 
 
-def _any_of(parts: list[Matches]) -> Matches:
+def glob_bounds(pattern: str) -> Bounds | None:
+    """Where the texts lie that such a pattern matches; None where that is anywhere."""
+    first, *rest = pattern.split("*")
+    if not pattern.strip() or not first:
+        return None
+    return query_bounds.starting(first) if rest else query_bounds.folded(first)
+
+
+def _any_of(parts: list[Part]) -> Part:
     if len(parts) == 1:
         return parts[0]
+    tests = [part.matches for part in parts]
 
     def matches(doc: Doc) -> bool:
-        for part in parts:  # noqa: SIM110 - a third faster than any() of a generator
-            if part(doc):
+        for test in tests:  # noqa: SIM110 - a third faster than any() of a generator
+            if test(doc):
                 return True
         return False
 
-    return matches
+    return Part(matches, query_bounds.join_any([part.bounds for part in parts]))
 
 
-def _not(part: Matches) -> Matches:
-    return lambda doc: not part(doc)
+def _none_of(parts: list[Part]) -> Part:
+    """What does not match may lie anywhere: bounds may be wider than their query, so they have no inverse."""
+    matches = _any_of(parts).matches
+    return Part(lambda doc: not matches(doc))

@@ -1,7 +1,7 @@
 """What the condition of one field means: operators, operands, and the kinds of field.
 
-Owns the operators and each check of an operand, and what all parts of a query share: the shape of a document,
-the error and its wording, the bounds. Does not own tags (`query_tags.py`), nor the logic between conditions.
+Owns the operators and each check of an operand, and what all parts of a query share: the compiled part, the
+error and its wording, the limits. Does not own tags (`query_tags.py`), nor the logic between conditions.
 The rules stand in `query.py` and are named here by number. What the query alone settles (the type of an
 operand, whether case counts) is settled while compiling, so that a closure does nothing but compare.
 """
@@ -11,32 +11,27 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, Literal
+from typing import Any, Final, NamedTuple
 
+from trunkline.actors import query_bounds
 from trunkline.actors.errors import Invalid
 from trunkline.actors.moments import MomentError, iso, parse_iso
+from trunkline.actors.query_bounds import Bounds
+from trunkline.actors.query_fields import Field
+from trunkline.store import keys
 
 Doc = Mapping[str, Any]
 Matches = Callable[[Doc], bool]
 Test = Callable[[Any], bool]
 """Whether one value, or one element of a list, fits an operand."""
 
-Kind = Literal["value", "values", "id", "ids", "time", "tags"]
 
+class Part(NamedTuple):
+    """A compiled part of a query: whether a document matches, and where its fields must lie if it does."""
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """What a document holds at a field, where None always means the same as left out.
-
-    - `value`: a string, number or boolean; `values`: a list of these
-    - `id`: 24 lower-case hex digits; `ids`: a list of these
-    - `time`: whole milliseconds since the epoch
-    - `tags`: a list of `{"key": str, "value": str}`, of which either may be left out
-    """
-
-    kind: Kind
+    matches: Matches
+    bounds: Mapping[str, Bounds] = {}
 
 
 class QueryError(Invalid, ValueError):
@@ -49,7 +44,7 @@ class QueryError(Invalid, ValueError):
 
 
 class Budget:
-    """The bounds of one query, and how many of its conditions are still to be had."""
+    """The limits of one query, and how many of its conditions are still to be had."""
 
     __slots__ = ("_conditions_max", "_left", "items_max", "tag_chars_max")
 
@@ -68,11 +63,11 @@ class Budget:
             )
 
 
-def compile_condition(name: str, field: Field, condition: object, path: str, budget: Budget) -> Matches:
+def compile_condition(name: str, field: Field, condition: object, path: str, budget: Budget) -> Part:
     """Compile what stands at the field `name`, of any kind but tags: a literal, or an object of operators."""
     if not isinstance(condition, dict) or (field.kind == "time" and "$date" in condition):
         budget.spend(1, path)
-        return _over(name, field, _equal(_OPERANDS[field.kind](condition, path), ci=False))
+        return _part(name, field, "$eq", _reader(field)(condition, path), ci=False)
     return _compile_operators(name, field, condition, path, budget)
 
 
@@ -88,9 +83,7 @@ _ID_OPERATORS: Final = ("$eq", "$ne", "$gt", "$lt", "$gte", "$lte", "$in", "$nin
 _OPERATORS: Final = (*_ID_OPERATORS, *_TEXTS)
 
 
-def _compile_operators(
-    name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget
-) -> Matches:
+def _compile_operators(name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget) -> Part:
     is_id = field.kind in ("id", "ids")
     known = _ID_OPERATORS if is_id else (*_OPERATORS, "$ci")
     for key in condition:
@@ -113,25 +106,82 @@ def _compile_operators(
     budget.spend(len(operators), path)
     parts = []
     for key, operand in operators.items():
-        test = _test(field, key, operand, f"{path}.{key}", budget, ci=ci)
-        parts.append(_over(name, field, test, negated=key in ("$ne", "$nin")))
+        read = _read_operand(field, key, operand, f"{path}.{key}", budget)
+        parts.append(_part(name, field, key, read, ci=ci))
     return all_of(parts)
 
 
-def _test(field: Field, key: str, operand: object, path: str, budget: Budget, *, ci: bool) -> Test:
-    """Return the test of one operator; `$ne` and `$nin` give the test that must fail (rule 4)."""
-    read = _OPERANDS[field.kind]
+def _read_operand(field: Field, key: str, operand: object, path: str, budget: Budget) -> Any:
+    """Check what stands at an operator, and return it in the form that documents hold."""
+    read = _reader(field)
     if key in ("$in", "$nin"):
-        return _member(read_items(operand, read, path, budget), ci=ci)
+        return read_items(operand, read, path, budget)
     if key in _TEXTS:
         if not isinstance(operand, str) or not operand:
             raise QueryError(
                 path, f"{shown(operand)} cannot be looked for; give a text of at least one character"
             )
+        return operand.lower() if field.holds == "id" else operand
+    return read(operand, path)
+
+
+def _part(name: str, field: Field, key: str, operand: Any, *, ci: bool) -> Part:
+    """Compile one operator of one field."""
+    test = _test(field, key, operand, ci=ci)
+    matches = _over(name, field, test, negated=key in ("$ne", "$nin"))
+    if field.kind in ("values", "ids"):
+        # Two operators may be met by two elements (rule 7), so bounds of the field would mean two things.
+        return Part(matches)
+    bounds = _bounds(field, key, operand, ci=ci)
+    return Part(matches) if bounds is None else Part(matches, {name: bounds})
+
+
+def _test(field: Field, key: str, operand: Any, *, ci: bool) -> Test:
+    """Return the test of one operator; `$ne` and `$nin` give the test that must fail (rule 4)."""
+    if key in ("$in", "$nin"):
+        return _member(operand, ci=ci)
+    if key in _TEXTS:
         text = _text(_TEXTS[key], operand, ci=ci)
         return _over_iso(text) if field.kind == "time" else text
-    value = read(operand, path)
-    return _compare(key, value) if key in _RANGES else _equal(value, ci=ci)
+    return _compare(key, operand) if key in _RANGES else _equal(operand, ci=ci)
+
+
+def _bounds(field: Field, key: str, operand: Any, *, ci: bool) -> Bounds | None:
+    """Return where each value lies that passes one operator; None where that is anywhere."""
+    match key:
+        case "$eq":
+            return _equal_bounds(operand, ci=ci)
+        case "$in":
+            return query_bounds.any_of(_equal_bounds(item, ci=ci) for item in operand)
+        case "$ne":
+            return query_bounds.within(*keys.NOT_NULL) if operand is None else None
+        case "$nin":
+            return None
+        case "$startsWith" | "$endsWith" | "$contains":
+            if field.kind == "time":
+                return query_bounds.within(*keys.NUMBERS)
+            return (
+                query_bounds.starting(operand) if key == "$startsWith" else query_bounds.within(*keys.TEXTS)
+            )
+        case _:
+            return _range_bounds(field, key, operand)
+
+
+def _equal_bounds(operand: Any, *, ci: bool) -> Bounds:
+    return query_bounds.folded(operand) if ci and isinstance(operand, str) else query_bounds.one_of([operand])
+
+
+def _range_bounds(field: Field, key: str, operand: Any) -> Bounds:
+    """Rules 3 and 5, as `_compare` has them."""
+    if operand is None or isinstance(operand, bool):
+        return query_bounds.one_of(value for value in (None, False, True) if _compare(key, operand)(value))
+    if isinstance(operand, str) and not ("id" in (field.kind, field.holds) and operand.isascii()):
+        # The order of code points is not the order of an index; only among identifiers they are one.
+        return query_bounds.within(*keys.TEXTS)
+    low, high = keys.TEXTS if isinstance(operand, str) else keys.NUMBERS
+    if key in ("$gt", "$gte"):
+        return query_bounds.within(query_bounds.at_least(operand), high)
+    return query_bounds.within(low, query_bounds.at_most(operand))
 
 
 def _over(name: str, field: Field, test: Test, *, negated: bool = False) -> Matches:
@@ -200,20 +250,21 @@ def _over_iso(test: Test) -> Test:
     return lambda value: value is not None and test(iso(value))
 
 
-def all_of(parts: list[Matches]) -> Matches:
+def all_of(parts: list[Part]) -> Part:
     """Join conditions that must all hold; of none, everything matches."""
-    if not parts:
-        return lambda doc: True  # noqa: ARG005
     if len(parts) == 1:
         return parts[0]
+    tests = [part.matches for part in parts]
+    if not tests:
+        return Part(lambda doc: True)  # noqa: ARG005
 
     def matches(doc: Doc) -> bool:
-        for part in parts:  # noqa: SIM110 - a third faster than all() of a generator
-            if not part(doc):
+        for test in tests:  # noqa: SIM110 - a third faster than all() of a generator
+            if not test(doc):
                 return False
         return True
 
-    return matches
+    return Part(matches, query_bounds.join_all(part.bounds for part in parts))
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -253,13 +304,18 @@ def _read_time(operand: object, path: str) -> Any:
     )
 
 
-_OPERANDS: Final[Mapping[Kind, Callable[[object, str], Any]]] = {
-    "value": _read_value,
-    "values": _read_value,
-    "id": _read_id,
-    "ids": _read_id,
-    "time": _read_time,
-}
+def _read_value_or_id(operand: object, path: str) -> Any:
+    value = _read_value(operand, path)
+    return value.lower() if isinstance(value, str) else value
+
+
+def _reader(field: Field) -> Callable[[object, str], Any]:
+    """Return what checks an operand of this field, given the operand and its path."""
+    if field.kind in ("id", "ids"):
+        return _read_id
+    if field.kind == "time":
+        return _read_time
+    return _read_value_or_id if field.holds == "id" else _read_value
 
 
 def read_items(operand: object, read: Callable[[object, str], Any], path: str, budget: Budget) -> list[Any]:
@@ -294,8 +350,13 @@ def shown(value: object) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as they stand in a sentence."""
-    return ", ".join(names)
+    """Return names as they stand in a sentence: so many that it stays one, as a table may have long columns."""
+    known = list(names)
+    text = ", ".join(known[:30])
+    if len(known) <= 30 and len(text) <= 400:
+        return text
+    cut = text[:400].rsplit(", ", 1)[0]
+    return f"{cut[:400]}, ..."
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:

@@ -8,9 +8,11 @@ cannot drift apart.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from trunkline.actors.query_conditions import Budget, Doc, Matches, QueryError, all_of, read_items, shown
+from trunkline.actors.query_conditions import Budget, Doc, Part, QueryError, all_of, read_items, shown
 
 _TAG_FORMS = (
     'give null, {"$tagKey": ..., "$tagValue": ...}, a map of tag key to tag value such as {"floor": "1"}, '
@@ -35,21 +37,21 @@ class _Side:
         return self.absent or (self.forbidden is not None and text in self.forbidden)
 
 
-def compile_tags(name: str, condition: object, path: str, budget: Budget) -> Matches:
+def compile_tags(name: str, condition: object, path: str, budget: Budget) -> Part:
     """Compile what stands at the field `name` of the kind `tags`."""
     if isinstance(condition, dict) and ("$eq" in condition or "$ne" in condition):
         if len(condition) != 1:
             raise QueryError(path, f"$eq or $ne stands alone in a condition on tags; {_TAG_FORMS}")
         ((key, inner),) = condition.items()
         part = _compile_tag_form(name, inner, f"{path}.{key}", budget)
-        return part if key == "$eq" else lambda doc: not part(doc)
+        return part if key == "$eq" else Part(lambda doc: not part.matches(doc))
     return _compile_tag_form(name, condition, path, budget)
 
 
-def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Matches:
+def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Part:
     if form is None:
         budget.spend(1, path)
-        return lambda doc: not doc.get(name)
+        return Part(lambda doc: not doc.get(name))
     if not isinstance(form, dict) or not form:
         raise QueryError(path, f"{shown(form)} is no condition on tags; {_TAG_FORMS}")
     budget.spend(len(form), path)
@@ -100,13 +102,12 @@ def _read_side(condition: object, path: str, budget: Budget) -> _Side:
     )
 
 
-def _tag_pair(name: str, key: _Side, value: _Side) -> Matches:
+def _tag_pair(name: str, key: _Side, value: _Side) -> Part:
     """Look for a tag that fits both sides or, if a side forbids, make sure that there is none it forbids."""
     forbidding = any(side.absent or side.forbidden is not None for side in (key, value))
 
     def matches(doc: Doc) -> bool:
-        for tag in doc.get(name) or ():
-            tag_key, tag_value = tag.get("key"), tag.get("value")
+        for tag_key, tag_value in _pairs(doc.get(name)):
             if key.selects(tag_key) and value.selects(tag_value):
                 if not forbidding:
                     return True
@@ -114,4 +115,10 @@ def _tag_pair(name: str, key: _Side, value: _Side) -> Matches:
                     return False
         return forbidding
 
-    return matches
+    return Part(matches)
+
+
+def _pairs(tags: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(tags, Mapping):
+        return tags.items()
+    return ((tag.get("key"), tag.get("value")) for tag in tags or ())

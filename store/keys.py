@@ -46,6 +46,11 @@ _TRUE: Final = b"\x20\x01"
 _NUMBER: Final = b"\x30"
 _TEXT: Final = b"\x40"
 
+NOT_NULL: Final = (b"\x20", b"\x41")
+NUMBERS: Final = (b"\x30", b"\x31")
+TEXTS: Final = (b"\x40", b"\x41")
+"""Where the bytes of `sortable` begin and end for all of a type: the first is in, the second is out."""
+
 _DOUBLE: Final = struct.Struct(">d")
 _BITS: Final = struct.Struct(">Q")
 _SIGN: Final = 1 << 63
@@ -112,6 +117,16 @@ def sortable(value: bool | float | str | None) -> bytes:
     if isinstance(value, int | float):
         return _NUMBER + _number(value)
     raise TypeError(f"{type(value).__name__} has no place in an index")
+
+
+def sortable_folded(text: str) -> bytes:
+    """What the bytes of `sortable` begin with for all texts that are equal to `text` but for their case."""
+    return (_TEXT + _terminated(text.casefold()))[:SORTABLE_BYTES_MAX]
+
+
+def sortable_start(text: str) -> bytes:
+    """What the bytes of `sortable` begin with for all texts that begin with `text`, whatever their case."""
+    return (_TEXT + _terminated(text.casefold())[:-1])[:SORTABLE_BYTES_MAX]
 
 
 def _number(value: float) -> bytes:
