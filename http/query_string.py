@@ -2,35 +2,39 @@
 
 Takes `a=b`, repeated names (`c=x&c=y`), bracketed names (`tagFilter[0][key]=x`, `query[name][$eq]=y`) and
 JSON text for a structured parameter (`query={"name":"x"}`). Names that the route does not know are refused,
-except those that every client of this API may send.
+except those that every client of this API may send. What the texts of a bracketed query mean is said by
+`query_brackets.py`, with the table of fields that the parameter carries.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from trunkline.actors import query_brackets
 from trunkline.actors.errors import Invalid
+from trunkline.actors.messages.terms import QUERY_FIELDS
+from trunkline.actors.query_fields import Field
 from trunkline.http.errors import invalid
 
 UNIVERSAL = frozenset({"_links", "_actions", "_embedded"})
 """`_links=false` drops the links of the answer; the other two are accepted and change nothing."""
 
 FIELDS_MAX = 1000
-DEPTH_MAX = 20
+DEPTH_MAX = 40
+"""Brackets in one name: room for a query at the depth that the compiler takes, two for each level."""
 _NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)\Z")
 _PART = re.compile(r"\[([^\[\]]*)\]")
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?\Z")
 
 
 class QueryParser:
     """Parses query strings into one struct type. Made once for each route."""
 
-    __slots__ = ("_default", "_lists", "_structured", "_type")
+    __slots__ = ("_default", "_fields", "_lists", "_structured", "_type")
 
     def __init__(self, type: type[msgspec.Struct]) -> None:
         self._type = type
@@ -38,9 +42,11 @@ class QueryParser:
             self._default: Any = type()
         except TypeError:  # a parameter is required
             self._default = None
-        hints = get_type_hints(type, include_extras=False)
+        hints = get_type_hints(type, include_extras=True)
         names = dict(zip(type.__struct_fields__, type.__struct_encode_fields__, strict=True))
         shapes = {names[field]: _shapes(hints[field]) for field in names}
+        tables = {names[field]: query_fields(hints[field]) for field in names}
+        self._fields = {name: table for name, table in tables.items() if table is not None}
         self._lists = frozenset(name for name, shape in shapes.items() if list in shape)
         self._structured = frozenset(name for name, shape in shapes.items() if shape & {list, dict})
 
@@ -62,19 +68,32 @@ class QueryParser:
             raise invalid(error, "query") from None
 
     def _structure(self, name: str, value: Any) -> Any:
-        if isinstance(value, str) and value[:1] in ("{", "["):
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             try:
                 return msgspec.json.decode(value)
             except msgspec.DecodeError as error:
                 raise Invalid(f"{name}: is not JSON: {error}.") from None
+            except RecursionError:
+                raise Invalid(f"{name}: nests too deeply; make it flatter.") from None
         if name in self._lists:
             if isinstance(value, str):
                 return [part for part in value.split(",") if part]
-            if isinstance(value, dict):
-                return _as_list(value)
-        elif isinstance(value, str) and value:
+            return query_brackets.array(value)
+        if isinstance(value, str) and value:
             raise Invalid(f"{name}: is not a JSON object; pass JSON text or bracketed names.")
-        return _typed(value)
+        if name in self._fields:
+            return query_brackets.read_query(value, self._fields[name])
+        return value
+
+
+def query_fields(hint: Any) -> Mapping[str, Field] | None:
+    """The table of fields that the hint of an advanced query carries; None for any other hint."""
+    for part in (hint, *get_args(hint)):
+        for meta in getattr(part, "__metadata__", ()):
+            if isinstance(meta, msgspec.Meta) and meta.extra and QUERY_FIELDS in meta.extra:
+                table: Mapping[str, Field] = meta.extra[QUERY_FIELDS]
+                return table
+    return None
 
 
 def _shapes(hint: Any) -> set[type]:
@@ -110,15 +129,13 @@ def _place(values: dict[str, Any], path: list[str], value: str, name: str) -> No
     if len(path) > DEPTH_MAX:
         raise Invalid(f"{name[:100]}: nests deeper than {DEPTH_MAX} levels.")
     here = values
-    for part, following in pairwise(path):
-        key = part or str(len(here))
-        inner = here.setdefault(key, {})
+    *above, last = path
+    for part in above:
+        inner = here.setdefault(part or str(len(here)), {})  # `[]` is the next item
         if not isinstance(inner, dict):
             raise Invalid(f"{name[:100]}: is given both as a value and as an object.")
         here = inner
-        if following == "":
-            path = [*path[:-1], str(len(here))]
-    key = path[-1]
+    key = last or str(len(here))
     if key in here:
         before = here[key]
         if isinstance(before, dict):
@@ -126,31 +143,3 @@ def _place(values: dict[str, Any], path: list[str], value: str, name: str) -> No
         here[key] = [*before, value] if isinstance(before, list) else [before, value]
     else:
         here[key] = value
-
-
-def _as_list(value: dict[str, Any]) -> Any:
-    """`{"0": x, "1": y}`, as bracketed names make it, as a list; anything else as it is."""
-    if value and all(key.isdigit() for key in value):
-        return [_untyped(value[key]) for key in sorted(value, key=int)]
-    return value
-
-
-def _untyped(value: Any) -> Any:
-    """Containers of bracketed names; the texts in them stay texts."""
-    if isinstance(value, dict):
-        return {key: _untyped(inner) for key, inner in value.items()}
-    return value
-
-
-def _typed(value: Any) -> Any:
-    """Bracketed names carry only text: numbers, booleans and null are read from their JSON spelling."""
-    if isinstance(value, dict):
-        inner = {key: _typed(item) for key, item in value.items()}
-        if inner and all(key.isdigit() for key in inner):
-            return [inner[key] for key in sorted(inner, key=int)]
-        return inner
-    if isinstance(value, list):
-        return [_typed(item) for item in value]
-    if value in ("true", "false", "null") or (isinstance(value, str) and _NUMBER.match(value)):
-        return msgspec.json.decode(value)
-    return value

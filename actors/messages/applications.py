@@ -15,6 +15,7 @@ from trunkline.actors.messages.terms import (
     Ids,
     IsoTime,
     Key,
+    KeyQuery,
     Links,
     Name,
     Page,
@@ -239,7 +240,7 @@ class KeyPage(Page, frozen=True):
     sort_field: Literal["key", "status", "id", "creationDate", "lastUpdated", "name"] = "creationDate"
     sort_direction: Literal["asc", "desc"] = "desc"
     filter_field: Literal["key", "status", "name"] | None = None
-    query: dict[str, Any] | None = None
+    query: KeyQuery | None = None
 
 
 class KeyView(View, frozen=True):

@@ -14,6 +14,7 @@ from trunkline.actors.messages.terms import (
     DataType,
     Description,
     DeviceClass,
+    DeviceQuery,
     Id,
     Ids,
     Key,
@@ -95,7 +96,7 @@ class CommandToMany(Body, frozen=True):
     time: Moment | None = None
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
-    device_query: dict[str, Any] | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
 
 
 _Count32 = Annotated[int, Meta(ge=0, le=2147483647)]
@@ -154,7 +155,7 @@ class DevicePage(Page, frozen=True):
     device_class: list[DeviceClass] | None = None
     tag_filter: TagFilters | None = None
     parent_id: Annotated[str, Meta(pattern=r"^([A-Fa-f0-9]{24}|null)$")] | None = None
-    query: dict[str, Any] | None = None
+    query: DeviceQuery | None = None
     query_deleted: bool = False
     exclude_connection_info: bool = False
     tags_as_object: bool = False
@@ -168,7 +169,7 @@ class CompositePage(Page, frozen=True):
     start: int = 1
     end: int = 0
     attributes: str | None = None
-    query: dict[str, Any] | None = None
+    query: DeviceQuery | None = None
 
 
 class History(
@@ -218,7 +219,7 @@ class NameSearch(
 ):
     """Which devices are searched for names, and how the names begin."""
 
-    query: dict[str, Any] | None = None
+    query: DeviceQuery | None = None
     starts_with: Annotated[str, Meta(max_length=255)] | None = None
 
 

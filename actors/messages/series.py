@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.messages.base import Body, View
-from trunkline.actors.messages.terms import Id, Ids, IsoTime, Key, Scalar, SortDirection, TagFilters
+from trunkline.actors.messages.terms import (
+    DeviceQuery,
+    Id,
+    Ids,
+    IsoTime,
+    Key,
+    Scalar,
+    SortDirection,
+    TagFilters,
+)
 
 AggregationName = Literal[
     "FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE", "TIMEATVALUE"
@@ -43,7 +52,7 @@ class TimeSeriesQuery(Body, frozen=True):
     attributes: list[Key] | UnsetType = UNSET
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
-    device_query: dict[str, Any] | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
     limit: int | float | UnsetType = UNSET
     order: SortDirection = "asc"
 
@@ -54,7 +63,7 @@ class LastValueQuery(Body, frozen=True):
     attribute: Key | UnsetType = UNSET
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
-    device_query: dict[str, Any] | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
     end: int | float = 0
 
 

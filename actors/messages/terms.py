@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from trunkline.actors.messages.base import Body, View
+from trunkline.actors.query_fields import APPLICATION_KEY_FIELDS, DEVICE_FIELDS
 
 Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", max_length=24, description="24 hexadecimal digits")]
 """`$` alone would let a line feed follow; so would it in `Key`."""
@@ -43,6 +44,12 @@ class TagFilter(Body, frozen=True):
     key: Key | msgspec.UnsetType = msgspec.UNSET
     value: Annotated[str, Meta(min_length=1, max_length=255)] | msgspec.UnsetType = msgspec.UNSET
 
+
+QUERY_FIELDS = "queryFields"
+"""Under this name in the `extra` of its `Meta`, an advanced query carries the table of its fields."""
+
+DeviceQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: DEVICE_FIELDS})]
+KeyQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: APPLICATION_KEY_FIELDS})]
 
 Tags = Annotated[list[Tag], Meta(max_length=100)]
 TagFilters = Annotated[list[TagFilter], Meta(max_length=100)]

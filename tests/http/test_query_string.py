@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 from urllib.parse import quote, urlencode
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Meta
 
+from tests.actors.query_strategies import FIELDS as DRAWN_FIELDS
+from tests.actors.query_strategies import PLAIN
 from trunkline.actors.errors import Invalid
 from trunkline.actors.messages.devices import DevicePage, History, TagValueSearch
-from trunkline.http.query_string import QueryParser
+from trunkline.actors.messages.terms import QUERY_FIELDS
+from trunkline.actors.query import compile_query
+from trunkline.actors.query_fields import DEVICE_FIELDS, Field
+from trunkline.http.query_string import QueryParser, query_fields
+from trunkline.http.route import Route
+from trunkline.http.routes import TABLE
 
 PAGE = QueryParser(DevicePage)
 HISTORY = QueryParser(History)
@@ -73,20 +82,129 @@ def test_tag_filters_in_brackets_and_in_json(text: str) -> None:
     assert msgspec.to_builtins(filters) == [{"key": "floor", "value": "2"}, {"key": "lab"}]
 
 
-def test_a_query_in_brackets_reads_numbers_booleans_and_null() -> None:
-    found = page(
-        "query[name][$eq]=pump&query[creationDate][$gt]=5&query[gatewayId]=null&query[name][$ci]=true"
-    )
-    assert found.query == {
-        "name": {"$eq": "pump", "$ci": True},
-        "creationDate": {"$gt": 5},
-        "gatewayId": None,
-    }
+BRACKETS: list[tuple[str, Any]] = [
+    ("[name]=5", {"name": "5"}),
+    ("[name]=true", {"name": "true"}),
+    ("[name]=", {"name": ""}),
+    ("[name]=null", {"name": None}),
+    ("[name][$eq]=5", {"name": {"$eq": "5"}}),
+    ("[name][$ci]=true&[name][$eq]=pump", {"name": {"$ci": True, "$eq": "pump"}}),
+    ("[name][$ci]=yes&[name][$eq]=pump", {"name": {"$ci": "yes", "$eq": "pump"}}),
+    ("[name][$startsWith]=5", {"name": {"$startsWith": "5"}}),
+    ("[name][$contains]=null", {"name": {"$contains": "null"}}),
+    ("[name][$in][0]=5&[name][$in][1]=null", {"name": {"$in": ["5", "null"]}}),
+    ("[name][$in][]=a,b&[name][$in][]=c", {"name": {"$in": ["a,b", "c"]}}),
+    ("[name][$in]=a&[name][$in]=b", {"name": {"$in": ["a", "b"]}}),
+    ("[name][$nin]=a", {"name": {"$nin": ["a"]}}),
+    ("[name]=a&[name]=b", {"name": ["a", "b"]}),
+    ("[any]=5", {"any": 5}),
+    ("[any][$gt]=-1.5e3", {"any": {"$gt": -1500.0}}),
+    ("[any]=1e999", {"any": "1e999"}),
+    ("[any]=05", {"any": "05"}),
+    ("[any]=true", {"any": True}),
+    ("[any][$in][]=1&[any][$in][]=false&[any][$in][]=x", {"any": {"$in": [1, False, "x"]}}),
+    ("[size]=5", {"size": 5}),
+    ("[size][$in][]=5&[size][$in][]=0.5", {"size": {"$in": [5, 0.5]}}),
+    ("[size]=true", {"size": "true"}),
+    ("[on]=true", {"on": True}),
+    ("[on]=1", {"on": "1"}),
+    ("[id]=" + "1" * 24, {"id": "1" * 24}),
+    ("[id][$in][]=" + "1" * 24, {"id": {"$in": ["1" * 24]}}),
+    ("[gatewayId]=null", {"gatewayId": None}),
+    ("[row][$gt]=" + "2" * 24, {"row": {"$gt": "2" * 24}}),
+    ("[topics][$contains]=7", {"topics": {"$contains": "7"}}),
+    ("[topics]=7", {"topics": "7"}),
+    ("[creationDate][$gt]=5", {"creationDate": {"$gt": 5}}),
+    ("[creationDate][$gt]=2024-05-01", {"creationDate": {"$gt": "2024-05-01"}}),
+    ("[creationDate][$gt][$date]=2024-05-01", {"creationDate": {"$gt": {"$date": "2024-05-01"}}}),
+    ("[creationDate][$date]=2024-05-01", {"creationDate": {"$date": "2024-05-01"}}),
+    ("[creationDate][$startsWith]=2024", {"creationDate": {"$startsWith": "2024"}}),
+    ("[tags][floor]=2", {"tags": {"floor": "2"}}),
+    ("[tags][2]=true", {"tags": {"2": "true"}}),
+    ("[tags][0]=a&[tags][1]=b", {"tags": {"0": "a", "1": "b"}}),
+    ("[tags]=null", {"tags": None}),
+    ("[tags][floor]=null", {"tags": {"floor": None}}),
+    ("[tags][floor][$in][]=1&[tags][floor][$in][]=null", {"tags": {"floor": {"$in": ["1", "null"]}}}),
+    ("[tags][$tagKey]=1&[tags][$tagValue][$nin]=2", {"tags": {"$tagKey": "1", "$tagValue": {"$nin": ["2"]}}}),
+    ("[tags][$ne][floor]=2", {"tags": {"$ne": {"floor": "2"}}}),
+    ("[tags][$eq]=null", {"tags": {"$eq": None}}),
+    ("[$or][0][name]=1&[$or][1][name]=2", {"$or": [{"name": "1"}, {"name": "2"}]}),
+    ("[$or][1][name]=1&[$or][0][name]=2", {"$or": [{"name": "2"}, {"name": "1"}]}),
+    ("[$or][][name]=1&[$or][][size]=2", {"$or": [{"name": "1"}, {"size": 2}]}),
+    ("[$and][0][$nor][0][tags][a]=1", {"$and": [{"$nor": [{"tags": {"a": "1"}}]}]}),
+    # What fits nowhere stays as it is, for the compiler to refuse with its place.
+    ("[$or][name]=1", {"$or": {"name": "1"}}),
+    ("[$or]=1", {"$or": ["1"]}),
+    ("[colour]=5", {"colour": "5"}),
+    ("[name][near][0]=5", {"name": {"near": {"0": "5"}}}),
+    ("[\u00b2]=5", {"\u00b2": "5"}),
+    ("[name][$in][\u00b2]=5", {"name": {"$in": {"\u00b2": "5"}}}),
+    ("[name][$in][" + "9" * 5000 + "]=5", {"name": {"$in": {"9" * 5000: "5"}}}),
+]
+
+TYPED = {
+    **DEVICE_FIELDS,
+    "any": Field("value"),
+    "size": Field("value", "number"),
+    "on": Field("value", "boolean"),
+    "row": Field("value", "id"),
+    "topics": Field("values", "string"),
+}
 
 
-def test_a_query_of_arrays_in_brackets() -> None:
-    found = page("query[$or][0][name]=a&query[$or][1][name]=b")
-    assert found.query == {"$or": [{"name": "a"}, {"name": "b"}]}
+class TypedPage(msgspec.Struct, frozen=True):
+    """A route that takes a query over every kind of field."""
+
+    query: Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: TYPED})] | None = None
+    drawn: Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: DRAWN_FIELDS})] | None = None
+
+
+TYPED_PAGE = QueryParser(TypedPage)
+
+
+@pytest.mark.parametrize(("text", "expected"), BRACKETS, ids=[text[:60] for text, _ in BRACKETS])
+def test_a_text_in_brackets_is_read_by_what_its_field_holds(text: str, expected: Any) -> None:
+    names = "&".join(f"query{pair}" for pair in text.split("&"))
+    found = TYPED_PAGE.parse(quote(names, safe="[]$=&").encode())[0].query
+    assert found == expected
+    assert repr(found) == repr(expected)
+
+
+def pairs_of(value: Any, name: str, numbered: bool) -> Iterator[tuple[str, str]]:
+    """A query as the bracketed names and texts of a URL."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from pairs_of(inner, f"{name}[{key}]", numbered)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            plain = not numbered and not isinstance(inner, dict)
+            yield from pairs_of(inner, f"{name}[]" if plain else f"{name}[{index}]", numbered)
+    else:
+        yield name, value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def can_be_bracketed(value: Any) -> bool:
+    """Brackets have no empty array and no empty object."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return bool(value) and all(map(can_be_bracketed, inner))
+    return True
+
+
+@given(PLAIN.queries.filter(can_be_bracketed), st.booleans())
+def test_both_forms_of_a_query_are_one(query: Any, numbered: bool) -> None:
+    as_json = urlencode({"drawn": msgspec.json.encode(query).decode()})
+    in_brackets = urlencode(list(pairs_of(query, "drawn", numbered)))
+    found = [TYPED_PAGE.parse(text.encode())[0].drawn for text in (as_json, in_brackets)]
+    assert found == [query, query]
+    compile_query(found[1], DRAWN_FIELDS)
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in TABLE.routes if "query" in route.query.__struct_encode_fields__]
+)
+def test_each_query_of_the_api_carries_the_table_of_its_fields(route: Route) -> None:
+    assert query_fields(get_type_hints(route.query, include_extras=True)["query"]) is not None
 
 
 def test_a_query_as_json_text_is_taken_as_it_is() -> None:
@@ -107,7 +225,8 @@ def test_a_query_as_json_text_is_taken_as_it_is() -> None:
         ("query[name", "query[name: is not a name of a query parameter"),
         ("query=x&query[name]=y", "query[name]: is given both as a value and as an object"),
         ("name=%ff", "The query string can not be read"),
-        ("a" + "[a]" * 30 + "=1", "nests deeper than 20 levels"),
+        ("a" + "[a]" * 41 + "=1", "nests deeper than 40 levels"),
+        ("query=" + quote('{"$and":[' * 5000), "query: nests too deeply"),
         ("&".join(f"a{n}=1" for n in range(1001)), "at most 1000 fields"),
     ],
 )
