@@ -1,4 +1,4 @@
-"""The application actor: the only writer of an application's record, its access keys and its API tokens."""
+"""The application actor: the only writer of an application's record, its access keys, API tokens and jobs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from trunkline.actors import records
 from trunkline.actors.actor import Actor, Ref
 from trunkline.actors.errors import Invalid, NotFound
 from trunkline.actors.ids import ROOT
+from trunkline.actors.job_records import JobOwner
 from trunkline.actors.kinds import APPLICATION, KINDS
 from trunkline.actors.messages.applications import (
     ApplicationPatch,
@@ -103,7 +104,7 @@ class RecordOwner(Actor):
         return raw, decode(raw)
 
 
-class Application(RecordOwner):
+class Application(RecordOwner, JobOwner):
     """One application. `ref.parent` is `ids.ROOT`."""
 
     kind: ClassVar[str] = "application"

@@ -24,6 +24,7 @@ from trunkline.actors.clock import Clock, SystemClock
 from trunkline.actors.device import Device
 from trunkline.actors.errors import NotFound
 from trunkline.actors.ids import ROOT
+from trunkline.actors.job_kinds import JOB_KINDS
 from trunkline.actors.kinds import KINDS, USER
 from trunkline.actors.messages.account import CreateUser, SetPassword
 from trunkline.actors.moments import iso
@@ -86,20 +87,22 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         read_queue_length_max=limits.read_queue_length_max,
     )
     try:
-        yield System(store, limits, clock or SystemClock(), ACTORS)
+        yield System(store, limits, clock or SystemClock(), ACTORS, job_kinds=JOB_KINDS)
     finally:
         store.close()
 
 
 @asynccontextmanager
 async def running(system: System) -> AsyncIterator[System]:
-    """Run the committer, the idle sweeper and the purge beside the body; commit what waits at the end."""
+    """Run the committer, the idle sweeper, the purge and the jobs beside the body; commit what waits at the end."""
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(run_purge, system)
+        await nursery.start(system.jobs.run)
         try:
             yield system
         finally:
+            await system.jobs.stop()
             system.drain()
             nursery.cancel_scope.cancel()
 

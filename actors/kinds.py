@@ -40,5 +40,8 @@ DELETED_DEVICE = Kind(
 )
 APPLICATION_KEY = Kind("applicationKey", "access key", indexes=())
 API_TOKEN = Kind("apiToken", "API token", indexes=())
+JOB = Kind("job", "job", indexes=())
 
-KINDS = {kind.name: kind for kind in (USER, APPLICATION, DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN)}
+KINDS = {
+    kind.name: kind for kind in (USER, APPLICATION, DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB)
+}

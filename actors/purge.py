@@ -19,7 +19,7 @@ import trio
 
 from trunkline.actors import records
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE
+from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, JOB
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode
@@ -37,7 +37,7 @@ REST_S: Final = 0.05
 """Between slices, so that a large deletion takes a few percent of the server and no more."""
 
 DAY_MS: Final = 86_400_000
-_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN)
+_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB)
 _log = structlog.get_logger("trunkline.purge")
 
 
@@ -118,6 +118,8 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
             yield Step([(keys.COUNTS, counter)])
     for key in snapshot.keys(keys.COUNTS, application, keys.prefix_end(application)):
         yield Step([(keys.COUNTS, bytes(key))])
+    if snapshot.get(keys.META, keys.jobs_key(application)) is not None:
+        yield Step([(keys.META, keys.jobs_key(application))])
 
 
 def _of_device(snapshot: Snapshot, device: bytes) -> Iterator[Step]:

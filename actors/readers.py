@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
-from trunkline.actors import counts, device_records, devices, history, listings, measurements, records
+from trunkline.actors import (
+    counts,
+    device_records,
+    devices,
+    history,
+    job_logs,
+    listings,
+    measurements,
+    records,
+)
 from trunkline.actors.errors import Crashed, Overloaded
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY
@@ -86,6 +95,8 @@ READERS: dict[type[Message], Reader] = {
     reads.CountPayloads: Reader(counts.count_payloads, _always),
     reads.CountDevicePayloads: Reader(counts.count_device_payloads, _always),
     reads.ReplayCommands: Reader(history.replay_commands, _never),
+    reads.GetJobLog: Reader(job_logs.get_job_log, _never),
+    reads.ListJobLogs: Reader(job_logs.list_job_logs, job_logs.job_logs_are_long),
 }
 
 

@@ -22,6 +22,7 @@ import trio
 from trunkline.actors.actor import Actor, Ref
 from trunkline.actors.errors import DomainError, Overloaded
 from trunkline.actors.ids import IdFactory
+from trunkline.actors.job_runner import Jobs
 from trunkline.actors.mailbox import Mailbox, Waiting
 from trunkline.actors.registry import Registry
 from trunkline.actors.streams import Streams
@@ -31,6 +32,7 @@ from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.clock import Clock
+    from trunkline.actors.jobs import JobKind
     from trunkline.actors.messages.base import Message
     from trunkline.limits.table import Limits
     from trunkline.limits.window import Verdict
@@ -73,6 +75,7 @@ class System:
         clock: Clock,
         kinds: Iterable[type[Actor]],
         *,
+        job_kinds: Iterable[JobKind] = (),
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self.store = store
@@ -82,6 +85,7 @@ class System:
         self.random_bytes = random_bytes
         self.ids = IdFactory(random_bytes)
         self.streams = Streams(limits)
+        self.jobs = Jobs(self, job_kinds)
         self.authority_epoch = 0
         self.draining = False
         self._registry = Registry(limits, clock)

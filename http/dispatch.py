@@ -17,6 +17,7 @@ from trunkline.actors import authority, readers
 from trunkline.actors.actor import Ref
 from trunkline.actors.errors import Crashed, DomainError, Forbidden, Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.ids import ROOT, parse_id
+from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
 from trunkline.actors.system import System
 from trunkline.http.auth import Tokens, bearer, check_scope
@@ -113,6 +114,8 @@ class Dispatcher:
                 call.device = parse_id(value, name)
             elif name in _RECORD_IDS:
                 call.record = parse_id(value, name)
+            elif name == "jobId":
+                call.record = parse_job_id(value)
             else:
                 call.name = value
 

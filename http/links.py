@@ -26,6 +26,8 @@ _LINKS: dict[str, dict[str, str]] = {
         "application": _APPLICATION,
     },
     "deviceAttributes": {"self": _DEVICE + "/attributes", "device": _DEVICE, "application": _APPLICATION},
+    "applicationJobLog": {"self": _APPLICATION + "/jobLogs/{jobId}", "application": _APPLICATION},
+    "applicationJobLogs": {"self": _APPLICATION + "/jobLogs", "application": _APPLICATION},
     "me": {"self": "/me", "applications": "/applications"},
 }
 _APPLICATION_TOKEN = {"self": _APPLICATION + "/tokens/{apiTokenId}", "application": _APPLICATION}

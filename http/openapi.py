@@ -18,6 +18,11 @@ _COMMON = {
     404: "The resource or a parent of it does not exist",
     503: "The server is at a bound of its own; come back as Retry-After says",
 }
+_PATTERNS = {
+    "name": r"^[0-9a-zA-Z_-]{1,255}$",
+    "jobId": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$",
+}
+"""Of the parts of a path that are not simply ids."""
 _STORING = {507: "The disk is full; nothing was stored"}
 _UNIVERSAL = (
     ("_links", "false drops the `_links` of the answer", True),
@@ -37,7 +42,7 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
     """The document as a JSON-ready dictionary."""
     types: list[Any] = [ErrorBody]
     for route in table.routes:
-        types += [each for each in (route.body, _item(route), route.query) if each is not None]
+        types += [each for each in (route.body, _item(route), route.job, route.query) if each is not None]
         if route.event is not None:
             types.append(route.event[1])
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
@@ -100,7 +105,7 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     found = []
     for name in route.params:
-        pattern = r"^[0-9a-zA-Z_-]{1,255}$" if name == "name" else r"^[A-Fa-f0-9]{24}$"
+        pattern = _PATTERNS.get(name, r"^[A-Fa-f0-9]{24}$")
         schema = {"type": "string", "pattern": pattern}
         found.append({"name": name, "in": "path", "required": True, "schema": schema})
     return found
@@ -147,6 +152,9 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     found = {str(route.ok): _success(route, by_type)}
+    if route.job is not None:
+        content = {"application/json": {"schema": by_type[repr(route.job)]}}
+        found["202"] = {"description": "A job is queued that will do it", "content": content}
     codes = dict(_COMMON)
     if route.access == "none":
         del codes[401], codes[403], codes[404]

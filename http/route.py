@@ -59,6 +59,8 @@ class Route:
     body: Any = None
     reply: Any = Success
     ok: int = 200
+    job: Any = None
+    """What is answered with 202 where the operation may queue a job instead of being done at once."""
     access: Access = "read"
     reach: Reach = "application"
     device: DeviceAccess = "no"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from trunkline.http.resources import applications, auth, devices, me, measurements
+from trunkline.http.resources import applications, auth, devices, jobs, me, measurements
 from trunkline.http.route import RouteTable
 
 TABLE = RouteTable(
-    (*auth.ROUTES, *me.ROUTES, *applications.ROUTES, *devices.ROUTES, *measurements.ROUTES),
+    (
+        *auth.ROUTES,
+        *me.ROUTES,
+        *applications.ROUTES,
+        *devices.ROUTES,
+        *measurements.ROUTES,
+        *jobs.ROUTES,
+    ),
 )

@@ -1,14 +1,11 @@
-"""The two ways in which a limit can say no by exception.
+"""The one way in which this room says no by exception.
 
-Owns: what is raised for a wrong setting and for a gate that is full. Does not own status codes
-(`http/errors.py`) nor refused throttles: those are no exceptions but a `Verdict`, because being refused is
-ordinary and must be cheap. Both stand here, apart from the modules that raise them, so that the modules of
-this room import each other without a cycle.
+Owns: what is raised for a wrong setting. Does not own status codes (`http/errors.py`) nor refused throttles:
+those are no exceptions but a `Verdict`, because being refused is ordinary and must be cheap. It stands here,
+apart from the modules that raise it, so that the modules of this room import each other without a cycle.
 """
 
 from __future__ import annotations
-
-from collections.abc import Hashable
 
 
 class SettingsError(ValueError):
@@ -27,12 +24,3 @@ class SettingsError(ValueError):
     def under(self, prefix: str) -> SettingsError:
         """The same error with its key placed under `prefix`, for a table nested in another."""
         return SettingsError(f"{prefix}{self.key}", self.problem, self.remedy)
-
-
-class GateClosed(Exception):
-    """A gate already has as many holders for `key` as it lets in."""
-
-    def __init__(self, key: Hashable, holders_max: int) -> None:
-        super().__init__(f"{holders_max} concurrent call(s) already hold {key!r}")
-        self.key = key
-        self.holders_max = holders_max

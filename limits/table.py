@@ -1,12 +1,12 @@
 """Every number that bounds something, the API's and Trunkline's own, each with its unit and its reason.
 
 Owns: the values, what they count (`unit`), per what (`per`) and why they are so (`reason`), and changing
-them from a configuration. Does not own enforcement: `window.py` and `gate.py` are the machines, the rooms
-above hold them.
+them from a configuration. Does not own enforcement: `window.py` is the machine for throttles,
+the rooms above hold the bounds and the gates.
 
-Why one table (and one long file): a bound that stands where it is used is found by nobody, and an operator
-who may change a number wants to read what it costs. "MB" and "GB" of the API are decimal (10^6, 10^9); our
-own memory bounds are binary.
+Why one table, in a file that is long because of it: a bound that stands where it is used is found by nobody,
+and an operator who may change a number wants to read what it costs. "MB" and "GB" of the API are decimal
+(10^6, 10^9); our own memory bounds are binary.
 """
 # ruff: noqa: RUF009 - _throttle, _gate and _bound only wrap dataclasses.field
 
@@ -275,9 +275,26 @@ class Limits:
     jobs_running_max: int = _bound(
         2, "jobs running", "Jobs scan; more than the cores would only slow the calls."
     )
+    application_jobs_max: int = _bound(
+        100,
+        "jobs",
+        "Open jobs stand in one value, and one application must not fill the queue.",
+        "application",
+    )
     job_attempts_max: int = _bound(
         5, "attempts", "A job that killed the server five times is at fault.", "job"
     )
+    job_pause_s: float = _bound(
+        5, "seconds", "Before a job that failed is begun again; doubles: over a minute in all.", "job"
+    )
+    job_progress_s: float = _bound(
+        2, "seconds", "How often the log of a running job is brought up to date: a write each.", "job"
+    )
+    job_logs_max: int = _bound(
+        1000, "job logs", "Ended jobs beyond it are forgotten, the oldest first.", "application"
+    )
+    job_log_days: int = _bound(90, "days", "Ended jobs older than this are forgotten: a quarter of a year.")
+    gate_retry_s: float = _bound(5, "seconds", "When to come back to a closed gate; most jobs take seconds.")
     outgoing_timeout_s: float = _bound(
         10, "seconds", "A callback's or mail server's time to answer.", "attempt"
     )

@@ -221,6 +221,14 @@ def purge_key(app: bytes) -> bytes:
     return PURGE_PREFIX + _checked(app)
 
 
+JOBS_PREFIX: Final = b"jobs\x00"
+
+
+def jobs_key(app: bytes) -> bytes:
+    """The key in META of the list of an application's open jobs: those that have still something to do."""
+    return JOBS_PREFIX + _checked(app)
+
+
 # Ranges.
 
 

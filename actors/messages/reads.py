@@ -32,6 +32,7 @@ from trunkline.actors.messages.devices import (
     PayloadRange,
     TagValueSearch,
 )
+from trunkline.actors.messages.jobs import JobLogPage
 from trunkline.actors.messages.series import LastValueQuery, TimeSeriesQuery
 
 
@@ -262,3 +263,17 @@ class ReplayCommands(Message, frozen=True):
     position: int
     limit: int
     bytes_max: int
+
+
+class GetJobLog(Message, frozen=True):
+    """One job of an application."""
+
+    application: bytes
+    record: bytes
+
+
+class ListJobLogs(Message, frozen=True):
+    """A page of the jobs of an application."""
+
+    application: bytes
+    query: JobLogPage

@@ -1,0 +1,7 @@
+"""The kinds of jobs that this server does."""
+
+from __future__ import annotations
+
+from trunkline.actors.jobs import JobKind
+
+JOB_KINDS: tuple[JobKind, ...] = ()

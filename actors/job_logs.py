@@ -1,0 +1,88 @@
+"""Reading the job log of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trunkline.actors import records
+from trunkline.actors.devices import envelope
+from trunkline.actors.errors import NotFound
+from trunkline.actors.kinds import JOB
+from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
+from trunkline.actors.moments import iso
+from trunkline.actors.query import Field, compile_query
+from trunkline.store.snapshot import Snapshot
+
+JOB_FIELDS: Final[Mapping[str, Field]] = {
+    "id": Field("id"),
+    "name": Field("value"),
+    "status": Field("value"),
+    "resourceType": Field("value"),
+    "resourceId": Field("id"),
+    "runQueuedAt": Field("time"),
+    "runStartedAt": Field("time"),
+    "runCompletedAt": Field("time"),
+}
+
+_TIMES = ("runQueuedAt", "runStartedAt", "runCompletedAt")
+
+
+def get_job_log(snapshot: Snapshot, message: GetJobLog) -> dict[str, Any]:
+    """One job."""
+    found = records.find(snapshot, JOB, message.application, message.record)
+    if found is None:
+        raise NotFound(f"There is no job {message.record.hex()} here; old ones are forgotten.")
+    return _show(message.application, found)
+
+
+def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
+    """A page of jobs."""
+    query = message.query
+    listing = records.Listing(
+        kind=JOB,
+        parent=message.application,
+        sort_field=query.sort_field,
+        descending=query.sort_direction == "desc",
+        page=query.page,
+        per_page=query.per_page,
+        match=None if query.query is None else compile_query(query.query, JOB_FIELDS, at="query").matches,
+    )
+    found, total = records.page(snapshot, listing)
+    items = [_show(message.application, each) for each in found]
+    shown = envelope("applicationJobLogs", items, total, query, query.sort_field, None)
+    shown["applicationId"] = message.application.hex()
+    if query.query is not None:
+        shown["query"] = query.query
+    return shown
+
+
+def job_logs_are_long(snapshot: Snapshot, message: ListJobLogs) -> bool:
+    """True where the application has many jobs: a list of them is a scan."""
+    return records.total(snapshot, JOB, message.application) > records.SCAN_INLINE_MAX
+
+
+def _show(application: bytes, found: records.Found) -> dict[str, Any]:
+    doc, id = found.doc, found.id.hex()
+    shown: dict[str, Any] = {
+        "id": id,
+        "jobId": id,
+        "applicationJobLogId": id,
+        "jobExecutionId": doc["executionId"],
+        "applicationId": application.hex(),
+        "name": doc["name"],
+        "status": doc["status"],
+        "requestedById": doc["requestedById"],
+        "requestedByType": doc["requestedByType"],
+        "ownerType": "application",
+        "ownerId": application.hex(),
+        "resourceType": doc["resourceType"],
+        "resourceId": doc["resourceId"],
+        "progress": {**doc["progress"], "status": doc["status"]},
+        "input": doc["input"],
+        "_etag": found.etag,
+        "_type": "applicationJobLog",
+    }
+    shown |= {field: iso(doc[field]) for field in _TIMES if field in doc}
+    shown |= {field: doc[field] for field in ("error", "output") if field in doc}
+    return shown
