@@ -21,6 +21,7 @@ from trunkline.actors.actor import Ref
 from trunkline.actors.application import Application
 from trunkline.actors.authority import find_user
 from trunkline.actors.clock import Clock, SystemClock
+from trunkline.actors.data_table import DataTable
 from trunkline.actors.device import Device
 from trunkline.actors.errors import NotFound
 from trunkline.actors.ids import ROOT
@@ -29,6 +30,7 @@ from trunkline.actors.kinds import KINDS, USER
 from trunkline.actors.messages.account import CreateUser, SetPassword
 from trunkline.actors.moments import iso
 from trunkline.actors.purge import run_purge
+from trunkline.actors.row_check import row_problems
 from trunkline.actors.system import System
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
@@ -52,7 +54,7 @@ __all__ = [
     "verify",
 ]
 
-ACTORS = (Account, Application, Device)
+ACTORS = (Account, Application, Device, DataTable)
 
 
 class FirstUser(NamedTuple):
@@ -175,4 +177,4 @@ def back_up(path: Path, target: Path) -> None:
 
 def verify(path: Path) -> backup.Report:
     """Walk a data directory and report what is in it and what is wrong with it."""
-    return backup.verify(path, partial(records.index_keys, KINDS))
+    return backup.verify(path, partial(records.index_keys, KINDS), row_problems)

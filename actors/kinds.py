@@ -41,7 +41,9 @@ DELETED_DEVICE = Kind(
 APPLICATION_KEY = Kind("applicationKey", "access key", indexes=())
 API_TOKEN = Kind("apiToken", "API token", indexes=())
 JOB = Kind("job", "job", indexes=())
+DATA_TABLE = Kind("dataTable", "data table")
 
 KINDS = {
-    kind.name: kind for kind in (USER, APPLICATION, DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB)
+    kind.name: kind
+    for kind in (USER, APPLICATION, DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB, DATA_TABLE)
 }

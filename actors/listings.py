@@ -9,7 +9,7 @@ from trunkline.actors import records
 from trunkline.actors.devices import all_of, envelope, glob_match
 from trunkline.actors.errors import Invalid, NotFound
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, KINDS, USER
+from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DATA_TABLE, DEVICE, KINDS, USER
 from trunkline.actors.messages.reads import (
     GetApplication,
     GetMe,
@@ -25,7 +25,12 @@ from trunkline.store.snapshot import Snapshot
 
 Shown = dict[str, Any]
 
-_COUNTED = {"apiTokenCount": API_TOKEN, "deviceCount": DEVICE, "keyCount": APPLICATION_KEY}
+_COUNTED = {
+    "apiTokenCount": API_TOKEN,
+    "dataTableCount": DATA_TABLE,
+    "deviceCount": DEVICE,
+    "keyCount": APPLICATION_KEY,
+}
 """Summary fields and the kinds that they count."""
 
 

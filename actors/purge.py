@@ -1,9 +1,10 @@
 """The sweeper: removes, a bounded slice at a time, what a deletion left behind.
 
 Deleting an application removes its record at once and leaves a note; this task then removes its devices
-with all they reported, its keys, tokens and counters. It also removes devices whose time to be restored
-has passed. The notes lie in the store, so the work goes on after a restart. Each slice is one batch of
-the journal like any other write, and the task rests between slices.
+with all they reported, its data tables, its keys, tokens and counters. It also removes devices whose time to
+be restored has passed, and the rows of data tables that were emptied or deleted. The notes lie in the store,
+so the work goes on after a restart. Each slice is one batch of the journal like any other write, and the task
+rests between slices.
 
 A record goes in one batch with its index entries and its share of the counter, after all that hangs on it:
 whatever moment the sweep is stopped at, lists, indexes and counts agree, and it finds its way back.
@@ -19,7 +20,15 @@ import trio
 
 from trunkline.actors import records
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, JOB
+from trunkline.actors.kinds import (
+    API_TOKEN,
+    APPLICATION,
+    APPLICATION_KEY,
+    DATA_TABLE,
+    DELETED_DEVICE,
+    DEVICE,
+    JOB,
+)
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode
@@ -37,7 +46,7 @@ REST_S: Final = 0.05
 """Between slices, so that a large deletion takes a few percent of the server and no more."""
 
 DAY_MS: Final = 86_400_000
-_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB)
+_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB, DATA_TABLE)
 _log = structlog.get_logger("trunkline.purge")
 
 
@@ -100,6 +109,9 @@ def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
     for note in snapshot.keys(keys.META, keys.PURGE_PREFIX, keys.prefix_end(keys.PURGE_PREFIX)):
         yield from _of_application(snapshot, bytes(note[-12:]))
         yield Step([(keys.META, bytes(note))])
+    for note in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
+        yield from _of_rows(snapshot, bytes(note[len(keys.SWEEP_PREFIX) :]))
+        yield Step([(keys.META, bytes(note))])
     for application, _ in records.scan(snapshot, APPLICATION, ROOT):
         yield from _expired(snapshot, application, oldest_ms)
 
@@ -112,6 +124,8 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
             id = bytes(key[-12:])
             if is_device:
                 yield from _of_device(snapshot, id)
+            elif kind is DATA_TABLE:
+                yield from _of_rows(snapshot, id)
             yield _record(kind, application, id, decode(raw))
         counter = keys.total_key(kind.name, application)
         if snapshot.get(keys.COUNTS, counter) is not None:
@@ -125,6 +139,13 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
 def _of_device(snapshot: Snapshot, device: bytes) -> Iterator[Step]:
     for db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS):
         for key in snapshot.keys(db, device, keys.prefix_end(device)):
+            yield Step([(db, bytes(key))])
+
+
+def _of_rows(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
+    """The rows of a table, of one generation of it, or the values of one column in the index."""
+    for db in (keys.ROWS, keys.CELLS):
+        for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 
 

@@ -20,6 +20,8 @@ from trunkline.actors import (
     listings,
     measurements,
     records,
+    row_pages,
+    tables,
 )
 from trunkline.actors.errors import Crashed, Overloaded
 from trunkline.actors.ids import ROOT
@@ -97,6 +99,11 @@ READERS: dict[type[Message], Reader] = {
     reads.ReplayCommands: Reader(history.replay_commands, _never),
     reads.GetJobLog: Reader(job_logs.get_job_log, _never),
     reads.ListJobLogs: Reader(job_logs.list_job_logs, job_logs.job_logs_are_long),
+    reads.GetDataTable: Reader(tables.get_data_table, _never),
+    reads.ListDataTables: Reader(tables.list_data_tables, tables.list_data_tables_is_long),
+    reads.GetRow: Reader(row_pages.get_row, _never),
+    reads.ListRows: Reader(row_pages.list_rows, row_pages.list_rows_is_long),
+    reads.SelectRows: Reader(row_pages.select_rows, row_pages.select_rows_is_long),
 }
 
 

@@ -61,8 +61,8 @@ class Response:
 class Call:
     """A matched, authenticated, parsed call. Messages take their fields from it by name.
 
-    Ids are raw bytes. `application`, `device`, `record` and `name` come from the path; `user` is the user of
-    the token; `parent` is the owner of plain records: the application of the path, else the user.
+    Ids are raw bytes. `application`, `device`, `record`, `table`, `row` and `name` come from the path;
+    `user` is the user of the token; `parent` is the owner of plain records: the application of the path, else the user.
     """
 
     __slots__ = (
@@ -80,6 +80,8 @@ class Call:
         "query",
         "record",
         "route",
+        "row",
+        "table",
     )
 
     def __init__(self, dispatcher: Dispatcher, route: Route, request: Request, now_ms: int) -> None:
@@ -94,6 +96,8 @@ class Call:
         self.application: bytes | None = None
         self.device: bytes | None = None
         self.record: bytes | None = None
+        self.table: bytes | None = None
+        self.row: bytes | None = None
         self.name = ""
         self.query: Any = None
         self.body: Any = None
@@ -127,6 +131,21 @@ class Call:
     def time_series_bytes_max(self) -> int:
         """How large the answer of a time series query may be."""
         return self.dispatcher.system.limits.time_series_bytes_max
+
+    @property
+    def rows_bytes_max(self) -> int:
+        """How large a page of rows may be."""
+        return self.dispatcher.system.limits.rows_bytes_max
+
+    @property
+    def rows_limit_max(self) -> int:
+        """How many rows one call may ask for or delete."""
+        return self.dispatcher.system.limits.rows_limit_max
+
+    @property
+    def rows_sorted_max(self) -> int:
+        """How many rows a sort without an index may hold."""
+        return self.dispatcher.system.limits.rows_sorted_max
 
     @property
     def owner_id(self) -> bytes | None:

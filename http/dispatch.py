@@ -19,6 +19,7 @@ from trunkline.actors.errors import Crashed, DomainError, Forbidden, Invalid, No
 from trunkline.actors.ids import ROOT, parse_id
 from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
+from trunkline.actors.records import Tagged
 from trunkline.actors.system import System
 from trunkline.http.auth import Tokens, bearer, check_scope
 from trunkline.http.call import Call, Request, Response
@@ -99,7 +100,7 @@ class Dispatcher:
         self.check_fences(call)
         assert route.parser is not None
         call.query, call.links = route.parser.parse(request.query)
-        if route.decoder is not None:
+        if route.decoder is not None and (request.body or not route.optional_body):
             call.body = _decode(route.decoder, request, system.limits.body_bytes_max)
         if route.handler is not None:
             return await route.handler(call)
@@ -116,6 +117,10 @@ class Dispatcher:
                 call.record = parse_id(value, name)
             elif name == "jobId":
                 call.record = parse_job_id(value)
+            elif name == "dataTableId":
+                call.table = parse_id(value, name)
+            elif name == "rowId":
+                call.row = parse_id(value, name)
             else:
                 call.name = value
 
@@ -156,6 +161,8 @@ class Dispatcher:
             if answered.verdict is not None:
                 assert route.throttle is not None
                 headers += rate_limit(route.throttle, answered.verdict)
+            if route.answers:
+                return reply(call, route.ok, answered.value, headers)
             self._keep(call, answered.value)
             if route.then is None:
                 return Response(route.ok, headers, SUCCESS)
@@ -168,6 +175,8 @@ class Dispatcher:
             call.device = value
         elif call.route.creates == "application":
             call.application = value
+        elif call.route.creates == "dataTable":
+            call.table = value
         elif call.route.creates == "record":
             call.record = value.id
         elif isinstance(value, str):
@@ -195,6 +204,11 @@ class Dispatcher:
             assert call.application is not None
             assert id is not None
             return Ref("device", call.application, id)
+        if route.to == "dataTable":
+            id = self.system.ids.new(call.now_ms) if route.creates == "dataTable" else call.table
+            assert call.application is not None
+            assert id is not None
+            return Ref("dataTable", call.application, id)
         if route.to == "application":
             id = self.system.ids.new(call.now_ms) if route.creates == "application" else call.application
             assert id is not None
@@ -206,14 +220,17 @@ class Dispatcher:
 def reply(call: Call, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
     """The JSON answer of a value: links where they are wanted, an entity tag and 304 where it has one."""
     headers = [JSON] if headers is None else headers
-    if isinstance(value, dict) and "_type" in value:
+    etag = None
+    if type(value) is Tagged:
+        value, etag = value
+    elif isinstance(value, dict) and "_type" in value:
         etag = value.get("_etag")
-        if etag is not None:
-            headers.append((b"etag", f'"{etag}"'.encode()))
-            if call.route.method == "GET" and _same(call.headers.get("if-none-match"), etag):
-                return Response(304, headers)
         if call.links:
             with_links(value)
+    if etag is not None:
+        headers.append((b"etag", f'"{etag}"'.encode()))
+        if call.route.method == "GET" and _same(call.headers.get("if-none-match"), etag):
+            return Response(304, headers)
     return Response(status, headers, msgspec.json.encode(value))
 
 

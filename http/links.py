@@ -7,6 +7,11 @@ from typing import Any
 _APPLICATION = "/applications/{applicationId}"
 _DEVICE = _APPLICATION + "/devices/{deviceId}"
 
+_TABLE = _APPLICATION + "/data-tables/{dataTableId}"
+
+_BARE = frozenset({"dataTableRows"})
+"""Lists of which the items have no links: their fields are named by the caller, `_type` among them."""
+
 _LINKS: dict[str, dict[str, str]] = {
     "application": {"self": _APPLICATION, "devices": _APPLICATION + "/devices"},
     "applications": {"self": "/applications"},
@@ -28,6 +33,13 @@ _LINKS: dict[str, dict[str, str]] = {
     "deviceAttributes": {"self": _DEVICE + "/attributes", "device": _DEVICE, "application": _APPLICATION},
     "applicationJobLog": {"self": _APPLICATION + "/jobLogs/{jobId}", "application": _APPLICATION},
     "applicationJobLogs": {"self": _APPLICATION + "/jobLogs", "application": _APPLICATION},
+    "dataTable": {
+        "self": _TABLE,
+        "application": _APPLICATION,
+        "rows": _TABLE + "/rows",
+    },
+    "dataTables": {"self": _APPLICATION + "/data-tables", "application": _APPLICATION},
+    "dataTableRows": {"self": _TABLE + "/rows", "dataTable": _TABLE, "application": _APPLICATION},
     "me": {"self": "/me", "applications": "/applications"},
 }
 _APPLICATION_TOKEN = {"self": _APPLICATION + "/tokens/{apiTokenId}", "application": _APPLICATION}
@@ -38,9 +50,10 @@ _USER_TOKENS = {"self": "/me/tokens", "me": "/me"}
 
 def with_links(value: dict[str, Any]) -> None:
     """Add `_links` to a record, or to a list and each of its items."""
-    for item in value.get("items", ()):
-        if "_type" in item:
-            with_links(item)
+    if value["_type"] not in _BARE:
+        for item in value.get("items", ()):
+            if "_type" in item:
+                with_links(item)
     templates = _templates(value)
     if templates is not None:
         value["_links"] = {name: {"href": template.format_map(value)} for name, template in templates.items()}

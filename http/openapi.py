@@ -96,7 +96,7 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
         del operation["x-scopes"]
     if route.body is not None:
         operation["requestBody"] = {
-            "required": True,
+            "required": not route.optional_body,
             "content": {"application/json": {"schema": by_type[repr(route.body)]}},
         }
     return operation

@@ -19,13 +19,14 @@ from trunkline.http.query_string import QueryParser
 if TYPE_CHECKING:
     from trunkline.http.call import Call, Response
 
-Target = Literal["device", "application", "account"]
+Target = Literal["device", "application", "account", "dataTable"]
 Access = Literal["none", "read", "write"]
 Reach = Literal["application", "user", "public"]
 DeviceAccess = Literal["no", "read", "self", "any"]
 
 APP = "/applications/{applicationId}"
 DEVICE = APP + "/devices/{deviceId}"
+TABLE = APP + "/data-tables/{dataTableId}"
 ME = "/me"
 
 
@@ -53,17 +54,23 @@ class Route:
     message: type[Message] | None = None
     to: Target | None = None
     then: type[Message] | None = None
-    creates: Literal["device", "application", "record"] | None = None
+    creates: Literal["device", "application", "record", "dataTable"] | None = None
     kind: str | None = None
     query: type[msgspec.Struct] = NoQuery
     body: Any = None
+    optional_body: bool = False
+    """The body may be left out; then it is None."""
     reply: Any = Success
+    answers: bool = False
+    """What the actor answers is the reply; otherwise it is `then`, or else that the call succeeded."""
     ok: int = 200
     job: Any = None
     """What is answered with 202 where the operation may queue a job instead of being done at once."""
     access: Access = "read"
     reach: Reach = "application"
     device: DeviceAccess = "no"
+    cli: bool = False
+    """Also open to the scopes of command line tools."""
     handler: Callable[[Call], Awaitable[Response]] | None = None
     event: tuple[str, Any] | None = None
     """For streams: the event's name and the type of its data."""
@@ -103,6 +110,8 @@ def scopes_of(route: Route) -> list[str]:
     scopes = list(families)
     if route.access == "read":
         scopes += [f"{family}.read" for family in families]
+    if route.cli:
+        scopes += ["all.Application.cli", "all.User.cli"]
     scopes += [f"{resource}.*", route.operation]
     if route.device != "no":
         scopes.append("all.Device")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.http.resources import applications, auth, devices, jobs, me, measurements
+from trunkline.http.resources import applications, auth, data_tables, devices, jobs, me, measurements
 from trunkline.http.route import RouteTable
 
 TABLE = RouteTable(
@@ -13,5 +13,6 @@ TABLE = RouteTable(
         *devices.ROUTES,
         *measurements.ROUTES,
         *jobs.ROUTES,
+        *data_tables.ROUTES,
     ),
 )

@@ -142,7 +142,9 @@ class Limits:
     webhook_body_bytes_max: int = _bound(
         256_000, "bytes", "The API's limit for what a webhook takes.", "request"
     )
-    string_bytes_max: int = _bound(64 * KIB, "bytes", "The API's limit for a string attribute.", "value")
+    string_bytes_max: int = _bound(
+        64 * KIB, "bytes", "The API's limit for a string attribute; the same for a cell.", "value"
+    )
 
     # The API's shapes.
     query_items_max: int = _bound(100, "items", "The API's limit for $and, $or, $nor, $in and $nin.", "array")
@@ -168,6 +170,15 @@ class Limits:
         10_000, "rows", "Rows are also bounded by bytes; this bounds the scan.", "request"
     )
     rows_delete_limit_default: int = _bound(1000, "rows", "The API's default for deleting rows.", "request")
+    rows_insert_max: int = _bound(
+        1000, "rows", "The API's limit for one insert; one turn of the loop of about 10 ms.", "call"
+    )
+    rows_sorted_max: int = _bound(
+        100_000,
+        "rows",
+        "Offset and limit of a sort without an index: at most 40 MB while it runs.",
+        "request",
+    )
     flow_errors_limit_default: int = _bound(25, "entries", "The API's default for a workflow's errors.")
     history_limit_default: int = _bound(1, "entries", "The API's default: the newest entry of a history.")
     history_limit_max: int = _bound(

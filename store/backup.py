@@ -39,7 +39,7 @@ PROBLEMS_MAX: Final = 1000
 """So many problems are told in words; the others are only counted."""
 
 _GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
-_NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE})
+_NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS})
 
 
 def backup(source: Store | Path, target: Path) -> None:
@@ -130,23 +130,32 @@ IndexKeys = Callable[[bytes, Any], Iterable[bytes]]
 """The index keys that a record must have, by its key and its document. What is indexed, this room does not know."""
 
 
-def verify(source: Store | Path, index_keys: IndexKeys = lambda _key, _document: ()) -> Report:
+Problems = Callable[[Snapshot], Iterable[str]]
+"""Sentences about what is wrong with what this room does not understand, such as the rows of data tables."""
+
+
+def verify(
+    source: Store | Path,
+    index_keys: IndexKeys = lambda _key, _document: (),
+    problems: Problems = lambda _snapshot: (),
+) -> Report:
     """Read everything in a store (a data directory, in use or not, a backup, or an open store) and report.
 
     Every value is decoded; every index entry must point to a record, and be one of those that `index_keys`
-    says the record has; each of those must exist; every counter of records must be right. Raises
+    says the record has; each of those must exist; every counter of records must be right; and `problems`
+    adds what else is wrong. Raises
     BackupRefused or StoreBroken where there is no store at all. Long: call it in a worker thread.
     """
     if not isinstance(source, Path):
-        return _verify(source.memory_map, index_keys)
+        return _verify(source.memory_map, index_keys, problems)
     memory_map = _open_to_read(source)
     try:
-        return _verify(memory_map, index_keys)
+        return _verify(memory_map, index_keys, problems)
     finally:
         memory_map.close(0)
 
 
-def _verify(memory_map: MemoryMap, index_keys: IndexKeys) -> Report:
+def _verify(memory_map: MemoryMap, index_keys: IndexKeys, problems: Problems) -> Report:
     report = Report()
     try:
         report.format = stored_format(memory_map)
@@ -162,6 +171,12 @@ def _verify(memory_map: MemoryMap, index_keys: IndexKeys) -> Report:
                 report.add(f"The database {db} is missing.")
         if keys.RECORDS in report.counts and keys.COUNTS in report.counts:
             _check_totals(snapshot, report)
+        if len(report.counts) == len(keys.DATABASES):
+            try:
+                for problem in problems(snapshot):
+                    report.add(problem)
+            except StoreError as error:
+                report.add(str(error))
     return report
 
 

@@ -9,7 +9,11 @@ The timeline of a device is one neighbourhood of one b-tree on purpose: its hour
 then its head (the composite state). The head lies right behind the newest point, so a report, which writes
 both, mostly touches one leaf; and each leaf that a commit touches is a page that must be written and synced.
 
-Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key) and UNIQUE (the bytes of an id).
+The rows of a data table lie under its id and a generation: emptying the table begins the next generation, so
+that it costs one write, and the sweeper removes what is out of sight. The head (how many rows there are) sorts
+behind the rows, as that of a device does. CELLS finds rows by the values of their unique columns.
+
+Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key), UNIQUE and CELLS (the bytes of an id).
 """
 
 from __future__ import annotations
@@ -27,11 +31,15 @@ TIMELINE: Final = "timeline"
 COMMANDS: Final = "commands"
 LOGS: Final = "logs"
 COUNTS: Final = "counts"
-DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, COUNTS)
+ROWS: Final = "rows"
+CELLS: Final = "cells"
+DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, COUNTS, ROWS, CELLS)
 
 ID_BYTES: Final = 12
 SORTABLE_BYTES_MAX: Final = 200
 """Longer values are cut: those that agree so far sort by id. Keeps every key under LMDB's 511 bytes."""
+CELL_TEXT_BYTES_MAX: Final = 255
+"""A longer text in CELLS is cut and told apart by a hash: those that agree so far are in no useful order."""
 TIME_MS_MAX: Final = 2**63 - 1
 SEQ_MAX: Final = 2**32 - 1
 HOUR_MAX: Final = 2**32 - 1
@@ -39,6 +47,7 @@ HOUR_MAX: Final = 2**32 - 1
 _HOURLY: Final = b"\x08"
 _POINT: Final = b"\x10"
 _HEAD: Final = b"\xff"
+_ROW: Final = b"\x10"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -68,6 +77,11 @@ def record_key(kind: str, app: bytes, id: bytes) -> bytes:
 def record_prefix(kind: str, app: bytes) -> bytes:
     """What the keys of all records of a kind in an application begin with."""
     return _word(kind) + _checked(app)
+
+
+def kind_prefix(kind: str) -> bytes:
+    """What the keys of all records of a kind begin with, whatever holds them."""
+    return _word(kind)
 
 
 def is_record_key(key: bytes) -> bool:
@@ -192,6 +206,59 @@ def entry_time_seq(key: bytes) -> tuple[int, int]:
     return int.from_bytes(key[12:20], "big"), int.from_bytes(key[20:24], "big")
 
 
+# Rows of data tables.
+
+
+def rows_prefix(table: bytes, generation: int) -> bytes:
+    """What the keys of all rows of one generation of a table begin with."""
+    return generation_prefix(table, generation) + _ROW
+
+
+def row_key(table: bytes, generation: int, row: bytes) -> bytes:
+    """The key in ROWS of one row; the id is its last 12 bytes."""
+    return rows_prefix(table, generation) + _checked(row)
+
+
+def rows_head_key(table: bytes, generation: int) -> bytes:
+    """The key in ROWS of the counts of a table; sorts behind all rows of the generation."""
+    return generation_prefix(table, generation) + _HEAD
+
+
+def generation_prefix(table: bytes, generation: int) -> bytes:
+    """What every key of one generation begins with, in ROWS and in CELLS."""
+    return _checked(table) + _seq(generation)
+
+
+def cells_prefix(table: bytes, generation: int, column: int) -> bytes:
+    """What the keys of all values of one unique column begin with."""
+    return generation_prefix(table, generation) + _seq(column)
+
+
+def cell_key(table: bytes, generation: int, column: int, value: bytes) -> bytes:
+    """The key in CELLS of a value (made by `cell`) of a unique column; the entry's value is the row's id."""
+    return cells_prefix(table, generation, column) + value
+
+
+def cell_column(key: bytes) -> int:
+    """The number of the column that a key of CELLS belongs to."""
+    return int.from_bytes(key[16:20], "big")
+
+
+def cell(value: bool | float | str | None) -> bytes:
+    """Return bytes that sort as values do: null, false, true, numbers by size, text by code point.
+
+    Equal values have equal bytes and different ones different bytes, whole numbers as long as they lie between
+    -2**64 and 2**64. Unlike those of `sortable` they know no ties, so one key can say that a value is taken.
+    Raises ValueError for NaN, TypeError for what has no order.
+    """
+    if isinstance(value, str):
+        raw = value.encode("utf-8", "surrogatepass")
+        if len(raw) <= CELL_TEXT_BYTES_MAX:
+            return _TEXT + raw
+        return _TEXT + raw[:CELL_TEXT_BYTES_MAX] + hashlib.sha256(raw).digest()[:16]
+    return sortable(value)
+
+
 # Counts.
 
 
@@ -227,6 +294,17 @@ JOBS_PREFIX: Final = b"jobs\x00"
 def jobs_key(app: bytes) -> bytes:
     """The key in META of the list of an application's open jobs: those that have still something to do."""
     return JOBS_PREFIX + _checked(app)
+
+
+SWEEP_PREFIX: Final = b"sweep\x00"
+
+
+def sweep_key(table: bytes, generation: int, column: int | None = None) -> bytes:
+    """The key in META of the note that a generation of a table, or one column's cells in it, is out of sight."""
+    prefix = (
+        generation_prefix(table, generation) if column is None else cells_prefix(table, generation, column)
+    )
+    return SWEEP_PREFIX + prefix
 
 
 # Ranges.

@@ -34,6 +34,7 @@ from trunkline.actors.messages.devices import (
 )
 from trunkline.actors.messages.jobs import JobLogPage
 from trunkline.actors.messages.series import LastValueQuery, TimeSeriesQuery
+from trunkline.actors.messages.tables import AdvancedQuery, RowsLimit, RowsPage, TablePage
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,3 +278,47 @@ class ListJobLogs(Message, frozen=True):
 
     application: bytes
     query: JobLogPage
+
+
+class GetDataTable(Message, frozen=True):
+    """One data table."""
+
+    application: bytes
+    table: bytes
+
+
+class ListDataTables(Message, frozen=True):
+    """A page of data tables."""
+
+    application: bytes
+    query: TablePage
+
+
+class GetRow(Message, frozen=True):
+    """One row."""
+
+    application: bytes
+    table: bytes
+    row: bytes
+
+
+class ListRows(Message, frozen=True):
+    """A page of the rows that match `body` (None: all)."""
+
+    application: bytes
+    table: bytes
+    query: RowsPage
+    body: AdvancedQuery | None
+    rows_bytes_max: int
+    rows_limit_max: int
+    rows_sorted_max: int
+
+
+class SelectRows(Message, frozen=True):
+    """The ids of the oldest rows that match `body` (None: all), at most `limit` of the query."""
+
+    application: bytes
+    table: bytes
+    query: RowsLimit
+    body: AdvancedQuery | None
+    rows_limit_max: int

@@ -21,7 +21,8 @@ from trunkline.actors.actor import Ref
 from trunkline.actors.errors import NotFound, StorageFull
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, KINDS
-from trunkline.actors.messages import applications, devices
+from trunkline.actors.messages import applications, devices, tables
+from trunkline.actors.row_check import row_problems
 from trunkline.actors.system import System
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
@@ -51,7 +52,7 @@ def space(system: System) -> Space:
 
 def check(system: System) -> None:
     """Lists, indexes and counts agree."""
-    assert verify(system.store, partial(records.index_keys, KINDS)).problems == []
+    assert verify(system.store, partial(records.index_keys, KINDS), row_problems).problems == []
 
 
 @asynccontextmanager
@@ -73,7 +74,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def application(house: House, *, filled: bool = True) -> Ref:
-    """An application with devices that reported, deleted devices, keys, tokens and a slug."""
+    """An application with devices that reported, deleted devices, a data table, keys, tokens and a slug."""
     ref = Ref("application", ROOT, house.system.ids.new(house.clock.wall_ms()))
     body = applications.ApplicationPost(name="to be deleted", endpoint_slug=ref.id.hex())
     await house.system.ask(ref, applications.CreateApplication(owner_id=ROOT, body=body))
@@ -92,7 +93,27 @@ async def application(house: House, *, filled: bool = True) -> Ref:
         device = await reported(inside, f"device {number}")
         if number % 2:
             await inside.ask(device, devices.DeleteDevice())
+    await table(inside)
     return ref
+
+
+async def table(house: House) -> Ref:
+    """A data table with rows, and with rows and a column that are out of sight already."""
+    ref = Ref("dataTable", house.application, house.system.ids.new(house.clock.wall_ms()))
+    columns = [{"name": name, "dataType": "number", "constraint": "unique"} for name in ("a", "b")]
+    post = msgspec.convert({"name": "stock", "columns": columns}, tables.TablePost)
+    await house.system.ask(ref, tables.CreateDataTable(body=post))
+    await insert(house, ref, "a", "b")
+    await house.system.ask(ref, tables.TruncateRows())
+    await insert(house, ref, "a", "b")
+    await house.system.ask(ref, tables.RemoveColumn(query=tables.ColumnChoice(column_name="b")))
+    await insert(house, ref, "a", base=10)
+    return ref
+
+
+async def insert(house: House, table: Ref, *columns: str, base: int = 0) -> None:
+    rows = [dict.fromkeys(columns, base + number) for number in range(5)]
+    await house.system.ask(table, tables.InsertRows(body=rows))
 
 
 async def reported(house: House, name: str) -> bytes:
@@ -122,11 +143,10 @@ async def sweep_all(system: System, after_each: Callable[[], Any] = lambda: None
 async def test_nothing_is_left_of_a_deleted_application(house: House) -> None:
     await reported(house, "neighbour")
     await application(house)
+    await sweep_all(house.system)
     before = space(house.system)
     doomed = await application(house)
-    assert {db for db, entries in space(house.system).items() if entries != before[db]} == set(
-        keys.DATABASES
-    ) - {keys.META}
+    assert {db for db, entries in space(house.system).items() if entries != before[db]} == set(keys.DATABASES)
     await house.system.ask(doomed, applications.DeleteApplication())
     assert await sweep_all(house.system) >= 1
     assert space(house.system) == before
@@ -272,6 +292,60 @@ async def test_a_sweep_that_can_not_be_stored_is_put_off(
                     break
         assert logs[0]["event"] == "sweep failed"
         assert await house.device()
+
+
+# Data tables.
+
+
+@pytest.mark.parametrize("length", [1, 3, 500])
+async def test_what_is_out_of_sight_of_a_table_is_swept_and_nothing_else(
+    house: House, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge, "SLICE_KEYS", length)
+    before = space(house.system)
+    ref = await table(house)
+    entries = space(house.system)
+    assert len(entries[keys.ROWS]) == 5 + 1 + 5 + 5 + 1
+    assert len(entries[keys.CELLS]) == 10 + 10 + 5
+    await sweep_all(house.system, lambda: check(house.system))
+    entries = space(house.system)
+    assert len(entries[keys.ROWS]) == 5 + 5 + 1
+    assert len(entries[keys.CELLS]) == 5 + 5
+    assert not any(key.startswith(keys.SWEEP_PREFIX) for key in entries[keys.META])
+    await house.system.ask(ref, tables.DeleteDataTable())
+    with pytest.raises(NotFound):
+        await insert(house, ref, "a")
+    await sweep_all(house.system, lambda: check(house.system))
+    after = space(house.system)
+    before[keys.COUNTS] = after[keys.COUNTS]  # the application's history of payloads
+    assert after == before
+
+
+async def test_the_check_sees_rows_that_nobody_will_sweep(house: House) -> None:
+    await table(house)
+    await sweep_all(house.system)
+    broken = Batch()
+    broken.put(keys.ROWS, keys.row_key(b"t" * 12, 1, b"r" * 12), b"\xa0")
+    await house.system.journal.submit(broken).wait()
+    problems = verify(house.system.store, partial(records.index_keys, KINDS), row_problems).problems
+    assert problems == [
+        f"rows {(b't' * 12).hex()}00000001: belongs to no data table, and no note leaves it to the sweeper"
+    ]
+
+
+@pytest.mark.parametrize("lost", [keys.ROWS, keys.CELLS, "head"])
+async def test_the_check_sees_rows_and_index_that_disagree(house: House, lost: str) -> None:
+    await table(house)
+    await sweep_all(house.system)
+    stored = space(house.system)
+    rows = list(stored[keys.ROWS])
+    broken = Batch()
+    if lost == "head":
+        broken.delete(keys.ROWS, rows[-1])
+    else:
+        broken.delete(lost, next(iter(stored[lost])))
+    await house.system.journal.submit(broken).wait()
+    assert verify(house.system.store, partial(records.index_keys, KINDS), row_problems).problems
 
 
 # Devices.

@@ -38,7 +38,9 @@ DEVICE_READS = frozenset(
 DEVICE_WRITES = frozenset(
     {"device.sendCommand", "device.sendState", "device.setConnectionStatus", "devices.sendCommand"}
 )
-READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery"})
+READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query"})
+CLI = frozenset({"dataTable.get", "dataTableRows.get"})
+"""What the tools of the command line read."""
 
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 
@@ -54,6 +56,8 @@ def expected_scopes(route: Route) -> set[str]:
     scopes = families | {f"{resource}.*", route.operation}
     if is_read(route):
         scopes |= {f"{family}.read" for family in families}
+    if route.operation in CLI:
+        scopes |= {"all.Application.cli", "all.User.cli"}
     if route.operation in DEVICE_READS | DEVICE_WRITES:
         scopes.add("all.Device")
     if route.operation in DEVICE_READS:

@@ -1,4 +1,4 @@
-"""A house with two doors: one server with the hot door in front and one without, and a device for each.
+"""A house with two doors: one server with the hot door in front and one without, a device and a row for each.
 
 Owns no test.
 """
@@ -11,11 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tests.actors.house import House, running_house
 from tests.http.wire import Wired, serving
 from trunkline.actors.actor import Ref
 from trunkline.actors.ids import ROOT
 from trunkline.actors.messages.applications import CreateRecord, Creator, KeyPost
+from trunkline.actors.messages.tables import CreateDataTable, InsertRows, TablePost
 from trunkline.http.app import create_app
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.hot import HotDoor
@@ -31,6 +34,7 @@ GOOD_BODIES: dict[str, bytes] = {
     "device.sendState": b'{"data":{"a":21.5,"label":"x"}}',
     "device.sendCommand": b'{"name":"switch","payload":{"on":true}}',
     "device.setConnectionStatus": b'{"status":"connected"}',
+    "dataTableRows.post": b'{"a":21.5,"label":"x"}',
 }
 """What a hot row that takes a body takes."""
 
@@ -43,13 +47,21 @@ LIMITS = {
 
 
 class Twin(NamedTuple):
-    """A device, how to reach it, and the door that it is reached by."""
+    """A device and a data table with a row, how to reach them, and the door that they are reached by."""
 
     wired: Wired
     dispatcher: Dispatcher
     house: House
     key: bytes
     device: bytes
+    table: bytes
+    row: str
+
+    def bearer(self, route: Route) -> str:
+        """A token that opens the route: the device's, or one of the application where devices have no access."""
+        if route.device != "no":
+            return self.token()
+        return self.token("all.Application", typ="application", sub=self.house.application.hex())
 
     def token(self, *scopes: str, ttl_s: float | None = None, **other: str) -> str:
         claims = {
@@ -64,13 +76,18 @@ class Twin(NamedTuple):
         )
 
     def path(self, route: Route) -> str:
-        ids = {"applicationId": self.house.application.hex(), "deviceId": self.device.hex()}
+        ids = {
+            "applicationId": self.house.application.hex(),
+            "deviceId": self.device.hex(),
+            "dataTableId": self.table.hex(),
+            "rowId": self.row,
+        }
         return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
 
     async def ask(self, data: bytes, *, method: str) -> bytes:
         """The answer, without what may differ."""
         answer = await self.wired.ask(data, method=method)
-        return (without_date(answer.head) + answer.body).replace(self.device.hex().encode(), b"<device>")
+        return re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_date(answer.head) + answer.body)
 
 
 def without_date(head: bytes) -> bytes:
@@ -108,11 +125,24 @@ async def two_doors(
             serving(hot, engine, limits=changed) as before,
             serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]
         ):
-            twins = [
-                Twin(wired, dispatcher, house, made.value.id, await house.device())
-                for wired in (before, without)
-            ]
+            twins = []
+            for wired in (before, without):
+                table, row = await make_table(house)
+                twins.append(Twin(wired, dispatcher, house, made.value.id, await house.device(), table, row))
             yield Doors(*twins)
+
+
+async def make_table(house: House) -> tuple[bytes, str]:
+    """A data table and its row."""
+    columns = [
+        {"name": "a", "dataType": "number", "constraint": "optional"},
+        {"name": "label", "dataType": "string", "constraint": "optional"},
+    ]
+    ref = Ref("dataTable", house.application, house.system.ids.new(house.clock.wall_ms()))
+    post = msgspec.convert({"name": "readings", "columns": columns}, TablePost)
+    await house.system.ask(ref, CreateDataTable(body=post))
+    made = await house.system.ask(ref, InsertRows(body=[{"a": 1, "label": "first"}]))
+    return ref.id, made.value["rowIds"][0]
 
 
 def request(
@@ -126,10 +156,10 @@ def request(
     path: str | None = None,
     content_type: str | None = "application/json",
 ) -> bytes:
-    """A request as bytes; with the token of the device unless another one, or None, is given."""
+    """A request as bytes; with a token that opens the route unless another one, or None, is given."""
     lines = [f"{method or route.method} {path or twin.path(route)}{query} HTTP/1.1", "Host: x"]
     if token is not None:
-        lines.append(f"Authorization: Bearer {token or twin.token()}")
+        lines.append(f"Authorization: Bearer {token or twin.bearer(route)}")
     if body is not None:
         if content_type is not None:
             lines.append(f"Content-Type: {content_type}")

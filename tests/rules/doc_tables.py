@@ -44,7 +44,8 @@ _DEVICE_ACCESS: Final = {
 
 def _route_row(route: Route) -> Sequence[str]:
     kinds = [kind for family, kind in _FAMILIES.items() if family in route.scopes]
-    tokens = ", ".join(kinds) + (" (`.read` too)" if route.access == "read" else "")
+    lesser = [f"`.{each}`" for each, opens in (("read", route.access == "read"), ("cli", route.cli)) if opens]
+    tokens = ", ".join(kinds) + (f" ({' and '.join(lesser)} too)" if lesser else "")
     return (
         route.method,
         code(route.path),

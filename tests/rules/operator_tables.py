@@ -31,6 +31,7 @@ ROOMS: Final = ("actors", "bench", "http", "store")
 FIXED: Final = frozenset(
     {
         "attributes_max",
+        "columns_max",
         "device_ids_max",
         "device_tags_max",
         "history_limit_default",
@@ -42,6 +43,8 @@ FIXED: Final = frozenset(
         "per_page_default",
         "per_page_max",
         "query_items_max",
+        "rows_delete_limit_default",
+        "rows_limit_default",
         "tag_chars_max",
         "tags_max",
     }

@@ -229,6 +229,8 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.COMMANDS: 0,
         keys.LOGS: 0,
         keys.COUNTS: 1,
+        keys.ROWS: 0,
+        keys.CELLS: 0,
     }
 
 

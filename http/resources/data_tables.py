@@ -1,0 +1,234 @@
+"""Data tables, their columns and their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trunkline.actors.messages.reads import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
+from trunkline.actors.messages.tables import (
+    AddColumn,
+    AdvancedQuery,
+    Column,
+    ColumnChoice,
+    CreateDataTable,
+    DeleteDataTable,
+    DeleteRow,
+    DeleteRows,
+    Inserted,
+    InsertRows,
+    PatchDataTable,
+    PatchRow,
+    RemoveColumn,
+    RemovedView,
+    RowBody,
+    RowOrRows,
+    RowsLimit,
+    RowsPage,
+    RowsView,
+    RowView,
+    TablePage,
+    TablePatch,
+    TablePost,
+    TableView,
+    TruncateRows,
+)
+from trunkline.http.call import Call, Response
+from trunkline.http.dispatch import reply
+from trunkline.http.route import APP, TABLE, Route
+
+TABLES = APP + "/data-tables"
+COLUMN = TABLE + "/column"
+ROWS = TABLE + "/rows"
+ROW = ROWS + "/{rowId}"
+
+DELETED_AT_ONCE = 500
+"""Rows that one turn of the table's actor deletes: some milliseconds. Other calls come in between."""
+
+_TOO_MUCH = {413: "The rows make more than 20 MB; ask for them page by page"}
+
+
+async def delete_rows(call: Call) -> Response:
+    """Delete the rows that match, the oldest first, and at most `limit`; without a query any row matches.
+
+    They are deleted in steps of 500, each all or none. A row that changes meanwhile is deleted only if it still
+    matches. No deletion triggers are raised.
+    """
+    dispatcher = call.dispatcher
+    chosen: list[bytes] = await dispatcher.read(call, SelectRows)
+    removed = 0
+    for start in range(0, len(chosen), DELETED_AT_ONCE):
+        step = DeleteRows(rows=chosen[start : start + DELETED_AT_ONCE], body=call.body)
+        removed += (await dispatcher.system.ask(dispatcher.ref(call), step)).value
+    answer: dict[str, Any] = {"removed": removed}
+    return reply(call, 200, answer)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=TABLES,
+        operation="dataTables.get",
+        summary="List data tables",
+        message=ListDataTables,
+        query=TablePage,
+        reply=("list", TableView),
+    ),
+    Route(
+        method="POST",
+        path=TABLES,
+        operation="dataTables.post",
+        summary="Create a data table",
+        message=CreateDataTable,
+        body=TablePost,
+        to="dataTable",
+        creates="dataTable",
+        then=GetDataTable,
+        reply=TableView,
+        ok=201,
+        access="write",
+    ),
+    Route(
+        method="GET",
+        path=TABLE,
+        operation="dataTable.get",
+        summary="Get a data table",
+        message=GetDataTable,
+        reply=TableView,
+        cli=True,
+    ),
+    Route(
+        method="PATCH",
+        path=TABLE,
+        operation="dataTable.patch",
+        summary="Change the name or the description of a data table",
+        message=PatchDataTable,
+        body=TablePatch,
+        to="dataTable",
+        then=GetDataTable,
+        reply=TableView,
+        access="write",
+    ),
+    Route(
+        method="DELETE",
+        path=TABLE,
+        operation="dataTable.delete",
+        summary="Delete a data table with its rows",
+        message=DeleteDataTable,
+        to="dataTable",
+        access="write",
+    ),
+    Route(
+        method="POST",
+        path=COLUMN,
+        operation="dataTable.addColumn",
+        summary="Add a column; rows that are there are null in it",
+        message=AddColumn,
+        body=Column,
+        to="dataTable",
+        then=GetDataTable,
+        reply=TableView,
+        access="write",
+    ),
+    Route(
+        method="DELETE",
+        path=COLUMN,
+        operation="dataTable.removeColumn",
+        summary="Remove a column with all its values",
+        message=RemoveColumn,
+        query=ColumnChoice,
+        to="dataTable",
+        then=GetDataTable,
+        reply=TableView,
+        access="write",
+    ),
+    Route(
+        method="GET",
+        path=ROWS,
+        operation="dataTableRows.get",
+        summary="Rows of a data table",
+        message=ListRows,
+        query=RowsPage,
+        reply=RowsView,
+        cli=True,
+        also=_TOO_MUCH,
+    ),
+    Route(
+        method="POST",
+        path=ROWS,
+        operation="dataTableRows.post",
+        summary="Insert a row, or an array of rows",
+        message=InsertRows,
+        body=RowOrRows,
+        to="dataTable",
+        answers=True,
+        reply=Inserted,
+        ok=201,
+        access="write",
+        hot=True,
+    ),
+    Route(
+        method="POST",
+        path=ROWS + "/query",
+        operation="dataTableRows.query",
+        summary="Rows that match an advanced query",
+        message=ListRows,
+        query=RowsPage,
+        body=AdvancedQuery,
+        optional_body=True,
+        reply=RowsView,
+        also=_TOO_MUCH,
+    ),
+    Route(
+        method="POST",
+        path=ROWS + "/delete",
+        operation="dataTableRows.delete",
+        summary="Delete the rows that match an advanced query",
+        message=SelectRows,
+        query=RowsLimit,
+        body=AdvancedQuery,
+        optional_body=True,
+        to="dataTable",
+        reply=RemovedView,
+        access="write",
+        handler=delete_rows,
+    ),
+    Route(
+        method="POST",
+        path=ROWS + "/truncate",
+        operation="dataTableRows.truncate",
+        summary="Delete all rows at once",
+        message=TruncateRows,
+        to="dataTable",
+        access="write",
+    ),
+    Route(
+        method="GET",
+        path=ROW,
+        operation="dataTableRow.get",
+        summary="Get a row",
+        message=GetRow,
+        reply=RowView,
+        hot=True,
+    ),
+    Route(
+        method="PATCH",
+        path=ROW,
+        operation="dataTableRow.patch",
+        summary="Change columns of a row",
+        message=PatchRow,
+        body=RowBody,
+        to="dataTable",
+        answers=True,
+        reply=RowView,
+        access="write",
+    ),
+    Route(
+        method="DELETE",
+        path=ROW,
+        operation="dataTableRow.delete",
+        summary="Delete a row",
+        message=DeleteRow,
+        to="dataTable",
+        access="write",
+    ),
+)
