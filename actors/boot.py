@@ -24,6 +24,7 @@ from trunkline.actors.clock import Clock, SystemClock
 from trunkline.actors.data_table import DataTable
 from trunkline.actors.device import Device
 from trunkline.actors.errors import NotFound
+from trunkline.actors.event_log import EventLog
 from trunkline.actors.ids import ROOT
 from trunkline.actors.job_kinds import JOB_KINDS
 from trunkline.actors.kinds import KINDS, USER
@@ -54,7 +55,7 @@ __all__ = [
     "verify",
 ]
 
-ACTORS = (Account, Application, Device, DataTable)
+ACTORS = (Account, Application, Device, DataTable, EventLog)
 
 
 class FirstUser(NamedTuple):

@@ -9,7 +9,16 @@ from trunkline.actors import records
 from trunkline.actors.devices import all_of, envelope, glob_match
 from trunkline.actors.errors import Invalid, NotFound
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DATA_TABLE, DEVICE, KINDS, USER
+from trunkline.actors.kinds import (
+    API_TOKEN,
+    APPLICATION,
+    APPLICATION_KEY,
+    DATA_TABLE,
+    DEVICE,
+    EVENT,
+    KINDS,
+    USER,
+)
 from trunkline.actors.messages.reads import (
     GetApplication,
     GetMe,
@@ -29,6 +38,7 @@ _COUNTED = {
     "apiTokenCount": API_TOKEN,
     "dataTableCount": DATA_TABLE,
     "deviceCount": DEVICE,
+    "eventCount": EVENT,
     "keyCount": APPLICATION_KEY,
 }
 """Summary fields and the kinds that they count."""

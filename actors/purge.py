@@ -27,6 +27,7 @@ from trunkline.actors.kinds import (
     DATA_TABLE,
     DELETED_DEVICE,
     DEVICE,
+    EVENT,
     JOB,
 )
 from trunkline.store import keys
@@ -46,7 +47,7 @@ REST_S: Final = 0.05
 """Between slices, so that a large deletion takes a few percent of the server and no more."""
 
 DAY_MS: Final = 86_400_000
-_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB, DATA_TABLE)
+_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB, DATA_TABLE, EVENT)
 _log = structlog.get_logger("trunkline.purge")
 
 
@@ -126,6 +127,8 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
                 yield from _of_device(snapshot, id)
             elif kind is DATA_TABLE:
                 yield from _of_rows(snapshot, id)
+            elif kind is EVENT:
+                yield from _of_event(snapshot, application, id)
             yield _record(kind, application, id, decode(raw))
         counter = keys.total_key(kind.name, application)
         if snapshot.get(keys.COUNTS, counter) is not None:
@@ -147,6 +150,11 @@ def _of_rows(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
     for db in (keys.ROWS, keys.CELLS):
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
+
+
+def _of_event(snapshot: Snapshot, application: bytes, event: bytes) -> Iterator[Step]:
+    for key in snapshot.keys(keys.EVENTS, application + event, keys.prefix_end(application + event)):
+        yield Step([(keys.EVENTS, bytes(key))])
 
 
 def _record(kind: records.Kind, parent: bytes, id: bytes, doc: records.Doc) -> Step:

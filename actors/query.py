@@ -58,12 +58,13 @@ from trunkline.actors.query_conditions import (
     shown,
     shown_key,
 )
-from trunkline.actors.query_fields import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, Field
+from trunkline.actors.query_fields import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, EVENT_FIELDS, Field
 from trunkline.actors.query_tags import compile_tags
 
 __all__ = [
     "APPLICATION_KEY_FIELDS",
     "DEVICE_FIELDS",
+    "EVENT_FIELDS",
     "Bounds",
     "Field",
     "Query",

@@ -72,3 +72,19 @@ APPLICATION_KEY_FIELDS: Final[Mapping[str, Field]] = {
     "addressFilterType": _TEXT,
     "addresses": _TEXTS,
 }
+
+EVENT_FIELDS: Final[Mapping[str, Field]] = {
+    "id": Field("value", "id"),
+    "creationDate": _TIME,
+    "lastUpdated": _TIME,
+    "sourceId": Field("value", "id"),
+    "sourceType": _TEXT,
+    "level": _TEXT,
+    "state": _TEXT,
+    "subject": _TEXT,
+    "deviceId": Field("value", "id"),
+    # No event is of an experience yet, so these are missing from all of them.
+    "experienceUserId": _ID,
+    "experienceGroupId": _ID,
+    "eventTags": _TAGS,
+}

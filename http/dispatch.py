@@ -34,7 +34,7 @@ Found = tuple[dict[str, Route], list[str]]
 """The rows of a path by method, and the values of its placeholders."""
 
 SUCCESS = b'{"success":true}'
-_RECORD_IDS = frozenset({"apiTokenId", "applicationKeyId"})
+_RECORD_IDS = frozenset({"apiTokenId", "applicationKeyId", "eventId"})
 
 
 class Dispatcher:
@@ -213,6 +213,9 @@ class Dispatcher:
             id = self.system.ids.new(call.now_ms) if route.creates == "application" else call.application
             assert id is not None
             return Ref("application", ROOT, id)
+        if route.to == "eventLog":
+            assert call.application is not None
+            return Ref("eventLog", call.application, call.application)
         assert call.principal.user_id is not None
         return Ref("user", ROOT, call.principal.user_id)
 

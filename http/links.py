@@ -40,6 +40,12 @@ _LINKS: dict[str, dict[str, str]] = {
     },
     "dataTables": {"self": _APPLICATION + "/data-tables", "application": _APPLICATION},
     "dataTableRows": {"self": _TABLE + "/rows", "dataTable": _TABLE, "application": _APPLICATION},
+    "event": {"self": _APPLICATION + "/events/{eventId}", "application": _APPLICATION},
+    "events": {"self": _APPLICATION + "/events", "application": _APPLICATION},
+    "eventPlusNewCount": {
+        "self": _APPLICATION + "/events/mostRecentBySeverity",
+        "application": _APPLICATION,
+    },
     "me": {"self": "/me", "applications": "/applications"},
 }
 _APPLICATION_TOKEN = {"self": _APPLICATION + "/tokens/{apiTokenId}", "application": _APPLICATION}
@@ -54,6 +60,8 @@ def with_links(value: dict[str, Any]) -> None:
         for item in value.get("items", ()):
             if "_type" in item:
                 with_links(item)
+    if value["_type"] == "eventPlusNewCount" and "event" in value:
+        with_links(value["event"])
     templates = _templates(value)
     if templates is not None:
         value["_links"] = {name: {"href": template.format_map(value)} for name, template in templates.items()}

@@ -216,6 +216,7 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "filterField": text,
             "filter": text,
             "query": {"type": "object"},
+            "state": text,
             "applicationId": text,
             "deviceId": text,
             "ownerId": text,

@@ -19,7 +19,7 @@ from trunkline.http.query_string import QueryParser
 if TYPE_CHECKING:
     from trunkline.http.call import Call, Response
 
-Target = Literal["device", "application", "account", "dataTable"]
+Target = Literal["device", "application", "account", "dataTable", "eventLog"]
 Access = Literal["none", "read", "write"]
 Reach = Literal["application", "user", "public"]
 DeviceAccess = Literal["no", "read", "self", "any"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.http.resources import applications, auth, data_tables, devices, jobs, me, measurements
+from trunkline.http.resources import applications, auth, data_tables, devices, events, jobs, me, measurements
 from trunkline.http.route import RouteTable
 
 TABLE = RouteTable(
@@ -14,5 +14,6 @@ TABLE = RouteTable(
         *measurements.ROUTES,
         *jobs.ROUTES,
         *data_tables.ROUTES,
+        *events.ROUTES,
     ),
 )

@@ -33,7 +33,8 @@ LOGS: Final = "logs"
 COUNTS: Final = "counts"
 ROWS: Final = "rows"
 CELLS: Final = "cells"
-DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, COUNTS, ROWS, CELLS)
+EVENTS: Final = "events"
+DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, COUNTS, ROWS, CELLS, EVENTS)
 
 ID_BYTES: Final = 12
 SORTABLE_BYTES_MAX: Final = 200
@@ -48,6 +49,9 @@ _HOURLY: Final = b"\x08"
 _POINT: Final = b"\x10"
 _HEAD: Final = b"\xff"
 _ROW: Final = b"\x10"
+
+_DETAIL: Final = b"\x08"
+_UPDATE: Final = b"\x10"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -257,6 +261,24 @@ def cell(value: bool | float | str | None) -> bytes:
             return _TEXT + raw
         return _TEXT + raw[:CELL_TEXT_BYTES_MAX] + hashlib.sha256(raw).digest()[:16]
     return sortable(value)
+
+
+# Events: what a list of them does not look at lies beside their records.
+
+
+def event_detail_key(app: bytes, event: bytes) -> bytes:
+    """The key in EVENTS of an event's message and data."""
+    return _checked(app) + _checked(event) + _DETAIL
+
+
+def event_update_key(app: bytes, event: bytes, number: int) -> bytes:
+    """The key in EVENTS of one update of an event. Updates sort by their number, the oldest first."""
+    return _checked(app) + _checked(event) + _UPDATE + _seq(number)
+
+
+def event_updates_prefix(app: bytes, event: bytes) -> bytes:
+    """What the keys of all updates of an event begin with."""
+    return _checked(app) + _checked(event) + _UPDATE
 
 
 # Counts.

@@ -32,6 +32,7 @@ from trunkline.actors.messages.devices import (
     PayloadRange,
     TagValueSearch,
 )
+from trunkline.actors.messages.events import EventPage, RecentChoice
 from trunkline.actors.messages.jobs import JobLogPage
 from trunkline.actors.messages.series import LastValueQuery, TimeSeriesQuery
 from trunkline.actors.messages.tables import AdvancedQuery, RowsLimit, RowsPage, TablePage
@@ -322,3 +323,24 @@ class SelectRows(Message, frozen=True):
     query: RowsLimit
     body: AdvancedQuery | None
     rows_limit_max: int
+
+
+class GetEvent(Message, frozen=True):
+    """One event."""
+
+    application: bytes
+    record: bytes
+
+
+class ListEvents(Message, frozen=True):
+    """A page of events."""
+
+    application: bytes
+    query: EventPage
+
+
+class GetMostRecentEvent(Message, frozen=True):
+    """The newest of the most severe new events, and how many are new."""
+
+    application: bytes
+    query: RecentChoice

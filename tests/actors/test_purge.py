@@ -20,8 +20,8 @@ from trunkline.actors import boot, purge, records
 from trunkline.actors.actor import Ref
 from trunkline.actors.errors import NotFound, StorageFull
 from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, KINDS
-from trunkline.actors.messages import applications, devices, tables
+from trunkline.actors.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, EVENT, KINDS
+from trunkline.actors.messages import applications, devices, events, tables
 from trunkline.actors.row_check import row_problems
 from trunkline.actors.system import System
 from trunkline.limits.settings import Settings
@@ -74,7 +74,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def application(house: House, *, filled: bool = True) -> Ref:
-    """An application with devices that reported, deleted devices, a data table, keys, tokens and a slug."""
+    """An application with devices that reported, deleted devices, tables, events, keys, tokens and a slug."""
     ref = Ref("application", ROOT, house.system.ids.new(house.clock.wall_ms()))
     body = applications.ApplicationPost(name="to be deleted", endpoint_slug=ref.id.hex())
     await house.system.ask(ref, applications.CreateApplication(owner_id=ROOT, body=body))
@@ -88,6 +88,13 @@ async def application(house: House, *, filled: bool = True) -> Ref:
         for _ in range(3):
             message = applications.CreateRecord(kind=kind, body=msgspec.convert(plain, type), by=creator)
             await house.system.ask(ref, message)
+    for number in range(3):
+        post = events.EventPost(level="error", subject="hot", message="too hot", data=[number])
+        log = Ref("eventLog", ref.id, ref.id)
+        made = (await house.system.ask(log, events.CreateEvent(body=post, by=creator))).value
+        for _ in range(number):
+            patch = events.EventPatch(state="acknowledged", comment="seen")
+            await house.system.ask(log, events.PatchEvent(id=made.id, body=patch, by=creator))
     inside = House(house.system, house.clock, ref.id)
     for number in range(5):
         device = await reported(inside, f"device {number}")
@@ -171,7 +178,7 @@ async def test_wherever_a_slice_ends_all_agree(
     await sweep_all(house.system, after_each)
     removed = [first - second for first, second in pairwise(sizes)]
     # A record goes with its index entries, and a count that reaches nought is not seen any more.
-    assert max(removed) <= length + len(DELETED_DEVICE.indexes) + 1
+    assert max(removed) <= length + len(EVENT.indexes) + len(EVENT.part_indexes) + 1
     assert min(removed) >= 0
     assert space(house.system) == before
     for ref in devices_in_it:

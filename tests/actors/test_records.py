@@ -23,6 +23,8 @@ from trunkline.store.codec import decode, encode
 from trunkline.store.env import Store
 
 CARD = Kind("card", "card", indexes=("name", "rank"))
+SUITED = Kind("suited", "card", indexes=("name", "rank"), part="suit", part_indexes=("rank",))
+SUITS = ("hearts", "spades")
 FIELDS = ("id", "name", "rank", "colour")  # the last has no index
 PARENTS = (b"a" * 12, b"b" * 12)
 
@@ -40,18 +42,21 @@ class Clerk(Actor):
 class Cards:
     """Cards in a store, and the same in a dict."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, kind: Kind = CARD) -> None:
         self.store = store
+        self.kind = kind
         self.model: dict[tuple[bytes, bytes], dict[str, Any]] = {}
 
     def write(self, parent: bytes, id: bytes, doc: dict[str, Any]) -> None:
-        self._stage(lambda clerk: records.write(clerk, CARD, parent, id, self.model.get((parent, id)), doc))
+        self._stage(
+            lambda clerk: records.write(clerk, self.kind, parent, id, self.model.get((parent, id)), doc)
+        )
         self.model[parent, id] = doc
 
     def erase(self, parent: bytes, id: bytes) -> None:
         old = self.model.pop((parent, id), None)
         if old is not None:
-            self._stage(lambda clerk: records.erase(clerk, CARD, parent, id, old))
+            self._stage(lambda clerk: records.erase(clerk, self.kind, parent, id, old))
 
     def _stage(self, turn: Any) -> None:
         clerk = Clerk(None, Ref("clerk", ROOT, ROOT))  # type: ignore[arg-type]
@@ -59,24 +64,32 @@ class Cards:
         assert clerk.batch is not None
         self.store.journal.submit(clerk.batch)
 
-    def expected(self, parent: bytes, field: str, descending: bool) -> list[bytes]:
+    def expected(
+        self, parent: bytes, field: str, descending: bool, equal: tuple[str, Any] | None = None
+    ) -> list[bytes]:
         def rank(id: bytes) -> tuple[bytes, bytes]:
             value = id if field == "id" else keys.sortable(self.model[parent, id].get(field))
             return value, id
 
-        return sorted((id for owner, id in self.model if owner == parent), key=rank, reverse=descending)
+        wanted = (
+            id
+            for (owner, id), doc in self.model.items()
+            if owner == parent and (equal is None or doc.get(equal[0]) == equal[1])
+        )
+        return sorted(wanted, key=rank, reverse=descending)
 
     def listed(
-        self, parent: bytes, field: str, descending: bool, per_page: int, match: Any = None
+        self, parent: bytes, field: str, descending: bool, per_page: int, match: Any = None, **more: Any
     ) -> list[bytes]:
         """All pages, one after the other."""
+        equal = ("suit", more["part"]) if "part" in more else more.pop("equal", None)
         found: list[bytes] = []
         with self.store.snapshot() as snapshot:
             for page in range(len(self.model) + 2):
-                listing = Listing(CARD, parent, field, descending, page, per_page, match)
+                listing = Listing(self.kind, parent, field, descending, page, per_page, match, **more)
                 part, total = records.page(snapshot, listing)
                 assert all(record.doc == decode(record.raw) for record in part)
-                assert total == len(self.expected(parent, field, descending))
+                assert total == len(self.expected(parent, field, descending, equal))
                 found += [record.id for record in part]
         return found
 
@@ -139,6 +152,67 @@ def test_a_list_by_an_index_and_by_a_scan_are_the_same_list(cards: Cards) -> Non
         by_index = cards.listed(PARENTS[0], "name", descending, 3)
         assert by_index == cards.listed(PARENTS[0], "name", descending, 3, match=lambda _: True)
         assert sorted(by_index) == [number.to_bytes(12, "big") for number in range(len(names))]
+
+
+suited = st.fixed_dictionaries(
+    {"suit": st.sampled_from(SUITS), "rank": st.integers(0, 3), "name": st.sampled_from("ab")}
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from(PARENTS), ids, suited | st.none()), max_size=30), st.integers(1, 4))
+def test_the_parts_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
+    history: list[tuple[bytes, bytes, dict[str, Any] | None]], per_page: int
+) -> None:
+    with TemporaryDirectory() as path, Store.open(Path(path), map_size_bytes=2**22) as store:
+        cards = Cards(store, SUITED)
+        for parent, id, doc in history:
+            if doc is None:
+                cards.erase(parent, id)
+            else:
+                cards.write(parent, id, doc)
+        store.journal.flush()
+        assert verify(store, partial(records.index_keys, {SUITED.name: SUITED})).problems == []
+        for parent in PARENTS:
+            for field in ("id", "name", "rank"):
+                for suit in SUITS:
+                    expected = cards.expected(parent, field, True, ("suit", suit))
+                    assert cards.listed(parent, field, True, per_page, part=suit) == expected
+                    assert cards.listed(parent, field, True, per_page, lambda _: True, part=suit) == expected
+                for rank in range(4):
+                    equal = ("rank", rank)
+                    listed = cards.listed(
+                        parent,
+                        field,
+                        False,
+                        per_page,
+                        lambda doc, rank=rank: doc["rank"] == rank,
+                        near=(way(parent, "name", None), way(parent, "rank", rank)),
+                        equal=equal,
+                    )
+                    assert listed == cards.expected(parent, field, False, equal)
+
+
+def way(parent: bytes, field: str, value: Any) -> records.Way:
+    """The way along an index to the cards with this value; to all of them for None."""
+    low = b"" if value is None else keys.sortable(value)
+    return (records.index_range(SUITED, parent, field, low),)
+
+
+def test_a_part_and_a_way_hold_together(cards: Cards) -> None:
+    cards.kind = SUITED
+    for number in range(24):
+        doc = {"suit": SUITS[number % 2], "rank": number % 12, "name": str(number)}
+        cards.write(PARENTS[0], number.to_bytes(12, "big"), doc)
+    cards.store.journal.flush()
+    for rank, names in ((4, ["4", "16"]), (5, [])):
+        near = (way(PARENTS[0], "rank", rank),)
+        listing = Listing(SUITED, PARENTS[0], "id", False, 0, 9, lambda _: True, "hearts", near)
+        with cards.store.snapshot() as snapshot:
+            found, total = records.page(snapshot, listing)
+            assert ([record.doc["name"] for record in found], total) == (names, len(names))
+            assert [records.total(snapshot, SUITED, PARENTS[0], suit) for suit in SUITS] == [12, 12]
 
 
 def test_a_match_sees_the_id_and_counts_what_it_takes(cards: Cards) -> None:

@@ -38,7 +38,13 @@ async def test_an_application_is_made_found_changed_and_deleted(server: Server) 
     assert (made["_type"], made["ownerType"]) == ("application", "user")
     assert ISO.fullmatch(made["creationDate"])
     assert made["_links"]["self"] == {"href": path}
-    assert made["summary"] == {"apiTokenCount": 0, "dataTableCount": 0, "deviceCount": 0, "keyCount": 0}
+    assert made["summary"] == {
+        "apiTokenCount": 0,
+        "dataTableCount": 0,
+        "deviceCount": 0,
+        "eventCount": 0,
+        "keyCount": 0,
+    }
 
     changed = await server.call("PATCH", path, {"name": "home", "globals": []}, status=200)
     assert (changed["name"], changed["globals"], changed["description"]) == ("home", [], "all of it")
@@ -57,11 +63,11 @@ async def test_the_summary_counts_what_is_asked_for(server: Server) -> None:
     await server.device(application)
     await server.call("POST", f"{application}/keys", {})
     await server.call("POST", f"{application}/tokens", {"name": "t"})
-    whole = {"apiTokenCount": 1, "dataTableCount": 0, "deviceCount": 1, "keyCount": 1}
+    whole = {"apiTokenCount": 1, "dataTableCount": 0, "deviceCount": 1, "eventCount": 0, "keyCount": 1}
     for query, fields in (
         ("", whole.keys()),
         ("?summaryInclude=deviceCount,keyCount", {"deviceCount", "keyCount"}),
-        ("?summaryExclude=deviceCount", {"apiTokenCount", "dataTableCount", "keyCount"}),
+        ("?summaryExclude=deviceCount", {"apiTokenCount", "dataTableCount", "eventCount", "keyCount"}),
         ("?summaryInclude=deviceCount,keyCount&summaryExclude=keyCount", {"deviceCount"}),
         ("?summaryInclude=flowCount", set()),
     ):

@@ -17,7 +17,7 @@ import msgspec
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors import errors
-from trunkline.actors.query import APPLICATION_KEY_FIELDS, DEVICE_FIELDS
+from trunkline.actors.query import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, EVENT_FIELDS
 from trunkline.http.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
 from trunkline.http.route import Route
 from trunkline.http.routes import TABLE
@@ -117,7 +117,11 @@ def fields() -> str:
     """The fields of the advanced query, with their kinds."""
     rows = (
         (resource, code(name), _FIELD_KINDS[field.kind])
-        for resource, found in (("device", DEVICE_FIELDS), ("access key", APPLICATION_KEY_FIELDS))
+        for resource, found in (
+            ("device", DEVICE_FIELDS),
+            ("access key", APPLICATION_KEY_FIELDS),
+            ("event", EVENT_FIELDS),
+        )
         for name, field in found.items()
     )
     return table(("Of", "Field", "Holds"), rows)

@@ -231,6 +231,7 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.COUNTS: 1,
         keys.ROWS: 0,
         keys.CELLS: 0,
+        keys.EVENTS: 0,
     }
 
 

@@ -140,6 +140,19 @@ def test_entries_sort_by_time_and_number(device: bytes, one: tuple[int, int], ot
     assert keys.entry_time_seq(keys.log_key(device, *one)) == one
 
 
+@given(ids, ids, seqs, seqs)
+def test_an_event_has_its_detail_and_its_updates_to_itself(
+    app: bytes, event: bytes, one: int, other: int
+) -> None:
+    first, second = keys.event_update_key(app, event, one), keys.event_update_key(app, event, other)
+    detail, prefix = keys.event_detail_key(app, event), keys.event_updates_prefix(app, event)
+    assert (first < second) == (one < other)
+    assert first.startswith(prefix)
+    assert second.startswith(prefix)
+    assert detail < prefix
+    assert all(key.startswith(app + event) for key in (detail, prefix))
+
+
 @given(ids, hours, hours)
 def test_counts_of_an_application_sort_by_hour(app: bytes, one: int, other: int) -> None:
     assert (keys.app_counts_key(app, one) < keys.app_counts_key(app, other)) == (one < other)
@@ -153,6 +166,7 @@ def test_numbers_that_would_break_the_order_are_refused(number: int) -> None:
         lambda time_ms: keys.command_key(bytes(12), time_ms, 0),
         lambda time_ms: keys.log_key(bytes(12), time_ms, 0),
         lambda seq: keys.log_key(bytes(12), 0, seq),
+        lambda number: keys.event_update_key(bytes(12), bytes(12), number),
         lambda hour: keys.counts_key(bytes(12), hour),
         lambda hour: keys.app_counts_key(bytes(12), hour),
     )
