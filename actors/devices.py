@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from trunkline.actors import records
+from trunkline.actors import query_bounds, records
 from trunkline.actors.attributes import Attributes
 from trunkline.actors.authority import has_tag, reaches
 from trunkline.actors.device_records import Opened, ancestors, open_device, show_device
@@ -26,7 +26,7 @@ from trunkline.actors.messages.reads import (
     SelectDevices,
 )
 from trunkline.actors.messages.terms import Page, TagFilter
-from trunkline.actors.query import DEVICE_FIELDS, compile_glob, compile_query
+from trunkline.actors.query import DEVICE_FIELDS, Bounds, compile_glob, compile_query, glob_bounds
 from trunkline.store.snapshot import Snapshot
 
 Match = Callable[[Mapping[str, Any]], bool]
@@ -41,24 +41,39 @@ SELECTION_MAX = 1000
 # Matching.
 
 
-def device_query(snapshot: Snapshot, application: bytes, query: object, field: str = "query") -> Match:
+class Wanted(NamedTuple):
+    """Which stored devices are asked for: what tells (None: all), and where the fields of those must lie."""
+
+    match: Match | None = None
+    bounds: Mapping[str, Bounds] = {}
+
+
+_INDEXED = frozenset({"id", "name", "creationDate", "lastUpdated", "deletedAt"})
+"""Fields that are stored as the query sees them and may have an index. `connectionStatus` is stored otherwise."""
+
+
+def device_query(snapshot: Snapshot, application: bytes, query: object, field: str = "query") -> Wanted:
     """The compiled advanced query over stored device documents. Raises `QueryError` naming the path."""
     compiled = compile_query(query, DEVICE_FIELDS, at=field)
-    wants_ancestors = "ancestorId" in str(query)
+    bounds = {name: each for name, each in compiled.bounds.items() if name in _INDEXED}
+    if not query:
+        return Wanted()
+    derived: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "attributeName": lambda doc: [attribute["name"] for attribute in doc["attributes"]],
+        "connectedAt": lambda doc: (doc.get("connection") or {}).get("connectedAt"),
+        "disconnectedAt": lambda doc: (doc.get("connection") or {}).get("disconnectedAt"),
+        "connectionStatus": lambda doc: connection_status(doc) or "notConnected",
+        "ancestorId": lambda doc: ancestors(snapshot, application, doc),
+    }
+    needed = [(name, make) for name, make in derived.items() if name in compiled.fields]
+    if not needed:
+        return Wanted(compiled.matches, bounds)
 
     def match(doc: Mapping[str, Any]) -> bool:
-        connection = doc.get("connection") or {}
-        shown = {
-            **doc,
-            "attributeName": [attribute["name"] for attribute in doc["attributes"]],
-            "connectedAt": connection.get("connectedAt"),
-            "disconnectedAt": connection.get("disconnectedAt"),
-            "connectionStatus": connection_status(dict(doc)) or "notConnected",
-            "ancestorId": ancestors(snapshot, application, dict(doc)) if wants_ancestors else [],
-        }
-        return compiled.matches(shown)
+        stored = dict(doc)
+        return compiled.matches({**stored, **{name: make(stored) for name, make in needed}})
 
-    return match
+    return Wanted(match, bounds)
 
 
 def within(reach: Reach | None) -> list[Match]:
@@ -83,6 +98,12 @@ def glob_match(query: Page, field: str | None) -> list[Match]:
     return [lambda doc: matches(str(doc.get(field) or ""))]
 
 
+def glob_range(query: Page, field: str | None) -> Mapping[str, Bounds]:
+    """Where the field must lie of what `glob_match` takes. The field must be one of texts."""
+    bounds = None if field is None else glob_bounds(query.filter or "")
+    return {} if field is None or bounds is None else {field: bounds}
+
+
 # Lists.
 
 
@@ -90,6 +111,7 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
     """What a device list asks for."""
     query = message.query
     matches = [*within(message.reach), *glob_match(query, query.filter_field)]
+    bounds = [glob_range(query, query.filter_field)]
     if query.device_class:
         classes = frozenset(query.device_class)
         matches.append(lambda doc: doc["deviceClass"] in classes)
@@ -100,7 +122,9 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
         parent = None if query.parent_id == "null" else query.parent_id.lower()
         matches.append(lambda doc: doc.get("parentId") == parent)
     if query.query is not None:
-        matches.append(device_query(snapshot, message.application, query.query))
+        wanted = device_query(snapshot, message.application, query.query)
+        matches += [] if wanted.match is None else [wanted.match]
+        bounds.append(wanted.bounds)
     kind = DELETED_DEVICE if query.query_deleted else DEVICE
     return records.Listing(
         kind=kind,
@@ -110,6 +134,7 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
         page=query.page,
         per_page=query.per_page,
         match=all_of(matches),
+        near=tuple(records.ways(kind, message.application, query_bounds.join_all(bounds))),
     )
 
 
@@ -187,8 +212,10 @@ def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> recor
     """What a page of composite states asks for."""
     query = message.query
     matches = within(message.reach)
+    wanted = Wanted()
     if query.query is not None:
-        matches.append(device_query(snapshot, message.application, query.query))
+        wanted = device_query(snapshot, message.application, query.query)
+        matches += [] if wanted.match is None else [wanted.match]
     return records.Listing(
         kind=DEVICE,
         parent=message.application,
@@ -197,6 +224,7 @@ def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> recor
         page=query.page,
         per_page=query.per_page,
         match=all_of(matches),
+        near=tuple(records.ways(DEVICE, message.application, wanted.bounds)),
     )
 
 
@@ -233,18 +261,22 @@ def select(
             raise Forbidden(f"The access key of this token does not allow the device {text}.")
         chosen[id] = _opened(found)
     matches: list[Match] = []
+    bounds: Mapping[str, Bounds] = {}
     if tags:
         filters = [msgspec.to_builtins(each) for each in tags]
         matches.append(lambda doc: has_tag(doc["tags"], filters))
     if query is not msgspec.UNSET:
-        matches.append(device_query(snapshot, application, query, "deviceQuery"))
+        wanted = device_query(snapshot, application, query, "deviceQuery")
+        # Devices by tag may lie anywhere.
+        bounds = {} if matches else wanted.bounds
+        matches.append(wanted.match or (lambda _doc: True))
     if not chosen and not matches:
         if not default_all:
             raise Invalid("deviceIds, deviceTags or deviceQuery: name the devices by one of them at least.")
         matches.append(lambda _doc: True)
     if matches:
         fence = within(reach)
-        for id, doc in records.scan(snapshot, DEVICE, application):
+        for id, doc in _narrowed(snapshot, application, bounds):
             if id in chosen or not any(match(doc) for match in matches):
                 continue
             if all(match(doc) for match in fence):
@@ -255,6 +287,14 @@ def select(
                     )
                 chosen[id] = open_device(snapshot, application, id)
     return list(chosen.values())
+
+
+def _narrowed(
+    snapshot: Snapshot, application: bytes, bounds: Mapping[str, Bounds]
+) -> Iterator[tuple[bytes, records.Doc]]:
+    """All devices that lie within the bounds, and maybe others, in no promised order."""
+    near = tuple(records.ways(DEVICE, application, bounds))
+    return records.candidates(snapshot, records.Listing(DEVICE, application, "id", False, 0, 1, near=near))
 
 
 def select_devices(snapshot: Snapshot, message: SelectDevices) -> list[bytes]:
@@ -283,9 +323,9 @@ _Search = ListAttributeNames | ListDeviceNames | ListTagKeys | ListTagValues
 
 def _searched(snapshot: Snapshot, message: _Search) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
     query = message.query.query
-    match = None if query is None else device_query(snapshot, message.application, query)
-    for id, doc in records.scan(snapshot, DEVICE, message.application):
-        if match is None or match(doc):
+    wanted = Wanted() if query is None else device_query(snapshot, message.application, query)
+    for id, doc in _narrowed(snapshot, message.application, wanted.bounds):
+        if wanted.match is None or wanted.match(doc):
             yield id, doc
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from trunkline.store import keys
@@ -24,7 +23,8 @@ from trunkline.store import keys
 Scalar = str | int | float | bool | None
 
 SPANS_MAX: Final = 1000
-"""Spans of one field. Past it the bounds are one span around them all: a thousand seeks cost a short scan."""
+"""Values or spans of one field. Past it a query is taken for unbounded: so many seeks cost as much as a scan,
+and a query may list a hundred thousand values."""
 
 
 class Span(NamedTuple):
@@ -37,24 +37,37 @@ class Span(NamedTuple):
     high: bytes
 
 
-@dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a document must hold at one field to match; without spans nothing can match.
+    """What a document must hold at one field to match; without spans nothing can match. Immutable.
 
     `spans` are in order and do not overlap. `values`, if it is not None, are all the values that a match may
     hold, each once, among them None for null: equal as the query sees it, where 1 is 1.0 and is not true.
     """
 
-    spans: tuple[Span, ...]
-    values: tuple[Scalar, ...] | None = None
+    __slots__ = ("_spans", "values")
+
+    def __init__(self, spans: tuple[Span, ...] | None, values: tuple[Scalar, ...] | None = None) -> None:
+        assert spans is not None or values is not None, "bounds without values need spans"
+        self._spans = spans
+        self.values = values
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The runs of `keys.sortable` bytes in which the field lies. Those of values are made when asked for."""
+        if self._spans is None:
+            self._spans = _merged(_begins(keys.sortable(value)) for value in self.values or ())
+        return self._spans
 
     def __contains__(self, value: Scalar) -> bool:
         """Whether a match may hold this value."""
+        if self.values is not None:
+            return _same(value) in map(_same, self.values)
         key = keys.sortable(value)
         place = bisect_right(self.spans, key, key=lambda span: span.low) - 1
-        if place < 0 or not self.spans[place].low <= key < self.spans[place].high:
-            return False
-        return self.values is None or _same(value) in map(_same, self.values)
+        return place >= 0 and self.spans[place].low <= key < self.spans[place].high
+
+    def __repr__(self) -> str:
+        return f"Bounds({self.spans}, {self.values})"
 
 
 _IDS: Final = 1 << (8 * keys.ID_BYTES)
@@ -63,23 +76,22 @@ _HEX: Final = re.compile(rb"[0-9a-f]{24}")
 
 def one_of(values: Iterable[Scalar]) -> Bounds:
     """Bounds of what is equal to one of these values."""
-    distinct = {_same(value): value for value in values}
-    return _bounds((_begins(keys.sortable(value)) for value in distinct.values()), tuple(distinct.values()))
+    return Bounds(None, tuple({_same(value): value for value in values}.values()))
 
 
 def within(low: bytes, high: bytes) -> Bounds:
     """Bounds of the `keys.sortable` bytes from `low` to before `high`."""
-    return _bounds([Span(low, high)])
+    return Bounds((Span(low, high),) if low < high else ())
 
 
 def folded(text: str) -> Bounds:
     """Bounds of the texts that are equal to this one but for their case."""
-    return _bounds([_begins(keys.sortable_folded(text))])
+    return Bounds((_begins(keys.sortable_folded(text)),))
 
 
 def starting(text: str) -> Bounds:
     """Bounds of the texts that begin with this one, whatever their case."""
-    return _bounds([_begins(keys.sortable_start(text))])
+    return Bounds((_begins(keys.sortable_start(text)),))
 
 
 def at_least(value: Scalar) -> bytes:
@@ -95,17 +107,22 @@ def at_most(value: Scalar) -> bytes:
 def both(one: Bounds, other: Bounds) -> Bounds:
     """Bounds of what lies within both."""
     if one.values is None and other.values is None:
-        return _bounds(_overlaps(one.spans, other.spans))
-    listed, against = (other, one) if one.values is None else (one, other)
-    return one_of(value for value in listed.values or () if value in against)
+        return Bounds(tuple(_overlaps(one.spans, other.spans)))
+    if one.values is None or other.values is None:
+        listed, against = (other, one) if one.values is None else (one, other)
+        return one_of(value for value in listed.values or () if value in against)
+    wanted = set(map(_same, other.values))
+    return one_of(value for value in one.values if _same(value) in wanted)
 
 
-def any_of(bounds: Iterable[Bounds]) -> Bounds:
-    """Bounds of what lies within one of these at least."""
+def any_of(bounds: Iterable[Bounds]) -> Bounds | None:
+    """Bounds of what lies within one of these at least; None where these are too many to be of use."""
     given = list(bounds)
+    if sum(len(each.spans if each.values is None else each.values) for each in given) > SPANS_MAX:
+        return None
     if all(each.values is not None for each in given):
         return one_of(value for each in given for value in each.values or ())
-    return _bounds(span for each in given for span in each.spans)
+    return Bounds(_merged(span for each in given for span in each.spans))
 
 
 def id_ranges(bounds: Bounds) -> Iterator[tuple[bytes, bytes | None]]:
@@ -133,7 +150,8 @@ def join_any(parts: list[Mapping[str, Bounds]]) -> dict[str, Bounds]:
     """The bounds of each field where one part must hold: only of fields that each part bounds."""
     first, *rest = parts
     shared = [field for field in first if all(field in part for part in rest)]
-    return {field: any_of(part[field] for part in parts) for field in shared}
+    joined = {field: any_of(part[field] for part in parts) for field in shared}
+    return {field: bounds for field, bounds in joined.items() if bounds is not None}
 
 
 def _first_id(bound: bytes) -> bytes | None:
@@ -158,17 +176,15 @@ def _begins(prefix: bytes) -> Span:
     return Span(prefix, end)
 
 
-def _bounds(spans: Iterable[Span], values: tuple[Scalar, ...] | None = None) -> Bounds:
-    """Bounds with their spans in order, joined where they touch, and not too many of them."""
+def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The spans in order, joined where they touch."""
     merged: list[Span] = []
     for span in sorted(spans):
         if merged and span.low <= merged[-1].high:
             merged[-1] = Span(merged[-1].low, max(span.high, merged[-1].high))
         else:
             merged.append(span)
-    if len(merged) > SPANS_MAX:
-        return Bounds((Span(merged[0].low, merged[-1].high),))
-    return Bounds(tuple(merged), values)
+    return tuple(merged)
 
 
 def _overlaps(one: tuple[Span, ...], other: tuple[Span, ...]) -> Iterator[Span]:

@@ -151,6 +151,8 @@ def _bounds(field: Field, key: str, operand: Any, *, ci: bool) -> Bounds | None:
     match key:
         case "$eq":
             return _equal_bounds(operand, ci=ci)
+        case "$in" if not ci:
+            return query_bounds.one_of(operand)
         case "$in":
             return query_bounds.any_of(_equal_bounds(item, ci=ci) for item in operand)
         case "$ne":

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trunkline.actors.errors import PreconditionFailed
+from trunkline.actors.query_bounds import Bounds, id_ranges
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -28,6 +29,10 @@ Doc = dict[str, Any]
 
 SCAN_INLINE_MAX = 256
 """Records that a list may scan inside the event loop: about a millisecond. More go to a worker thread."""
+
+INDEX_SHARE = 3
+"""A way along an index is worth it for less than one in so many records: one that is got by its id costs two to
+three times one that is next in a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +225,7 @@ def is_long(snapshot: Snapshot, listing: Listing) -> bool:
         # Only what is on the page is decoded; an entry that is skipped costs a twentieth of that.
         skipped = min(listing.page * listing.per_page, count)
         return min(listing.per_page, count) > SCAN_INLINE_MAX or skipped > 20 * SCAN_INLINE_MAX
-    return count > SCAN_INLINE_MAX
+    return count > SCAN_INLINE_MAX and _shortest(snapshot, listing, SCAN_INLINE_MAX + 1) is None
 
 
 def page(snapshot: Snapshot, listing: Listing) -> tuple[list[Found], int]:
@@ -269,7 +274,7 @@ def _by_scan(snapshot: Snapshot, listing: Listing, skip: int) -> tuple[list[Foun
 def candidates(snapshot: Snapshot, listing: Listing) -> Iterator[tuple[bytes, Doc]]:
     """Yield `(id, document)` of every record that the listing takes, in no promised order."""
     kind, parent, part, match = listing.kind, listing.parent, listing.part, listing.match
-    way = _shortest(snapshot, listing)
+    way = _shortest(snapshot, listing, total(snapshot, kind, parent) // INDEX_SHARE)
     for id, doc in scan(snapshot, kind, parent) if way is None else _along(snapshot, kind, parent, way):
         if part is not None and kind.part is not None and doc[kind.part] != part:
             continue
@@ -277,17 +282,13 @@ def candidates(snapshot: Snapshot, listing: Listing) -> Iterator[tuple[bytes, Do
             yield id, doc
 
 
-def _shortest(snapshot: Snapshot, listing: Listing) -> Way | None:
-    """The way with the fewest keys; None where reading all records in their order costs less.
-
-    A record that is got by its id costs two to three times one that is next in a scan.
-    """
+def _shortest(snapshot: Snapshot, listing: Listing, most: int) -> Way | None:
+    """The way with the fewest keys; None where each has `most` or more. Reads that many keys of each at most."""
     kind, parent, part = listing.kind, listing.parent, listing.part
     ways = listing.near
     if part is not None:
         ways = (*ways, (index_range(kind, parent, part_index(kind.part_indexes[0], part)),))
     shortest: Way | None = None
-    most = total(snapshot, kind, parent) // 3
     for way in ways:
         keys_along = (key for db, low, high in way for key in snapshot.keys(db, low, high))
         count = sum(1 for _ in islice(keys_along, most))
@@ -304,6 +305,23 @@ def _along(snapshot: Snapshot, kind: Kind, parent: bytes, way: Way) -> Iterator[
             if found is not None:
                 found.doc["id"] = found.id.hex()
                 yield found.id, found.doc
+
+
+def ways(kind: Kind, parent: bytes, bounds: Mapping[str, Bounds]) -> Iterator[Way]:
+    """Yield the ways to all records whose fields lie within bounds, one for each field that has an index.
+
+    The bounds must be those of the values by which lists are sorted (`Kind.sort_key`).
+    """
+    for name, each in bounds.items():
+        if name == "id":
+            prefix = keys.record_prefix(kind.name, parent)
+            ends = [
+                (prefix + low, keys.prefix_end(prefix) if end is None else prefix + end)
+                for low, end in id_ranges(each)
+            ]
+            yield tuple(KeyRange(keys.RECORDS, low, end) for low, end in ends)
+        elif name in kind.indexes:
+            yield tuple(index_range(kind, parent, name, low, high) for low, high in each.spans)
 
 
 def index_range(

@@ -11,8 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.actors.house import House, running_house
+from tests.actors.house import START_MS, House, running_house
+from trunkline.actors import records
+from trunkline.actors.devices import device_listing
 from trunkline.actors.messages import devices, reads
+
+EVERY: dict[str, Any] = {"$nor": [{"id": None}]}
+"""A query that every device matches and that no index serves."""
 
 FIELDS = ("name", "id", "creationDate", "lastUpdated", "connectionStatus", "deletedAt")
 
@@ -73,7 +78,7 @@ async def test_the_index_and_the_scan_give_the_same_pages(plan: list[tuple[str, 
                 for direction in ("asc", "desc"):
                     for deleted in (False, True):
                         order = {"sortField": field, "sortDirection": direction, "queryDeleted": deleted}
-                        everything, total = await page(house, **order, query={})
+                        everything, total = await page(house, **order, query=EVERY)
                         assert len(everything) == total
                         assert len(set(everything)) == total
                         assert await page(house, **order) == (everything, total)
@@ -81,7 +86,120 @@ async def test_the_index_and_the_scan_give_the_same_pages(plan: list[tuple[str, 
                             part = everything[3 * number : 3 * number + 3]
                             cut = {**order, "page": number, "perPage": 3}
                             assert await page(house, **cut) == (part, total)
-                            assert await page(house, **cut, query={}) == (part, total)
+                            assert await page(house, **cut, query=EVERY) == (part, total)
+
+
+some_times = st.integers(START_MS - 2, START_MS + 12)
+name_conditions = st.one_of(
+    texts,
+    st.none(),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "$in": st.lists(texts, max_size=4),
+            "$startsWith": texts,
+            "$gt": texts,
+            "$ci": st.booleans(),
+        },
+    ).filter(lambda condition: condition.keys() - {"$ci"}),
+)
+time_conditions = st.one_of(
+    some_times,
+    st.fixed_dictionaries({"$gte": some_times}, optional={"$lt": some_times, "$ne": some_times}),
+)
+conditions = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": name_conditions,
+        "creationDate": time_conditions,
+        "lastUpdated": time_conditions,
+        "deletedAt": st.one_of(st.none(), time_conditions),
+        "connectionStatus": st.sampled_from(["connected", "notConnected", None]),
+    },
+)
+filters = st.one_of(
+    st.fixed_dictionaries({"query": conditions}),
+    st.fixed_dictionaries(
+        {"query": st.lists(conditions, min_size=1, max_size=3).map(lambda parts: {"$or": parts})}
+    ),
+    st.tuples(texts, st.sampled_from(["", "*"])).map(
+        lambda parts: {"filterField": "name", "filter": "".join(parts)}
+    ),
+)
+
+
+@pytest.mark.slow
+@given(plan=steps, filters=st.lists(filters, min_size=1, max_size=8), data=st.data())
+@settings(max_examples=60)
+async def test_an_index_finds_what_a_scan_finds(plan: Any, filters: list[dict[str, Any]], data: Any) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        async with running_house(Path(directory)) as house:
+            await built(house, plan)
+            known = [*(await page(house))[0], "0" * 24]
+            one, few = data.draw(st.sampled_from(known)), data.draw(st.lists(st.sampled_from(known)))
+            by_id = [{"id": one}, {"id": {"$in": few}}, {"id": {"$gt": one}}, {"id": {"$lte": one.upper()}}]
+            for asked in [*filters, *({"query": query} for query in by_id)]:
+                for deleted in (False, True):
+                    # Twice "not" means the same and tells nothing of where the matches lie.
+                    twice = {"$nor": [{"$nor": [asked.get("query", {})]}]}
+                    with pytest.MonkeyPatch.context() as patch:
+                        patch.setattr(records, "INDEX_SHARE", 1)
+                        found = await page(house, **asked, queryDeleted=deleted)
+                        patch.setattr(records, "INDEX_SHARE", 1_000_000)
+                        assert await page(house, **asked, queryDeleted=deleted) == found
+                    if "query" in asked:
+                        assert await page(house, query=twice, queryDeleted=deleted) == found
+
+
+async def test_a_status_is_found_though_its_index_holds_something_else(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that was never heard of is `notConnected` to a query, and null to the order of a list."""
+    monkeypatch.setattr(records, "INDEX_SHARE", 1)
+    new, known = await house.device({}), await house.device({})
+    await house.ask(known, devices.SetConnectionStatus(body=devices.Connected()))
+    for status, expected in (("notConnected", [new.hex()]), ("connected", [known.hex()]), (None, [])):
+        assert (await page(house, query={"connectionStatus": status}))[0] == expected
+
+
+async def test_a_filter_and_a_query_narrow_a_list_together(house: House) -> None:
+    def ways(**query: Any) -> list[int]:
+        """For each way to what matches, in how many ranges of keys it lies."""
+        asked = msgspec.convert(query, devices.DevicePage)
+        message = reads.ListDevices(application=house.application, query=asked, reach=None)
+        with house.system.store.snapshot() as snapshot:
+            return [len(way) for way in device_listing(snapshot, message).near]
+
+    by_name = {"filterField": "name", "filter": "pump*"}
+    two_names = {"name": {"$in": ["PUMP 7", "lamp"]}}
+    assert ways() == ways(filterField="name", filter="*") == ways(query={"tags": None}) == []
+    assert ways(**by_name) == [1]
+    assert ways(query={"creationDate": {"$gt": 5}}) == [1]
+    assert ways(**by_name, query={"creationDate": {"$gt": 5}}) == [1, 1]
+    assert ways(query=two_names) == [2]
+    assert ways(**by_name, query=two_names) == [1]
+    assert ways(query={"id": {"$in": ["0" * 24, "1" * 24]}, "connectionStatus": "connected"}) == [2]
+
+
+async def test_a_selection_by_query_goes_by_an_index_and_one_by_tag_does_not(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Devices that a tag means need not lie where those lie that the query means."""
+    monkeypatch.setattr(records, "INDEX_SHARE", 1)
+    pump = await house.device({}, name="pump")
+    lamp = await house.device({}, name="lamp", tags=[{"key": "floor", "value": "1"}])
+    await house.device({}, name="fan")
+
+    async def chosen(**body: Any) -> set[bytes]:
+        command = msgspec.convert({"name": "go", **body}, devices.CommandToMany)
+        return set(await house.read(reads.SelectDevices(application=house.application, body=command)))
+
+    by_name, by_tag = {"deviceQuery": {"name": "pump"}}, {"deviceTags": [{"key": "floor"}]}
+    assert await chosen(**by_name) == {pump}
+    assert await chosen(**by_tag) == {lamp}
+    assert await chosen(**by_name, **by_tag) == {pump, lamp}
+    assert await chosen(**by_name, deviceIds=[lamp.hex()]) == {pump, lamp}
+    assert len(await chosen(deviceQuery={})) == 3
 
 
 async def test_names_are_sorted_without_regard_to_case(house: House) -> None:

@@ -16,6 +16,7 @@ from trunkline.actors.actor import Actor, Ref
 from trunkline.actors.errors import PreconditionFailed
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import DELETED_DEVICE, DEVICE
+from trunkline.actors.query import Field, compile_query
 from trunkline.actors.records import Kind, Listing
 from trunkline.store import keys
 from trunkline.store.backup import verify
@@ -290,6 +291,33 @@ def test_what_would_hold_up_the_loop_is_long(
     listing = Listing(CARD, PARENTS[0], "name", False, page, per_page, (lambda _: True) if match else None)
     with cards.store.snapshot() as snapshot:
         assert records.is_long(snapshot, listing) is long
+
+
+def test_what_an_index_narrows_to_a_few_is_short(cards: Cards) -> None:
+    for number in range(300):
+        cards.write(PARENTS[0], number.to_bytes(12, "big"), {"name": f"card {number}", "colour": number})
+    cards.store.journal.flush()
+
+    def listing(query: dict[str, Any]) -> Listing:
+        compiled = compile_query(query, {"id": Field("id"), "name": Field("value"), "colour": Field("value")})
+        near = tuple(records.ways(CARD, PARENTS[0], compiled.bounds))
+        return Listing(CARD, PARENTS[0], "name", False, 0, 100, compiled.matches, near=near)
+
+    with cards.store.snapshot() as snapshot:
+        for query, count, long in (
+            ({"name": "card 7"}, 1, False),
+            ({"name": {"$startsWith": "card 1"}}, 111, False),
+            ({"name": {"$startsWith": "card"}}, 300, True),
+            ({"colour": 7}, 1, True),  # the field has no index
+            ({"colour": {"$lt": 9}, "name": {"$in": ["card 7", "card 8", "card 9", "card"]}}, 2, False),
+            ({"id": {"$in": [(7).to_bytes(12, "big").hex(), "f" * 24]}}, 1, False),
+            ({"id": {"$gte": (290).to_bytes(12, "big").hex()}}, 10, False),
+            ({"id": {"$lt": (290).to_bytes(12, "big").hex()}}, 290, True),
+            ({"id": None}, 0, False),
+        ):
+            found, total = records.page(snapshot, listing(query))
+            assert (total, len(found)) == (count, min(count, 100)), query
+            assert records.is_long(snapshot, listing(query)) is long, query
 
 
 # Kinds.
