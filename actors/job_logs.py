@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from trunkline.actors import records
 from trunkline.actors.devices import envelope
@@ -11,19 +10,9 @@ from trunkline.actors.errors import NotFound
 from trunkline.actors.kinds import JOB
 from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
 from trunkline.actors.moments import iso
-from trunkline.actors.query import Field, compile_query
+from trunkline.actors.query import compile_query
+from trunkline.actors.query_fields import JOB_LOG_FIELDS
 from trunkline.store.snapshot import Snapshot
-
-JOB_FIELDS: Final[Mapping[str, Field]] = {
-    "id": Field("id"),
-    "name": Field("value"),
-    "status": Field("value"),
-    "resourceType": Field("value"),
-    "resourceId": Field("id"),
-    "runQueuedAt": Field("time"),
-    "runStartedAt": Field("time"),
-    "runCompletedAt": Field("time"),
-}
 
 _TIMES = ("runQueuedAt", "runStartedAt", "runCompletedAt")
 
@@ -46,7 +35,7 @@ def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
         descending=query.sort_direction == "desc",
         page=query.page,
         per_page=query.per_page,
-        match=None if query.query is None else compile_query(query.query, JOB_FIELDS, at="query").matches,
+        match=None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches,
     )
     found, total = records.page(snapshot, listing)
     items = [_show(message.application, each) for each in found]

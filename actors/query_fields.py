@@ -88,3 +88,14 @@ EVENT_FIELDS: Final[Mapping[str, Field]] = {
     "experienceGroupId": _ID,
     "eventTags": _TAGS,
 }
+
+JOB_LOG_FIELDS: Final[Mapping[str, Field]] = {
+    "id": _ID,
+    "name": _TEXT,
+    "status": _TEXT,
+    "resourceType": _TEXT,
+    "resourceId": _ID,
+    "runQueuedAt": _TIME,
+    "runStartedAt": _TIME,
+    "runCompletedAt": _TIME,
+}

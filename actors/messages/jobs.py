@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from trunkline.actors.messages.applications import Creator
 from trunkline.actors.messages.base import Message, View
-from trunkline.actors.messages.terms import Id, IsoTime, Links, Page
+from trunkline.actors.messages.terms import Id, IsoTime, JobLogQuery, Links, Page
 
 JobStatus = Literal["queued", "inProgress", "completed", "errored", "failed"]
 ResourceType = Literal["application", "dashboard", "datatable", "event", "device", "notebook", "deviceRecipe"]
@@ -78,7 +78,7 @@ class JobLogPage(Page, frozen=True):
     sort_field: Literal["name", "status", "resourceType", "runQueuedAt", "runStartedAt", "runCompletedAt"] = (
         "runQueuedAt"
     )
-    query: dict[str, Any] | None = None
+    query: JobLogQuery | None = None
 
 
 # What the application actor is told. All but the first come from the runner.

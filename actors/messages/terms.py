@@ -8,7 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from trunkline.actors.messages.base import Body, View
-from trunkline.actors.query_fields import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, EVENT_FIELDS
+from trunkline.actors.query_fields import (
+    APPLICATION_KEY_FIELDS,
+    DEVICE_FIELDS,
+    EVENT_FIELDS,
+    JOB_LOG_FIELDS,
+)
 
 Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", max_length=24, description="24 hexadecimal digits")]
 """`$` alone would let a line feed follow; so would it in `Key`."""
@@ -51,6 +56,7 @@ QUERY_FIELDS = "queryFields"
 DeviceQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: DEVICE_FIELDS})]
 KeyQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: APPLICATION_KEY_FIELDS})]
 EventQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: EVENT_FIELDS})]
+JobLogQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: JOB_LOG_FIELDS})]
 
 Tags = Annotated[list[Tag], Meta(max_length=100)]
 TagFilters = Annotated[list[TagFilter], Meta(max_length=100)]
