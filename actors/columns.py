@@ -32,7 +32,7 @@ import msgspec
 from trunkline.actors.errors import Invalid, NotFound
 from trunkline.actors.messages.tables import Column
 from trunkline.actors.query_conditions import did_you_mean, shown
-from trunkline.actors.query_fields import Field
+from trunkline.actors.query_fields import ROW_FIELDS, Field
 from trunkline.store.codec import decode, encode
 
 Values = dict[int, Any]
@@ -111,10 +111,8 @@ class Columns:
         self.shown = [(cell.name, cell.number) for cell in cells]
         self.numbers = frozenset((UPDATED, *(cell.number for cell in cells)))
         self.fields = {
-            "id": Field("id"),
-            "createdAt": Field("time"),
-            "updatedAt": Field("time"),
-            **{cell.name: Field("value") for cell in cells},
+            **ROW_FIELDS,
+            **{doc["name"]: Field("value", doc["dataType"]) for doc in docs},
         }
         """What a query may ask for."""
         self._expected = [cell for cell in cells if cell.required or cell.default is not None]

@@ -80,7 +80,7 @@ DEPTH_MAX: Final = 16
 CONDITIONS_MAX: Final = 1000
 """Operators and sub-queries in all: well under a millisecond a document, and more than a person writes."""
 
-_LOGICAL = ("$and", "$or", "$nor")
+LOGICAL: Final = ("$and", "$or", "$nor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def compile_query(
         conditions: list[Part] = []
         for key, condition in part.items():
             place = f"{path}.{shown_key(key)}" if path else shown_key(key)
-            if key in _LOGICAL:
+            if key in LOGICAL:
                 budget.spend(1, place)
                 conditions.append(compile_logical(key, condition, place, depth + 1))
             elif (field := fields.get(key)) is not None:
@@ -134,7 +134,7 @@ def compile_query(
             elif isinstance(key, str) and key.startswith("$"):
                 raise QueryError(
                     place,
-                    f"this is no logical operator{did_you_mean(key, _LOGICAL)}; give {listed(_LOGICAL)} "
+                    f"this is no logical operator{did_you_mean(key, LOGICAL)}; give {listed(LOGICAL)} "
                     'here, and operators such as $gt below a field: {"name": {"$gt": "m"}}',
                 )
             else:

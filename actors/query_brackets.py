@@ -21,10 +21,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from trunkline.actors.query import LOGICAL
+from trunkline.actors.query_conditions import TEXT_OPERATORS
 from trunkline.actors.query_fields import Field
 
-_LOGICAL: Final = ("$and", "$or", "$nor")
-_TEXT_OPERATORS: Final = ("$startsWith", "$endsWith", "$contains")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
@@ -37,7 +37,7 @@ def read_query(query: object, fields: Mapping[str, Field]) -> object:
         return query
     read: dict[str, Any] = {}
     for key, condition in query.items():
-        if key in _LOGICAL:
+        if key in LOGICAL:
             items = array(condition)
             read[key] = [read_query(item, fields) for item in items] if isinstance(items, list) else items
         elif (field := fields.get(key)) is None:
@@ -67,7 +67,7 @@ def _read_condition(condition: object, field: Field) -> object:
 def _read_operand(key: str, operand: object, field: Field) -> object:
     if key == "$ci":
         return _BOOLEANS.get(operand, operand) if isinstance(operand, str) else operand
-    if key in _TEXT_OPERATORS:
+    if key in TEXT_OPERATORS:
         return operand
     if key in ("$in", "$nin"):
         items = array(operand)

@@ -74,18 +74,19 @@ def compile_condition(name: str, field: Field, condition: object, path: str, bud
 # -- operators -----------------------------------------------------------------------------------------------
 
 _RANGES: Final = {"$gt": operator.gt, "$lt": operator.lt, "$gte": operator.ge, "$lte": operator.le}
-_TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+TEXT_OPERATORS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "$startsWith": str.startswith,
     "$endsWith": str.endswith,
     "$contains": operator.contains,
 }
-_ID_OPERATORS: Final = ("$eq", "$ne", "$gt", "$lt", "$gte", "$lte", "$in", "$nin")
-_OPERATORS: Final = (*_ID_OPERATORS, *_TEXTS)
+ID_OPERATORS: Final = ("$eq", "$ne", "$gt", "$lt", "$gte", "$lte", "$in", "$nin")
+OPERATORS: Final = (*ID_OPERATORS, *TEXT_OPERATORS)
+"""What compares. `$ci` stands beside them and says how."""
 
 
 def _compile_operators(name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget) -> Part:
     is_id = field.kind in ("id", "ids")
-    known = _ID_OPERATORS if is_id else (*_OPERATORS, "$ci")
+    known = ID_OPERATORS if is_id else (*OPERATORS, "$ci")
     for key in condition:
         if key not in known:
             raise QueryError(
@@ -102,7 +103,7 @@ def _compile_operators(name: str, field: Field, condition: dict[Any, Any], path:
         raise QueryError(f"{path}.$ci", f"{shown(ci)} is not a boolean; give true to ignore case, or false")
     operators = {key: operand for key, operand in condition.items() if key != "$ci"}
     if not operators:
-        raise QueryError(path, f"there is nothing to compare with; give at least one of {listed(_OPERATORS)}")
+        raise QueryError(path, f"there is nothing to compare with; give at least one of {listed(OPERATORS)}")
     budget.spend(len(operators), path)
     parts = []
     for key, operand in operators.items():
@@ -116,7 +117,7 @@ def _read_operand(field: Field, key: str, operand: object, path: str, budget: Bu
     read = _reader(field)
     if key in ("$in", "$nin"):
         return read_items(operand, read, path, budget)
-    if key in _TEXTS:
+    if key in TEXT_OPERATORS:
         if not isinstance(operand, str) or not operand:
             raise QueryError(
                 path, f"{shown(operand)} cannot be looked for; give a text of at least one character"
@@ -140,8 +141,8 @@ def _test(field: Field, key: str, operand: Any, *, ci: bool) -> Test:
     """Return the test of one operator; `$ne` and `$nin` give the test that must fail (rule 4)."""
     if key in ("$in", "$nin"):
         return _member(operand, ci=ci)
-    if key in _TEXTS:
-        text = _text(_TEXTS[key], operand, ci=ci)
+    if key in TEXT_OPERATORS:
+        text = _text(TEXT_OPERATORS[key], operand, ci=ci)
         return _over_iso(text) if field.kind == "time" else text
     return _compare(key, operand) if key in _RANGES else _equal(operand, ci=ci)
 

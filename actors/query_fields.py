@@ -1,7 +1,7 @@
 """The fields that a query may name, and what a document holds at each: one table for each resource.
 
 Owns `Field` and the tables of the resources whose fields are fixed. The fields of the rows of a data table
-are its columns: whoever has the columns makes the table, `Field("value", column type)` for each.
+are its columns as well: whoever has the columns makes the table.
 """
 
 from __future__ import annotations
@@ -99,3 +99,15 @@ JOB_LOG_FIELDS: Final[Mapping[str, Field]] = {
     "runStartedAt": _TIME,
     "runCompletedAt": _TIME,
 }
+
+ROW_FIELDS: Final[Mapping[str, Field]] = {"id": Field("value", "id"), "createdAt": _TIME, "updatedAt": _TIME}
+"""What every row has beside its columns."""
+
+RESOURCES: Final[Mapping[str, Mapping[str, Field]]] = {
+    "device": DEVICE_FIELDS,
+    "access key": APPLICATION_KEY_FIELDS,
+    "event": EVENT_FIELDS,
+    "job": JOB_LOG_FIELDS,
+    "row": ROW_FIELDS,
+}
+"""The tables by what they are about."""

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.messages.base import Body, Message, View
 from trunkline.actors.messages.terms import (
+    QUERY_FIELDS,
     Description,
     Id,
     IsoTime,
@@ -19,6 +20,7 @@ from trunkline.actors.messages.terms import (
     Scalar,
     SortDirection,
 )
+from trunkline.actors.query_fields import ROW_FIELDS
 
 # Tables.
 
@@ -129,7 +131,11 @@ CellValue = Annotated[Any, Meta(extra_json_schema=_CELL)]
 RowBody = Annotated[dict[str, CellValue], Meta(description="Values by column name")]
 RowOrRows = RowBody | list[RowBody]
 AdvancedQuery = Annotated[
-    dict[str, Any], Meta(description="An advanced query over the columns, id, createdAt and updatedAt")
+    dict[str, Any],
+    Meta(
+        description="An advanced query over the columns, id, createdAt and updatedAt",
+        extra={QUERY_FIELDS: ROW_FIELDS},
+    ),
 ]
 
 RowView = Annotated[

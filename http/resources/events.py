@@ -24,6 +24,7 @@ from trunkline.actors.messages.events import (
     RecentEvent,
 )
 from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
+from trunkline.actors.messages.terms import EventQuery
 from trunkline.http.call import Call, Response
 from trunkline.http.dispatch import SUCCESS
 from trunkline.http.errors import JSON
@@ -101,7 +102,7 @@ ROUTES = (
         operation="events.delete",
         summary="Delete many events, all of them or none",
         query=EventReport,
-        body=dict[str, Any],
+        body=EventQuery,
         to="eventLog",
         reply=EventsDeleted,
         access="write",

@@ -9,7 +9,7 @@ A table stands between two comments that name it; everything else in the documen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
@@ -17,8 +17,9 @@ import msgspec
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors import errors
-from trunkline.actors.query import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, EVENT_FIELDS
+from trunkline.actors.query_fields import RESOURCES, Field
 from trunkline.http.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
+from trunkline.http.query_string import query_fields
 from trunkline.http.route import Route
 from trunkline.http.routes import TABLE
 
@@ -113,27 +114,49 @@ def _texts(hint: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def fields() -> str:
-    """The fields of the advanced query, with their kinds."""
+def places() -> str:
+    """Every operation that takes an advanced query, and where."""
     rows = (
-        (resource, code(name), _FIELD_KINDS[field.kind])
-        for resource, found in (
-            ("device", DEVICE_FIELDS),
-            ("access key", APPLICATION_KEY_FIELDS),
-            ("event", EVENT_FIELDS),
-        )
+        (code(route.operation), place, resource)
+        for route in sorted(TABLE.routes, key=lambda route: route.operation)
+        for place, resource in _queries(route)
+    )
+    return table(("Operation", "Where", "Fields of a"), rows)
+
+
+def _queries(route: Route) -> Iterator[tuple[str, str]]:
+    for part, found in (("URL", route.query), ("body", route.body)):
+        if (whole := query_fields(found)) is not None:
+            yield f"the {part}", _resource(whole)
+        elif isinstance(found, type) and issubclass(found, msgspec.Struct):
+            hints = get_type_hints(found, include_extras=True)
+            for field in msgspec.structs.fields(found):
+                if (known := query_fields(hints[field.name])) is not None:
+                    yield f"{code(field.encode_name)} in the {part}", _resource(known)
+
+
+def _resource(known: Mapping[str, Field]) -> str:
+    return next(name for name, fields in RESOURCES.items() if fields is known)
+
+
+def fields() -> str:
+    """The fields of the advanced query, with what they hold."""
+    rows = (
+        (resource, code(name), _HOLDS[field.kind, field.holds])
+        for resource, found in RESOURCES.items()
         for name, field in found.items()
     )
-    return table(("Of", "Field", "Holds"), rows)
+    return table(("Of a", "Field", "Holds"), rows)
 
 
-_FIELD_KINDS: Final = {
-    "value": "text, a number or a boolean",
-    "values": "many values",
-    "id": "an identifier",
-    "ids": "many identifiers",
-    "time": "a time",
-    "tags": "tags",
+_HOLDS: Final = {
+    ("value", "string"): "text",
+    ("value", "id"): "an identifier; takes all operators",
+    ("values", "string"): "many texts",
+    ("id", "any"): "an identifier",
+    ("ids", "any"): "many identifiers",
+    ("time", "any"): "a time",
+    ("tags", "any"): "tags",
 }
 
 
@@ -168,7 +191,8 @@ def _refusals() -> dict[int, str]:
 # Where they stand.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "docs/api.md": {"routes": routes, "parameters": parameters, "lists": lists, "fields": fields},
+    "docs/api.md": {"routes": routes, "parameters": parameters, "lists": lists},
+    "docs/query.md": {"places": places, "fields": fields},
     "docs/architecture.md": {"errors": error_table},
     "docs/operations.md": {
         "commands": operator_tables.commands,

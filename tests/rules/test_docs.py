@@ -6,25 +6,33 @@ The other tests look at what is written by hand: commands, variables, calls, pat
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 import typer
 
 from tests.rules import doc_tables, operator_tables
+from trunkline.actors.messages.devices import DevicePage
+from trunkline.actors.query import LOGICAL, compile_query
+from trunkline.actors.query_conditions import ID_OPERATORS, OPERATORS
+from trunkline.actors.query_fields import DEVICE_FIELDS
 from trunkline.http.cli import app
 from trunkline.http.errors import STATUS
+from trunkline.http.query_string import QueryParser
 from trunkline.http.routes import TABLE
 from trunkline.limits.settings import CONFIG_VARIABLE, ENV_PREFIX, Settings
 from trunkline.limits.table import Limits
 
 README: Final = "README.md"
 API, ARCHITECTURE, OPERATIONS = "docs/api.md", "docs/architecture.md", "docs/operations.md"
+QUERY: Final = "docs/query.md"
 
 TRY_IT: Final = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/trunkline serve --demo"
 TEST_IT: Final = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest"
@@ -98,6 +106,47 @@ def test_the_error_table_is_the_one_of_the_edge(documents: dict[str, str]) -> No
     found = {type: int(status) for status, type in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", section, re.M)}
     of_the_wire = {type: status for status, type in doc_tables.wire_types().items()}
     assert found == STATUS | of_the_wire
+
+
+def test_the_operators_of_the_query_are_those_of_the_code(documents: dict[str, str]) -> None:
+    """Each stands in a table of the grammar, and no other does."""
+    grammar = documents[QUERY].partition("\n## The grammar\n")[2].partition("\n## ")[0]
+    first_cells = "".join(re.findall(r"^\| ([^|]*`\$[^|]*) \|", grammar, re.M))
+    assert sorted(re.findall(r"`(\$\w+)`", first_cells)) == sorted(
+        [*LOGICAL, *OPERATORS, "$ci", "$tagKey", "$tagValue"]
+    )
+    of_ids = re.search(r"exactly one of (.*?)\. ", grammar)
+    assert of_ids is not None
+    assert sorted(re.findall(r"`(\$\w+)`", of_ids[1])) == sorted(ID_OPERATORS)
+
+
+def test_the_examples_of_the_query_are_taken_in_both_forms(documents: dict[str, str]) -> None:
+    text = documents[QUERY]
+    examples = re.findall(r"\| `(\{[^`]*\})` \|", text) + re.findall(
+        r"^```json\n(.*?)^```$", text, re.M | re.S
+    )
+    assert len(examples) >= 17
+    for example in map(json.loads, examples):
+        of_tags = example.keys() & {"$tagKey", "room"}
+        compile_query({"tags": example} if of_tags else example, DEVICE_FIELDS)
+    parser = QueryParser(DevicePage)
+    in_urls = [found.replace("&amp;", "&") for found in re.findall(r"`(query[\[=][^`]*)`", text)]
+    assert len(in_urls) >= 8
+    for example in in_urls:
+        found, _ = parser.parse(quote(example, safe="=&[]$").encode())
+        compile_query(found.query, DEVICE_FIELDS)
+
+
+def test_the_bounds_of_the_query_are_those_of_the_code(documents: dict[str, str]) -> None:
+    bounds = inspect.signature(compile_query).parameters
+    text = documents[QUERY].partition("\n## Bounds and refusals\n")[2]
+    for name, sentence in (
+        ("items_max", "at most {} items"),
+        ("tag_chars_max", "at most {} characters"),
+        ("depth_max", "at most {} deep"),
+        ("conditions_max", "at most {} conditions"),
+    ):
+        assert sentence.format(bounds[name].default) in text
 
 
 # Whatever is documented is there.
