@@ -98,7 +98,10 @@ class Actor:
 
     def put(self, db: str, key: bytes, value: bytes) -> None:
         """Store `value` with the batch of this turn."""
-        self._writes().put(db, key, value)
+        batch = self.batch
+        if batch is None:
+            batch = self.batch = Batch()
+        batch.put(db, key, value)
 
     def delete(self, db: str, key: bytes) -> None:
         """Delete `key` with the batch of this turn."""

@@ -32,9 +32,9 @@ _KEY = re.compile(r"[0-9a-f]{48}")
 GONE = "The token does not hold any more; log in again."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Principal:
-    """The bearer of a token.
+    """The bearer of a token. Equal only to itself.
 
     `kind` is user, device or application. `scopes` are those of the token. `expires_ms` is None for a
     token without an expiry. Ids that do not apply are None.

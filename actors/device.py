@@ -97,11 +97,13 @@ class Device(Actor):
         """Store the states, all or none, and let the state streams hear of them."""
         body = message.body
         now_ms = self.system.clock.wall_ms()
+        head, id = self.head, self.ref.id
         checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
-        for time_ms, point in self._merged(checked).items():
-            self.put(keys.TIMELINE, keys.point_key(self.ref.id, time_ms), encode(point))
+        newer = len(checked) == 1 and checked[0][0] > head.newest_ms
+        for time_ms, point in checked if newer else self._merged(checked).items():
+            self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode(point))
         for time_ms, point in checked:
-            self.head.report(time_ms, point)
+            head.report(time_ms, point)
         if checked:
             self._count("deviceState", len(checked), now_ms)
             self.after_commit(partial(self._announce_states, self.attributes, checked))

@@ -120,7 +120,7 @@ def create_app(
         return await dispatched(await request.get_data())
 
     async def dispatched(body: Any) -> QuartResponse:
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = dict(request.scope["headers"])
         address = _address(headers, trust_forwarded_for=trust_forwarded_for)
         plain = Request(
             request.method,
@@ -158,10 +158,10 @@ def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, b
     return answer(Invalid(f"The request can not be read: {error.name}."))
 
 
-def _address(headers: dict[str, str], *, trust_forwarded_for: bool) -> str:
-    if trust_forwarded_for and headers.get("x-forwarded-for"):
+def _address(headers: dict[bytes, bytes], *, trust_forwarded_for: bool) -> str:
+    if trust_forwarded_for and headers.get(b"x-forwarded-for"):
         # The last entry is the one that the proxy added; those before it are the client's own words.
-        return headers["x-forwarded-for"].rpartition(",")[2].strip()
+        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
     client: Any = request.scope.get("client")
     return str(client[0]) if client else ""
 

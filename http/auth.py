@@ -87,7 +87,7 @@ class Tokens:
         self._system = system
         self._secret = secret
         self._epoch = -1
-        self._cache: dict[str, Principal] = {}
+        self._cache: dict[bytes, Principal] = {}
         self._rows: dict[str, list[Route]] = {}
         for route in table.routes:
             if route.access != "none":
@@ -152,26 +152,22 @@ class Tokens:
 
     # Verifying.
 
-    def principal(self, token: str) -> Principal:
-        """Who bears `token` now. Raises `Unauthorized` where it is broken, expired or revoked."""
+    def caller(self, header: bytes | None) -> Principal:
+        """Who calls with this `Authorization` header now. Raises `Unauthorized`, also where there is none."""
         system = self._system
         if self._epoch != system.authority_epoch:
             self._cache.clear()
             self._epoch = system.authority_epoch
-        found = self._cache.get(token)
+        found = self._cache.get(header or b"")
         if found is None:
-            found = self._verify(token)
-            if authority.chooses_by_tags(found.key):
-                # Tags change without a word to the cache, so such a key is judged anew for each call.
-                return self._unexpired(token, found)
-            if len(self._cache) >= system.limits.token_cache_length_max:
-                del self._cache[next(iter(self._cache))]
-            self._cache[token] = found
-        return self._unexpired(token, found)
-
-    def _unexpired(self, token: str, found: Principal) -> Principal:
-        if found.expires_ms is not None and self._system.clock.wall_ms() >= found.expires_ms:
-            self._cache.pop(token, None)
+            found = self._verify(bearer(header))
+            # Tags change without a word to the cache, so a key that chooses by them is judged anew for each call.
+            if not authority.chooses_by_tags(found.key):
+                if len(self._cache) >= system.limits.token_cache_length_max:
+                    del self._cache[next(iter(self._cache))]
+                self._cache[header or b""] = found
+        if found.expires_ms is not None and system.clock.wall_ms() >= found.expires_ms:
+            self._cache.pop(header or b"", None)
             raise Unauthorized("The token has expired; log in again.")
         return found
 
@@ -193,11 +189,11 @@ class Tokens:
             return authority.resolve(snapshot, claims, frozenset(claims["scope"]))
 
 
-def bearer(header: str | None) -> str:
+def bearer(header: bytes | None) -> str:
     """The token of an `Authorization` header. Raises `Unauthorized` where there is none."""
     if header is None:
         raise Unauthorized("The request has no token; send it as `Authorization: Bearer <token>`.")
-    scheme, _, token = header.partition(" ")
+    scheme, _, token = header.decode("latin1").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized("The Authorization header is not `Bearer <token>`.")
     return token.strip()

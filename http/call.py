@@ -17,12 +17,12 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Request:
-    """A request in plain values. Header names are lower case."""
+    """A request in plain values. Header names are lower case; of a field given twice the last one counts."""
 
     __slots__ = ("address", "body", "headers", "method", "path", "query")
 
     def __init__(
-        self, method: str, path: str, query: bytes, headers: Mapping[str, str], body: bytes, address: str
+        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes, address: str
     ) -> None:
         self.method = method
         self.path = path
@@ -30,6 +30,11 @@ class Request:
         self.headers = headers
         self.body = body
         self.address = address
+
+    def header(self, name: bytes) -> str | None:
+        """The value of a field as text, None where it was not sent."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin1")
 
 
 class Stream(Protocol):
@@ -72,13 +77,13 @@ class Call:
         "body",
         "device",
         "dispatcher",
-        "headers",
         "if_match",
         "links",
         "name",
         "now_ms",
         "query",
         "record",
+        "request",
         "route",
         "row",
         "table",
@@ -87,10 +92,10 @@ class Call:
     def __init__(self, dispatcher: Dispatcher, route: Route, request: Request, now_ms: int) -> None:
         self.dispatcher = dispatcher
         self.route = route
-        self.headers = request.headers
+        self.request = request
         self.address = request.address
         self.now_ms = now_ms
-        self.if_match = request.headers.get("if-match")
+        self.if_match = request.header(b"if-match")
         self.links = True
         self._principal: Principal | None = None
         self.application: bytes | None = None

@@ -21,11 +21,12 @@ from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
 from trunkline.actors.records import Tagged
 from trunkline.actors.system import System
-from trunkline.http.auth import Tokens, bearer, check_scope
+from trunkline.http.auth import Tokens, check_scope
 from trunkline.http.call import Call, Request, Response
 from trunkline.http.errors import JSON, MethodNotAllowed, UnsupportedMediaType, answer, invalid, rate_limit
 from trunkline.http.links import with_links
 from trunkline.http.logins import LoginGuard
+from trunkline.http.passes import Pass, Passes
 from trunkline.http.route import Route, RouteTable
 
 _log = structlog.get_logger("trunkline.http")
@@ -46,25 +47,40 @@ class Dispatcher:
         self.table = table
         self.token_ttl_s = token_ttl_s
         self.logins = LoginGuard(system.limits)
+        self.passes = Passes(system.limits.pass_cache_length_max)
         self.answered: dict[tuple[str, int], int] = {}
 
-    async def handle(self, request: Request, found: Found | None = None) -> Response:
+    def known(self, method: str, path: str, authorization: bytes | None) -> Pass | None:
+        """The pass of a call that came before, None where there is none (any more)."""
+        try:
+            return self.passes.find(method, path, self.tokens.caller(authorization))
+        except DomainError:
+            return None
+
+    async def handle(
+        self, request: Request, found: Found | None = None, known: Pass | None = None
+    ) -> Response:
         """Answer a request. Never raises anything but cancellation: every failure is an answer.
 
-        `found` is what the table matched, where the caller has looked already.
+        `found` is what the table matched, `known` the pass of the call, where the caller has looked already.
         """
         operation = "none"
         try:
-            methods, values = found or self._match(request.path)
-            method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
-            route = methods.get(method)
-            if route is None:
-                allowed = ", ".join(sorted(methods))
-                raise MethodNotAllowed(
-                    f"{request.method} is not a method of this path; it takes {allowed}.", allowed
-                )
-            operation = route.operation
-            response = await self._call(route, values, request)
+            if known is not None and self._holds(known):
+                route = known.route
+                operation = route.operation
+                response = await self._repeat(known, request)
+            else:
+                methods, values = found or self._match(request.path)
+                method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
+                row = methods.get(method)
+                if row is None:
+                    allowed = ", ".join(sorted(methods))
+                    raise MethodNotAllowed(
+                        f"{request.method} is not a method of this path; it takes {allowed}.", allowed
+                    )
+                operation = row.operation
+                response = await self._call(row, values, request)
             if response.stream is not None and request.method == "HEAD":
                 # A stream has a head like any answer, but no end that a client could wait for.
                 response.stream.close()
@@ -91,20 +107,42 @@ class Dispatcher:
         return found
 
     async def _call(self, route: Route, values: list[str], request: Request) -> Response:
-        system = self.system
-        call = Call(self, route, request, system.clock.wall_ms())
+        call = Call(self, route, request, self.system.clock.wall_ms())
         if route.access != "none":
-            call.principal = self.tokens.principal(bearer(request.headers.get("authorization")))
+            call.principal = self.tokens.caller(request.headers.get(b"authorization"))
             check_scope(route, call.principal)
         self._place(call, values)
         self.check_fences(call)
+        if route.hot and route.creates is None:
+            ref = None if route.to is None else self.ref(call)
+            self.passes.keep(call, ref, self.system.authority_epoch)
+        return await self._admitted(call, None)
+
+    def _holds(self, known: Pass) -> bool:
+        """Whether a pass that was found before the body came is still good."""
+        expires_ms = known.principal.expires_ms
+        return known.epoch == self.system.authority_epoch and (
+            expires_ms is None or self.system.clock.wall_ms() < expires_ms
+        )
+
+    async def _repeat(self, known: Pass, request: Request) -> Response:
+        """Answer a call that is admitted by its pass."""
+        call = Call(self, known.route, request, self.system.clock.wall_ms())
+        call.principal = known.principal
+        call.application = known.application
+        call.device = known.device
+        return await self._admitted(call, known.ref)
+
+    async def _admitted(self, call: Call, ref: Ref | None) -> Response:
+        """Parse what the call brings and answer it. `ref` is the actor that it is for, where that is known."""
+        route = call.route
         assert route.parser is not None
-        call.query, call.links = route.parser.parse(request.query)
-        if route.decoder is not None and (request.body or not route.optional_body):
-            call.body = _decode(route.decoder, request, system.limits.body_bytes_max)
+        call.query, call.links = route.parser.parse(call.request.query)
+        if route.decoder is not None and (call.request.body or not route.optional_body):
+            call.body = _decode(route.decoder, call.request, self.system.limits.body_bytes_max)
         if route.handler is not None:
             return await route.handler(call)
-        return await self._answer(call)
+        return await self._answer(call, ref)
 
     def _place(self, call: Call, values: list[str]) -> None:
         """Put the values of the path's placeholders where messages look for them."""
@@ -149,7 +187,7 @@ class Dispatcher:
             with self.system.store.snapshot() as snapshot:
                 authority.check_device(snapshot, principal, call.device, states=call.route.device == "self")
 
-    async def _answer(self, call: Call) -> Response:
+    async def _answer(self, call: Call, ref: Ref | None) -> Response:
         route = call.route
         headers = [JSON]
         value: Any = None
@@ -157,7 +195,7 @@ class Dispatcher:
         if route.to is None:
             value = await self.read(call, route.message)
         else:
-            answered = await self.system.ask(self.ref(call), self.message(call, route.message))
+            answered = await self.system.ask(ref or self.ref(call), self.message(call, route.message))
             if answered.verdict is not None:
                 assert route.throttle is not None
                 headers += rate_limit(route.throttle, answered.verdict)
@@ -232,7 +270,7 @@ def reply(call: Call, status: int, value: Any, headers: list[tuple[bytes, bytes]
             with_links(value)
     if etag is not None:
         headers.append((b"etag", f'"{etag}"'.encode()))
-        if call.route.method == "GET" and _same(call.headers.get("if-none-match"), etag):
+        if call.route.method == "GET" and _same(call.request.header(b"if-none-match"), etag):
             return Response(304, headers)
     return Response(status, headers, msgspec.json.encode(value))
 
@@ -248,12 +286,12 @@ def _decode(decoder: msgspec.json.Decoder[Any], request: Request, bytes_max: int
     """The typed body. Another content type is 415, malformed JSON 400 with the place, a wrong value 400."""
     if len(request.body) > bytes_max:
         raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
-    content_type = request.headers.get("content-type", "")
+    content_type = request.headers.get(b"content-type", b"")
     if (
-        content_type != "application/json"
-        and content_type.partition(";")[0].strip().lower() != "application/json"
+        content_type != b"application/json"
+        and content_type.partition(b";")[0].strip().lower() != b"application/json"
     ):
-        shown = repr(content_type[:100]) if content_type else "no content type"
+        shown = repr(content_type[:100].decode("latin1")) if content_type else "no content type"
         raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
     if not request.body:
         raise Invalid("The body is empty; this call needs a JSON body.")

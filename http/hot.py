@@ -45,13 +45,17 @@ class HotDoor:
             # The stock protocol leaves a target in absolute form as it is.
             path = _path_of(path)
             scope = {**scope, "path": path}
-        found = self._dispatcher.table.match(path)
-        route = None if found is None else found[0].get(scope["method"])
-        if route is None or not route.hot:
-            await self._cold(scope, receive, send)
-            return
-        headers = {name.decode("latin1"): value.decode("latin1") for name, value in scope["headers"]}
-        if int(headers.get("content-length") or 0) > self._body_bytes_max:
+        method: str = scope["method"]
+        headers = dict(scope["headers"])
+        found = None
+        known = self._dispatcher.known(method, path, headers.get(b"authorization"))
+        if known is None:
+            found = self._dispatcher.table.match(path)
+            route = None if found is None else found[0].get(method)
+            if route is None or not route.hot:
+                await self._cold(scope, receive, send)
+                return
+        if int(headers.get(b"content-length") or 0) > self._body_bytes_max:
             # Said before the body is taken, so a client that asked with `Expect` does not send it.
             await _send(send, _too_large(self._body_bytes_max))
             return
@@ -68,10 +72,8 @@ class HotDoor:
         if len(body) > self._body_bytes_max:
             await _send(send, _too_large(self._body_bytes_max))
             return
-        request = Request(
-            scope["method"], path, scope["query_string"], headers, body, self._address(scope, headers)
-        )
-        await _send(send, await self._dispatcher.handle(request, found))
+        request = Request(method, path, scope["query_string"], headers, body, self._address(scope, headers))
+        await _send(send, await self._dispatcher.handle(request, found, known))
 
     async def _body(self, receive: Any) -> bytes | None:
         """The whole body, or as much as shows that it is too large; None where the client left."""
@@ -91,10 +93,10 @@ class HotDoor:
             size += len(message["body"])
         return b"".join(pieces)
 
-    def _address(self, scope: dict[str, Any], headers: dict[str, str]) -> str:
-        if self._trust_forwarded_for and headers.get("x-forwarded-for"):
+    def _address(self, scope: dict[str, Any], headers: dict[bytes, bytes]) -> str:
+        if self._trust_forwarded_for and headers.get(b"x-forwarded-for"):
             # As in `app.py`: the entry of the proxy, not what the client claims.
-            return headers["x-forwarded-for"].rpartition(",")[2].strip()
+            return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
         client = scope["client"]
         return str(client[0]) if client else ""
 

@@ -20,7 +20,7 @@ from trunkline.actors.history import Missed
 from trunkline.actors.messages.devices import Listen
 from trunkline.actors.messages.reads import ReplayCommands
 from trunkline.actors.subscription import Subscription
-from trunkline.http.auth import bearer, check_scope
+from trunkline.http.auth import check_scope
 from trunkline.http.call import Call, Headers, Response
 
 HEADERS: Headers = [
@@ -107,7 +107,7 @@ class EventStream:
         """Whether the token still holds: verified anew where anything about authority has changed."""
         call = self._call
         try:
-            principal = call.dispatcher.tokens.principal(bearer(call.headers.get("authorization")))
+            principal = call.dispatcher.tokens.caller(call.request.headers.get(b"authorization"))
             if principal is not call.principal:
                 call.principal = principal
                 check_scope(call.route, principal)
@@ -143,7 +143,7 @@ def _subscribe(call: Call, topic: str) -> Subscription:
 
 async def _missed(call: Call) -> Missed:
     """Commands after `Last-Event-ID`, read after subscribing, so that none falls between the two."""
-    last = call.headers.get("last-event-id", "").strip()
+    last = (call.request.header(b"last-event-id") or "").strip()
     if not last:
         return Missed([], more=False)
     if _POSITION.fullmatch(last) is None:

@@ -61,6 +61,9 @@ class Settings:
         "client's malformed WebSocket can stop: for comparisons only.",
         choices=("fast", "stock"),
     )
+    hot_rows: bool = _setting(
+        True, "Take the calls of heavy traffic before Quart; off sends them through it, for comparisons only."
+    )
 
     log_level: str = _setting(
         "info", "The least level logged.", choices=("debug", "info", "warning", "error")

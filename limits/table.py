@@ -290,6 +290,11 @@ class Limits:
     purge_interval_s: float = _bound(
         60, "seconds", "How soon what a deleted application left behind begins to be removed."
     )
+    pass_cache_length_max: int = _bound(
+        16_384,
+        "calls",
+        "Some 0.6 kB each, 10 MB; a miss costs 8 us. One for each device and path that is busy.",
+    )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
     login_windows_length_max: int = _bound(
         10_000, "windows", "Accounts and addresses that failed lately: about 6 MB."

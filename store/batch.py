@@ -48,7 +48,11 @@ class Batch:
         if type(value) is not bytes:
             raise TypeError("a value is bytes")
         self.size_bytes += _key_bytes(key) + len(value) + _ENTRY_BYTES
-        self._set(db, key, value)
+        writes = self.writes.get(db)
+        if writes is None or self.sums:
+            self._set(db, key, value)
+        else:
+            writes[key] = value
 
     def delete(self, db: str, key: bytes) -> None:
         """Remove `key`; no error where it is not there."""

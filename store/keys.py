@@ -174,7 +174,9 @@ def _terminated(text: str) -> bytes:
 
 def point_key(device: bytes, time_ms: int) -> bytes:
     """The key in TIMELINE of the state reported for a moment. Points sort by time."""
-    return _checked(device) + _POINT + _time(time_ms)
+    if len(device) != ID_BYTES or not 0 <= time_ms <= TIME_MS_MAX:
+        return _checked(device) + _POINT + _time(time_ms)  # which says what is wrong
+    return b"%b\x10%b" % (device, time_ms.to_bytes(8, "big"))
 
 
 def point_time_ms(key: bytes) -> int:

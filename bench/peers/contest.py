@@ -29,7 +29,7 @@ from trunkline.bench.peers.nats import Nats
 from trunkline.bench.peers.peer import Peer, Posts, Started
 from trunkline.bench.peers.programs import Absent, Place
 from trunkline.bench.peers.redis import Redis
-from trunkline.bench.peers.trunkline import Trunkline, TrunklineStock
+from trunkline.bench.peers.trunkline import Trunkline, TrunklineQuart, TrunklineStock
 from trunkline.bench.peers.web import FastApiPostgres, FastApiSqlite
 from trunkline.bench.progress import Bar
 from trunkline.bench.result import Record, Stage, machine, shown_settings
@@ -40,6 +40,7 @@ from trunkline.bench.watch import ServerWatch
 PEERS: tuple[type[Peer], ...] = (
     Trunkline,
     TrunklineStock,
+    TrunklineQuart,
     FastApiPostgres,
     FastApiSqlite,
     Mosquitto,

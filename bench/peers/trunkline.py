@@ -1,4 +1,4 @@
-"""Trunkline itself, with either engine: started like the others, by its own command."""
+"""Trunkline itself, with either engine and without its hot rows: started like the others, by its own command."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Trunkline(Peer):
 
     name = "Trunkline"
     engine = "fast"
+    hot_rows = True
 
     @asynccontextmanager
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
@@ -40,6 +41,7 @@ class Trunkline(Peer):
                 "TRUNKLINE_ADMIN_EMAIL": _EMAIL,
                 "TRUNKLINE_ADMIN_PASSWORD": password,
                 "TRUNKLINE_ENGINE": self.engine,
+                "TRUNKLINE_HOT_ROWS": str(self.hot_rows),
             },
         )
         await place.listens(port)
@@ -54,7 +56,8 @@ class Trunkline(Peer):
 
         try:
             yield Started(
-                version=f"{self.engine} engine",
+                version=f"{self.engine} engine"
+                + (", hot rows before Quart" if self.hot_rows else ", through Quart"),
                 durable=True,
                 durability="on disk before the answer (one synced commit for all that waits)",
                 keeps="each state, by device and time, checked against the device's attributes; its newest values",
@@ -71,3 +74,10 @@ class TrunklineStock(Trunkline):
 
     name = "Trunkline, stock engine"
     engine = "stock"
+
+
+class TrunklineQuart(TrunklineStock):
+    """Hypercorn as it is, and every call through Quart: what the same application costs without its fast way in."""
+
+    name = "Trunkline, stock engine through Quart"
+    hot_rows = False

@@ -144,7 +144,7 @@ class Edge:
         self.ids = {"name": "a"}
         claims = {"typ": "user", "sub": user}
         token = dispatcher.tokens.issue(claims, {"all.User"}, house.clock.wall_ms(), None)
-        self.headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        self.headers = {b"authorization": b"Bearer " + token.encode(), b"content-type": b"application/json"}
 
     def path(self, route: Route) -> str:
         """The path with real records in it; for a deletion with ids that nothing has."""

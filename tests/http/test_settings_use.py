@@ -6,9 +6,11 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
+from quart_trio import QuartTrio
 
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 from tests.e2e.server_process import OWNER, serving, started
@@ -23,6 +25,7 @@ SHOWN_HERE = {
     "data_dir",
     "engine",
     "host",
+    "hot_rows",
     "limits",
     "log_format",
     "log_level",
@@ -99,6 +102,24 @@ async def test_an_address_of_version_six(tmp_path: Path) -> None:
             assert await server.log_in()
         else:  # on a machine that has none
             assert "[::1]:0 can not be listened on" in server.log
+
+
+@pytest.mark.parametrize("hot_rows", [True, False])
+async def test_hot_rows_are_taken_before_quart_or_not(
+    tmp_path: Path, hot_rows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    through_quart: list[str] = []
+    handled = QuartTrio.__call__
+
+    async def seen(app: QuartTrio, scope: Any, receive: Any, send: Any) -> None:
+        through_quart.append(scope.get("path", "")[-6:])
+        await handled(app, scope, receive, send)
+
+    monkeypatch.setattr(QuartTrio, "__call__", seen)
+    async with running_server(tmp_path / "data", hot_rows=hot_rows) as server:
+        device = await server.device(await server.application())
+        await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+        assert ("/state" in through_quart) is not hot_rows
 
 
 async def test_the_stock_engine_does_the_main_job(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ class Door:
         **headers: str,
     ) -> Response:
         path = f"/applications/{self.house.application.hex()}/devices/{self.device.hex()}/{resource}"
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        named["authorization"] = f"Bearer {self.token(ttl_s)}"
+        named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+        named[b"authorization"] = f"Bearer {self.token(ttl_s)}".encode()
         return await self.dispatcher.handle(Request(method, path, query.encode(), named, b"", "127.0.0.1"))
 
     async def open(self, query: str = "", **kw: Any) -> Stream:

@@ -1,0 +1,63 @@
+"""Passes: what calls that come again and again were found to be, so that it is found out once.
+
+A device posts to one path with one token, all its life. Which row that is, who calls, whether the scopes and
+the fences let it through, and which actor it is for comes out the same each time, and costs half of what the
+edge spends on a state. A pass remembers it. It holds for as long as the token does and nothing about authority
+has changed; where the answer rests on anything else (the address of the caller, the tags of a device, who is
+whose gateway) no pass is made.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trunkline.actors.actor import Ref
+from trunkline.actors.authority import Principal, chooses_by_tags
+from trunkline.http.call import Call
+from trunkline.http.route import Route
+
+Key = tuple[str, str, Principal]
+"""Method, path as it was sent, and who calls. A principal is equal only to itself, and made anew with each
+change of authority."""
+
+
+class Pass(NamedTuple):
+    """What was found out, at which epoch of authority. `ref` is the actor that is asked, None for a read."""
+
+    epoch: int
+    principal: Principal
+    route: Route
+    application: bytes | None
+    device: bytes | None
+    ref: Ref | None
+
+
+class Passes:
+    """The passes of one server, the oldest dropped for the newest."""
+
+    def __init__(self, length_max: int) -> None:
+        self._length_max = length_max
+        self._passes: dict[Key, Pass] = {}
+        self._epoch = -1
+
+    def find(self, method: str, path: str, principal: Principal) -> Pass | None:
+        """The pass of such a call, None where there is none."""
+        return self._passes.get((method, path, principal))
+
+    def keep(self, call: Call, ref: Ref | None, epoch: int) -> None:
+        """Remember an admitted call, where its like will be admitted for the same reasons. `epoch` is that of
+        authority."""
+        principal = call.principal
+        if principal.kind == "device" and (
+            call.device != principal.device_id
+            or principal.key.get("addressFilterType", "all") != "all"
+            or chooses_by_tags(principal.key)
+        ):
+            return
+        if self._epoch != epoch:
+            self._passes.clear()
+            self._epoch = epoch
+        if len(self._passes) >= self._length_max:
+            del self._passes[next(iter(self._passes))]
+        key = (call.request.method, call.request.path, principal)
+        self._passes[key] = Pass(epoch, principal, call.route, call.application, call.device, ref)

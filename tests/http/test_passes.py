@@ -1,0 +1,136 @@
+"""Passes: a call that was let in once is let in again for less, and for no moment longer than it may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import running_server
+from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
+from trunkline.actors.actor import Ref
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages.applications import DeleteRecord
+from trunkline.actors.messages.devices import DeleteDevice, DevicePatch, PatchDevice
+
+STATE = HOT["device.sendState"]
+BODY = GOOD_BODIES[STATE.operation]
+
+
+def is_known(twin: Twin, token: str) -> bool:
+    return twin.dispatcher.known("POST", twin.path(STATE), b"Bearer " + token.encode()) is not None
+
+
+async def send(twin: Twin, token: str, **other: str) -> int:
+    answer = await twin.ask(request(twin, STATE, BODY, token=token, **other), method="POST")
+    return int(answer.split(b" ")[1])
+
+
+@pytest.mark.parametrize("operation", HOT)
+async def test_a_hot_call_that_comes_again_is_known(tmp_path: Path, operation: str) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin, token, route = doors.hot, doors.hot.token(), HOT[operation]
+        authorization = b"Bearer " + token.encode()
+        assert twin.dispatcher.known(route.method, twin.path(route), authorization) is None
+        first = await twin.ask(
+            request(twin, route, GOOD_BODIES.get(operation), token=token), method=route.method
+        )
+        assert first.startswith(b"HTTP/1.1 200 ")
+        known = twin.dispatcher.known(route.method, twin.path(route), authorization)
+        assert known is not None
+        assert known.route is route
+        assert known.device == twin.device
+        for method in {"GET", "POST"} - {route.method}:
+            assert twin.dispatcher.known(method, twin.path(route), authorization) is None
+
+
+async def test_what_ends_access_ends_it_with_the_next_call(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin = doors.hot
+        system, application = twin.house.system, twin.house.application
+        brief, lasting = twin.token(ttl_s=60), twin.token()
+        for _ in range(2):
+            assert await send(twin, brief) == await send(twin, lasting) == 200
+        assert is_known(twin, brief)
+        twin.house.clock.pass_s(60)
+        assert not is_known(twin, brief)
+        assert await send(twin, brief) == 401
+        assert await send(twin, lasting) == 200
+        revoke = DeleteRecord(kind="applicationKey", id=twin.key, if_match=None)
+        await system.ask(Ref("application", ROOT, application), revoke)
+        assert not is_known(twin, lasting)
+        assert await send(twin, lasting) == 401
+
+
+async def test_a_deleted_device_is_not_known_any_more(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin, token = doors.hot, doors.hot.token()
+        assert await send(twin, token) == await send(twin, token) == 200
+        ref = Ref("device", twin.house.application, twin.device)
+        await twin.house.system.ask(ref, DeleteDevice(if_match=None))
+        assert await send(twin, token) == 401
+
+
+async def test_access_that_ends_while_the_body_comes_has_ended(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin, token = doors.hot, doors.hot.token()
+        assert await send(twin, token) == await send(twin, token) == 200
+        peer = await twin.wired.connect()
+        whole = request(twin, STATE, BODY, token=token)
+        await peer.send(whole[:-1])
+        revoke = DeleteRecord(kind="applicationKey", id=twin.key, if_match=None)
+        await twin.house.system.ask(Ref("application", ROOT, twin.house.application), revoke)
+        await peer.send(whole[-1:])
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.head.startswith(b"HTTP/1.1 401 ")
+        await peer.close()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"address_filter_type": "whitelist", "addresses": ["127.0.0.0/8"]},
+        {"filter_type": "blacklist", "device_tags": [{"key": "retired"}]},
+    ],
+    ids=["an address", "a tag"],
+)
+async def test_what_rests_on_more_than_authority_is_asked_each_time(
+    tmp_path: Path, key: dict[str, object]
+) -> None:
+    async with two_doors(tmp_path / "data", key=key) as doors:
+        twin, token = doors.hot, doors.hot.token()
+        assert await send(twin, token) == await send(twin, token) == 200
+        assert not is_known(twin, token)
+
+
+async def test_a_gateway_that_is_none_any_more_sends_no_more(tmp_path: Path) -> None:
+    async with running_server(tmp_path / "data") as server:
+        application = await server.application()
+        gateway = await server.device(application, deviceClass="gateway")
+        other = await server.device(application, deviceClass="gateway")
+        gateway_id, other_id = gateway.rpartition("/")[2], other.rpartition("/")[2]
+        sensor = await server.device(application, deviceClass="peripheral", gatewayId=gateway_id)
+        token, _ = await server.device_token(gateway)
+        for _ in range(2):
+            await server.call("POST", f"{sensor}/state", {"data": {"temp": 1}}, token=token)
+        await server.call("PATCH", sensor, {"gatewayId": other_id})
+        await server.call("POST", f"{sensor}/state", {"data": {"temp": 1}}, token=token, status=403)
+
+
+async def test_a_change_of_the_device_alone_leaves_its_passes(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin, token = doors.hot, doors.hot.token()
+        assert await send(twin, token) == 200
+        ref = Ref("device", twin.house.application, twin.device)
+        await twin.house.system.ask(ref, PatchDevice(body=DevicePatch(name="other"), if_match=None))
+        assert await send(twin, token) == 200
+
+
+async def test_no_more_passes_are_kept_than_the_bound(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data", limits={"pass_cache_length_max": 2}) as doors:
+        twin = doors.hot
+        tokens = [twin.token(ttl_s=60 + number) for number in range(3)]
+        for token in tokens:
+            assert await send(twin, token) == 200
+        assert [is_known(twin, token) for token in tokens] == [False, True, True]
