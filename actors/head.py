@@ -4,6 +4,10 @@ Owns the composite state (the newest value of each attribute), the running posit
 connection logs, and the payload counts of the current hour. It is written with every batch of the device;
 since it lies on the same leaf of the b-tree as the newest point, that costs next to nothing. So it must stay
 small: of a long text it holds only when it was reported, and the point of that time has the text.
+
+It is encoded with each report, so it is stored as one flat list, which takes half the time of nested ones:
+the running numbers, the hour's counts with their number before them, then for each attribute its number, how
+many milliseconds before the newest point it was reported (mostly 0, which is one byte), and its value.
 """
 
 from __future__ import annotations
@@ -48,13 +52,17 @@ class Head:
         """The head as it is stored; a fresh one where nothing is stored yet."""
         head = cls()
         if raw is not None:
-            seq, newest_ms, command_ms, hour, counts, values = decode(raw)
-            head.seq = seq
-            head.newest_ms = newest_ms
-            head.command_ms = command_ms
-            head.hour = hour
-            head.counts = dict(counts)
-            head.values = {number: tuple(newest) for number, newest in values.items()}
+            flat = decode(raw)
+            head.seq, head.newest_ms, head.command_ms, head.hour, counts = flat[:5]
+            first = 5 + 2 * counts
+            head.counts = dict(zip(flat[5:first:2], flat[6:first:2], strict=True))
+            newest_ms = head.newest_ms
+            head.values = {
+                number: (newest_ms - age_ms,) if value is None else (newest_ms - age_ms, value)
+                for number, age_ms, value in zip(
+                    flat[first::3], flat[first + 1 :: 3], flat[first + 2 :: 3], strict=True
+                )
+            }
         return head
 
     def report(self, time_ms: int, point: Mapping[int, Any]) -> None:
@@ -71,5 +79,11 @@ class Head:
             self.newest_ms = time_ms
 
     def encoded(self) -> bytes:
-        """The bytes to store."""
-        return encode((self.seq, self.newest_ms, self.command_ms, self.hour, self.counts, self.values))
+        """The bytes to store. No value is None, so that stands for a long text."""
+        newest_ms = self.newest_ms
+        flat: list[Any] = [self.seq, newest_ms, self.command_ms, self.hour, len(self.counts)]
+        for count in self.counts.items():
+            flat += count
+        for number, newest in self.values.items():
+            flat += (number, newest_ms - newest[0], newest[1] if len(newest) == 2 else None)
+        return encode(flat)

@@ -50,6 +50,14 @@ class Answer(NamedTuple):
     verdict: Verdict | None
 
 
+class Begun(NamedTuple):
+    """A turn that is over. Its answer may be told when `group` is on disk, at once where it is None."""
+
+    answer: Answer
+    group: Group | None
+    mailbox: Mailbox
+
+
 class Statistics(NamedTuple):
     """The figures of one actor. Ages in seconds."""
 
@@ -102,27 +110,59 @@ class System:
         door; `NotFound` where there is no such actor; `StorageFull` where the commit found no room;
         `Crashed` where a bug ended the turn. A cancelled caller loses the answer, never the effect.
         """
-        mailbox = self._mailboxes.get(ref)
-        if mailbox is None or self._nursery is None:
-            mailbox = self._open(ref, message)
-        now_s = self.clock.monotonic_s()
-        try:
-            verdict = mailbox.admit(message, self.limits, now_s)
-        except DomainError:
-            self._turns.refused += 1
-            raise
-        handler = self._turns.kinds[ref.kind].handler(type(message))
-        if handler.waits or mailbox.queue is not None:
+        begun = self.begin(ref, message)
+        if begun is None:
+            mailbox, now_s = self._mailboxes[ref], self.clock.monotonic_s()
+            verdict = self._admit(mailbox, message, now_s)
+            handler = self._turns.kinds[ref.kind].handler(type(message))
             value, group = await self._queued(mailbox, Waiting(message, handler, now_s))
+            answer = Answer(value, verdict)
         else:
-            value, group = self._turns.take(mailbox, message, handler)
+            answer, group, mailbox = begun
         if group is not None:
             mailbox.held += 1
             try:
                 await _synced(group)
             finally:
                 mailbox.held -= 1
-        return Answer(value, verdict)
+        return answer
+
+    def begin(self, ref: Ref, message: Message) -> Begun | None:
+        """Let `message` in and take its turn, without waiting for the commit. Raises as `ask` before its commit.
+
+        None where the message would have to wait for its turn: then it was not let in, and `ask` has to do it.
+        """
+        mailbox = self._mailboxes.get(ref)
+        if mailbox is None or self._nursery is None:
+            mailbox = self._open(ref, message)
+        handler = self._turns.kinds[ref.kind].handler(type(message))
+        if handler.waits or mailbox.queue is not None:
+            return None
+        verdict = self._admit(mailbox, message, self.clock.monotonic_s())
+        value, group = self._turns.take(mailbox, message, handler)
+        return Begun(Answer(value, verdict), group, mailbox)
+
+    def when_stored(self, begun: Begun, then: Callable[[DomainError | None], None]) -> None:
+        """Call `then` when what the turn wrote is on disk, or with the refusal where it could not be stored.
+
+        Only where there is a group. Until then the message counts as one that waits in the mailbox.
+        """
+        group, mailbox = begun.group, begun.mailbox
+        assert group is not None
+        mailbox.held += 1
+
+        def settled(error: StoreError | None) -> None:
+            mailbox.held -= 1
+            then(None if error is None else told(error))
+
+        group.settled(settled)
+
+    def _admit(self, mailbox: Mailbox, message: Message, now_s: float) -> Verdict | None:
+        try:
+            return mailbox.admit(message, self.limits, now_s)
+        except DomainError:
+            self._turns.refused += 1
+            raise
 
     async def ask_all(self, refs: Iterable[Ref], message: Message) -> Verdict | None:
         """Send one message to many actors, each once, to all of them or to none.

@@ -7,6 +7,7 @@ actor or by a reader.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,9 +21,9 @@ from trunkline.actors.ids import ROOT, parse_id
 from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
 from trunkline.actors.records import Tagged
-from trunkline.actors.system import System
+from trunkline.actors.system import Answer, System
 from trunkline.http.auth import Tokens, check_scope
-from trunkline.http.call import Call, Request, Response
+from trunkline.http.call import Call, Headers, Request, Response
 from trunkline.http.errors import JSON, MethodNotAllowed, UnsupportedMediaType, answer, invalid, rate_limit
 from trunkline.http.links import with_links
 from trunkline.http.logins import LoginGuard
@@ -86,19 +87,57 @@ class Dispatcher:
                 response.stream.close()
                 response = Response(response.status, response.headers)
         except DomainError as refusal:
-            status, headers, body = answer(refusal)
-            response = Response(status, headers, body)
+            response = Response(*answer(refusal))
         except trio.Cancelled:
             raise
         except Exception as bug:  # noqa: BLE001 - whatever it is, this call gets its answer and the rest goes on
-            _log.error("call failed", operation=operation, exc_info=bug)
-            status, headers, body = answer(
-                Crashed("The server failed to handle this call; the fault is logged.")
-            )
-            response = Response(status, headers, body)
-        key = (operation, response.status)
-        self.answered[key] = self.answered.get(key, 0) + 1
+            response = _crashed(operation, bug)
+        self._count(operation, response.status)
         return response
+
+    def begin(self, request: Request, known: Pass, done: Callable[[Response], None]) -> bool:
+        """Handle a known call that is nothing but a message to an actor, without waiting for anything.
+
+        True where it was taken: `done` is called once, now or with the commit, with the same answer that
+        `handle` would give. False where it must go that way, and nothing was done.
+        """
+        route, ref = known.route, known.ref
+        if ref is None or route.then is not None or route.handler is not None or not self._holds(known):
+            return False
+        operation = route.operation
+        begun = None
+        try:
+            call = self._call_of(known, request)
+            self._parse(call)
+            assert route.message is not None
+            begun = self.system.begin(ref, self.message(call, route.message))
+            if begun is None:
+                return False
+            headers = _verdict_headers(route, begun.answer)
+            if route.answers:
+                response = reply(call, route.ok, begun.answer.value, headers)
+            else:
+                response = Response(route.ok, headers, SUCCESS)
+        except DomainError as refusal:
+            response = Response(*answer(refusal))
+        except Exception as bug:  # noqa: BLE001 - as in `handle`
+            response = _crashed(operation, bug)
+        if begun is None or begun.group is None:
+            self._count(operation, response.status)
+            done(response)
+            return True
+
+        def stored(failure: DomainError | None) -> None:
+            told = response if failure is None else Response(*answer(failure))
+            self._count(operation, told.status)
+            done(told)
+
+        self.system.when_stored(begun, stored)
+        return True
+
+    def _count(self, operation: str, status: int) -> None:
+        key = (operation, status)
+        self.answered[key] = self.answered.get(key, 0) + 1
 
     def _match(self, path: str) -> Found:
         found = self.table.match(path)
@@ -127,22 +166,29 @@ class Dispatcher:
 
     async def _repeat(self, known: Pass, request: Request) -> Response:
         """Answer a call that is admitted by its pass."""
+        return await self._admitted(self._call_of(known, request), known.ref)
+
+    def _call_of(self, known: Pass, request: Request) -> Call:
         call = Call(self, known.route, request, self.system.clock.wall_ms())
         call.principal = known.principal
         call.application = known.application
         call.device = known.device
-        return await self._admitted(call, known.ref)
+        return call
 
     async def _admitted(self, call: Call, ref: Ref | None) -> Response:
         """Parse what the call brings and answer it. `ref` is the actor that it is for, where that is known."""
+        self._parse(call)
+        if call.route.handler is not None:
+            return await call.route.handler(call)
+        return await self._answer(call, ref)
+
+    def _parse(self, call: Call) -> None:
+        """Decode the query and the body. Raises what is wrong with them."""
         route = call.route
         assert route.parser is not None
         call.query, call.links = route.parser.parse(call.request.query)
         if route.decoder is not None and (call.request.body or not route.optional_body):
             call.body = _decode(route.decoder, call.request, self.system.limits.body_bytes_max)
-        if route.handler is not None:
-            return await route.handler(call)
-        return await self._answer(call, ref)
 
     def _place(self, call: Call, values: list[str]) -> None:
         """Put the values of the path's placeholders where messages look for them."""
@@ -189,16 +235,13 @@ class Dispatcher:
 
     async def _answer(self, call: Call, ref: Ref | None) -> Response:
         route = call.route
-        headers = [JSON]
-        value: Any = None
         assert route.message is not None
         if route.to is None:
+            headers = [JSON]
             value = await self.read(call, route.message)
         else:
             answered = await self.system.ask(ref or self.ref(call), self.message(call, route.message))
-            if answered.verdict is not None:
-                assert route.throttle is not None
-                headers += rate_limit(route.throttle, answered.verdict)
+            headers = _verdict_headers(route, answered)
             if route.answers:
                 return reply(call, route.ok, answered.value, headers)
             self._keep(call, answered.value)
@@ -256,6 +299,20 @@ class Dispatcher:
             return Ref("eventLog", call.application, call.application)
         assert call.principal.user_id is not None
         return Ref("user", ROOT, call.principal.user_id)
+
+
+def _verdict_headers(route: Route, answered: Answer) -> Headers:
+    """The fields of an answer of an actor: with those of the throttle, where one applied."""
+    if answered.verdict is None:
+        return [JSON]
+    assert route.throttle is not None
+    return [JSON, *rate_limit(route.throttle, answered.verdict)]
+
+
+def _crashed(operation: str, bug: Exception) -> Response:
+    """The answer where we failed; the fault is in the log."""
+    _log.error("call failed", operation=operation, exc_info=bug)
+    return Response(*answer(Crashed("The server failed to handle this call; the fault is logged.")))
 
 
 def reply(call: Call, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> Response:

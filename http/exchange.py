@@ -107,6 +107,23 @@ class Exchange:
         fields = b"".join(b"%b: %b\r\n" % field for field in self.headers)
         return b"GET %b HTTP/1.1\r\n%b\r\n" % (self.target, fields)
 
+    def whole_body(self) -> bytes:
+        """The body of a complete request. It is not taken: `receive` gives it all the same."""
+        body = self.body
+        if len(body) > 1:
+            body[:] = [b"".join(body)]
+        return body[0] if body else b""
+
+    def answer(self, status: int, headers: Headers, body: bytes) -> bytes:
+        """The bytes of a whole answer, which the caller sends: the same that two `send`s would."""
+        self.status = status
+        self.response_headers = headers
+        data = self._head(body, more=False)
+        if self.method != "HEAD" and status not in _BODILESS:
+            data += self._framed(body, more=False)
+        self.started = self.finished = True
+        return data
+
     async def receive(self) -> dict[str, Any]:
         """The next piece of the body as it arrives; when all was given, wait for the end of the exchange."""
         body = self.body

@@ -5,7 +5,10 @@ request is says `request_parser.py`, what an answer is says `exchange.py`.
 
 Why it is fast: there is no task, no timer, no channel and no event object for a request. The application is
 awaited in the connection's own task, reading and sending go straight to the socket, and time-outs are two
-numbers that one reaper looks at for all connections.
+numbers that one reaper looks at for all connections. An application that need not be awaited is not (`Door`): its
+answer is then sent by whoever has it, while the task waits for the next request.
+
+Long because reading, writing and both ways of answering share the state of one socket.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import math
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 import structlog
@@ -29,6 +33,19 @@ Refuse = Callable[[int, str], tuple[Headers, bytes]]
 """`(status, sentence) -> headers and body` of an answer that the connection gives by itself."""
 Access = Callable[[Exchange, Address, float], None]
 """Told of each answer: the exchange, the client, and the seconds that the answer took."""
+
+Delivery = Callable[[int, Headers, bytes], None]
+"""Takes an answer: status, fields, body."""
+
+
+@runtime_checkable
+class Door(Protocol):
+    """An application that may answer a whole request without being awaited."""
+
+    def begin(self, exchange: Exchange, client: Address, done: Delivery) -> bool:
+        """True where the request was taken: `done` is called once with the answer, now or later."""
+        ...
+
 
 RECEIVE_BYTES = 65_536
 BACKLOG_BYTES_MAX = 65_536
@@ -74,16 +91,21 @@ class Http1Connection:
         "_access",
         "_app",
         "_backlog",
+        "_began_s",
         "_body_bytes",
         "_body_left_s",
         "_body_of",
         "_bounds",
         "_client",
         "_current",
+        "_delivered",
+        "_door",
         "_fresh",
         "_half_closed",
         "_parser",
+        "_pending",
         "_refuse",
+        "_rest",
         "_server",
         "_sock",
         "_state",
@@ -116,6 +138,11 @@ class Http1Connection:
         self.write_deadline = math.inf
         self.read_deadline = trio.current_time() + bounds.head_timeout_s
         self._app = app
+        self._door = app if isinstance(app, Door) else None
+        self._pending = False
+        self._delivered: trio.Event | None = None
+        self._rest = b""
+        self._began_s = 0.0
         self._sock = sock
         self._bounds = bounds
         self._refuse = refuse
@@ -142,6 +169,7 @@ class Http1Connection:
             while True:
                 while not parser.requests:
                     if parser.failure is not None:
+                        await self._settled()
                         await self.write(self.refusal(parser.failure.status, parser.failure.message))
                         await self._linger()
                         return None
@@ -149,17 +177,25 @@ class Http1Connection:
                         return Handover(preface, None)
                     if self.gone:
                         return None
+                await self._settled()
+                if self.gone:
+                    return None
                 if parser.requests[0].is_handshake:
                     exchange = parser.requests.popleft()
                     return Handover(exchange.handshake(), exchange.after_upgrade + self._backlog)
                 # No name is kept for the exchange: a connection that idles must not hold a request.
                 if not await self._respond(parser.requests.popleft()):
                     return None
-                self.idle = not (parser.requests or self._backlog or parser.amid)
-                wait_s = self._bounds.idle_s if self.idle else self._bounds.head_timeout_s
-                self.read_deadline = trio.current_time() + wait_s
+                if not self._pending:
+                    self._wait_for_next()
         except ClientGone:
             return None
+
+    def _wait_for_next(self) -> None:
+        """An answer is complete: from now on the next request is waited for."""
+        self.idle = not (self._parser.requests or self._backlog or self._parser.amid)
+        wait_s = self._bounds.idle_s if self.idle else self._bounds.head_timeout_s
+        self.read_deadline = trio.current_time() + wait_s
 
     def close(self) -> None:
         """Let go of the request and the parser: they hold this object, which else waits for the collector."""
@@ -172,7 +208,12 @@ class Http1Connection:
         self.read_deadline = math.inf
         self._current = exchange
         access = self._access
-        began_s = 0.0 if access is None else time.perf_counter()
+        began_s = self._began_s = 0.0 if access is None else time.perf_counter()
+        if self._door is not None and exchange.complete and exchange.keep_alive and not self.draining:
+            self._pending = True
+            if self._door.begin(exchange, self._client, self._deliver):
+                return True
+            self._pending = False
         crashed = False
         try:
             await self._app(self._asgi_scope(exchange), exchange.receive, exchange.send)
@@ -229,13 +270,82 @@ class Http1Connection:
             scope["state"] = self._state.copy()
         return scope
 
+    # Answers that come by themselves.
+
+    def _deliver(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send an answer now, as the request's task waits for the next request already.
+
+        What the socket does not take at once is left to that task.
+        """
+        exchange = self._current
+        if self._delivered is not None:
+            self._delivered.set()
+        if self.gone or exchange is None:
+            self._pending = False
+            return
+        try:
+            data = exchange.answer(status, headers, body)
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self.gone = True
+            sent = len(data)
+        except ValueError as bug:
+            _log_crash(exchange, bug)
+            self.gone = True
+            data, sent = b"", 0
+            self.scope.cancel()
+        if self._access is not None:
+            self._access(exchange, self._client, time.perf_counter() - self._began_s)
+        if sent < len(data):
+            self._rest = data[sent:]
+            self._torn = True
+            # Nothing is closed: it is how a task that waits for the socket to be readable is told to look up.
+            trio.lowlevel.notify_closing(self._sock)
+        else:
+            self._pending = False
+            self._after_delivery(exchange)
+
+    def _after_delivery(self, exchange: Exchange) -> None:
+        self._current = None
+        if exchange.keep_alive or self.gone:
+            self._wait_for_next()
+            return
+        # It said that the connection ends, as a drain has begun since: the client closes it, or time does.
+        self.gone = True
+        self.read_deadline = trio.current_time() + LINGER_S
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_WR)
+
+    async def _settled(self) -> None:
+        """Wait until the answer that is pending has left."""
+        while self._pending:
+            if self._rest:
+                rest, self._rest = self._rest, b""
+                exchange = self._current
+                assert exchange is not None
+                await self._write_rest(memoryview(rest))
+                self._pending = False
+                self._after_delivery(exchange)
+            else:
+                self._delivered = trio.Event()
+                await self._delivered.wait()
+                self._delivered = None
+
     # Reading.
 
     async def _receive(self) -> bytes:
         """What comes next; b"" where the client has closed its sending half or is gone."""
         sock = self._sock
         while True:
-            await trio.lowlevel.wait_readable(sock)
+            try:
+                await trio.lowlevel.wait_readable(sock)
+            except trio.ClosedResourceError:
+                if not self._rest:
+                    raise
+                await self._settled()
+                continue
             try:
                 return sock.recv(RECEIVE_BYTES)
             except BlockingIOError:
@@ -254,6 +364,7 @@ class Http1Connection:
         else:
             data = await self._receive()
             if not data:
+                await self._settled()  # who closes only its sending half still gets the answer
                 self.gone = True
                 return b""
             if self.idle:

@@ -48,10 +48,11 @@ _log = structlog.get_logger("trunkline.store")
 class Group:
     """The batches that are committed together. Done once; then `error` is None where they are on disk."""
 
-    __slots__ = ("_callbacks", "_event", "done", "error")
+    __slots__ = ("_callbacks", "_event", "_watchers", "done", "error")
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[[], None]] = []
+        self._watchers: list[Callable[[StoreError | None], None]] = []
         self._event = trio.Event()
         self.done = False
         self.error: StoreError | None = None
@@ -76,15 +77,25 @@ class Group:
         elif self.error is None:
             _call(callback)
 
+    def settled(self, watcher: Callable[[StoreError | None], None]) -> None:
+        """Call `watcher` when the commit is over, with its error or None, after all that `then` asks for.
+
+        For a group that is not done. What it raises is logged and hurts nobody.
+        """
+        self._watchers.append(watcher)
+
     def finish(self, error: StoreError | None) -> None:
         """For the journal: complete the group."""
         self.done = True
         self.error = error
         callbacks, self._callbacks = self._callbacks, []
+        watchers, self._watchers = self._watchers, []
         try:
             if error is None:
                 for callback in callbacks:
                     _call(callback)
+            for watcher in watchers:
+                _call(watcher, error)
         finally:
             self._event.set()
 
@@ -323,8 +334,8 @@ class Journal:
         self._finish(error)
 
 
-def _call(callback: Callable[[], None]) -> None:
+def _call(callback: Callable[..., None], *args: object) -> None:
     try:
-        callback()
+        callback(*args)
     except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
         _log.exception("a callback after a commit failed")
