@@ -173,6 +173,7 @@ class Dispatcher:
         call.principal = known.principal
         call.application = known.application
         call.device = known.device
+        call.table = known.table
         return call
 
     async def _admitted(self, call: Call, ref: Ref | None) -> Response:

@@ -29,6 +29,7 @@ class Pass(NamedTuple):
     route: Route
     application: bytes | None
     device: bytes | None
+    table: bytes | None
     ref: Ref | None
 
 
@@ -48,6 +49,8 @@ class Passes:
         """Remember an admitted call, where its like will be admitted for the same reasons. `epoch` is that of
         authority."""
         principal = call.principal
+        if call.row is not None:
+            return  # one path for each row of a table: they would drive out those that do come again
         if principal.kind == "device" and (
             call.device != principal.device_id
             or principal.key.get("addressFilterType", "all") != "all"
@@ -60,4 +63,4 @@ class Passes:
         if len(self._passes) >= self._length_max:
             del self._passes[next(iter(self._passes))]
         key = (call.request.method, call.request.path, principal)
-        self._passes[key] = Pass(epoch, principal, call.route, call.application, call.device, ref)
+        self._passes[key] = Pass(epoch, principal, call.route, call.application, call.device, call.table, ref)

@@ -29,14 +29,18 @@ async def send(twin: Twin, token: str, **other: str) -> int:
 @pytest.mark.parametrize("operation", HOT)
 async def test_a_hot_call_that_comes_again_is_known(tmp_path: Path, operation: str) -> None:
     async with two_doors(tmp_path / "data") as doors:
-        twin, token, route = doors.hot, doors.hot.token(), HOT[operation]
+        twin, route = doors.hot, HOT[operation]
+        token = twin.bearer(route)
         authorization = b"Bearer " + token.encode()
         assert twin.dispatcher.known(route.method, twin.path(route), authorization) is None
         first = await twin.ask(
             request(twin, route, GOOD_BODIES.get(operation), token=token), method=route.method
         )
-        assert first.startswith(b"HTTP/1.1 200 ")
+        assert first.startswith(b"HTTP/1.1 20")
         known = twin.dispatcher.known(route.method, twin.path(route), authorization)
+        if "{rowId}" in route.path:
+            assert known is None, "rows are too many to be remembered"
+            return
         assert known is not None
         assert known.route is route
         assert known.device == twin.device
