@@ -88,6 +88,7 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         journal_batches_max=limits.journal_batches_max,
         read_threads_max=limits.read_threads_max,
         read_queue_length_max=limits.read_queue_length_max,
+        sync_delay_s=(lambda: settings.sync_delay_ms / 1000) if settings.sync_delay_ms else None,
     )
     try:
         yield System(store, limits, clock or SystemClock(), ACTORS, job_kinds=JOB_KINDS)

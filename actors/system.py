@@ -142,6 +142,18 @@ class System:
         value, group = self._turns.take(mailbox, message, handler)
         return Begun(Answer(value, verdict), group, mailbox)
 
+    def check_crowd(self) -> None:
+        """Raise `Overloaded` where as many writes wait for the commit as may wait.
+
+        The edge asks this before anything else is done for a call: a server that has more to do than it can must
+        spend as little as possible on what it does not do.
+        """
+        if self.journal.pending_batches >= self.limits.waiting_writes_max:
+            self._turns.refused += 1
+            raise Overloaded(
+                f"{self.limits.waiting_writes_max} writes wait to be stored, which is the bound. Try again in a second."
+            )
+
     def when_stored(self, begun: Begun, then: Callable[[DomainError | None], None]) -> None:
         """Call `then` when what the turn wrote is on disk, or with the refusal where it could not be stored.
 

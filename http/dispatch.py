@@ -107,6 +107,7 @@ class Dispatcher:
         operation = route.operation
         begun = None
         try:
+            self.system.check_crowd()
             call = self._call_of(known, request)
             self._parse(call)
             assert route.message is not None
@@ -241,6 +242,7 @@ class Dispatcher:
             headers = [JSON]
             value = await self.read(call, route.message)
         else:
+            self.system.check_crowd()
             answered = await self.system.ask(ref or self.ref(call), self.message(call, route.message))
             headers = _verdict_headers(route, answered)
             if route.answers:

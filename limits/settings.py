@@ -78,6 +78,12 @@ class Settings:
         None, "The store's quota, in bytes; over it writes get 507. Default: the disk's size.", minimum=2**20
     )
 
+    sync_delay_ms: int = _setting(
+        0,
+        "Make each commit take so much longer, as a slower disk would, in milliseconds (for load tests).",
+        minimum=0,
+    )
+
     admin_email: str | None = _setting(None, "The first account, created when the data directory has none.")
     admin_password: str | None = _setting(None, "The first account's password.", secret=True)
     token_ttl_s: int = _setting(

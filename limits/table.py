@@ -334,6 +334,12 @@ class Limits:
     )
 
     # The store.
+    waiting_writes_max: int = _bound(
+        2_048,
+        "calls",
+        "Some 0.15 s of work for one commit. Who comes later is told 503 at once, which costs a quarter of a call; "
+        "else each waits for all, and at twice what the server can do the wait grows without end.",
+    )
     journal_bytes_max: int = _bound(64 * MIB, "bytes", "Waiting writes live in memory; over it 503.")
     journal_batches_max: int = _bound(
         65_536, "batches", "Small batches cost more than their bytes; over it 503."

@@ -31,6 +31,7 @@ SHOWN_HERE = {
     "log_level",
     "map_size_bytes",
     "port",
+    "sync_delay_ms",
     "throttles",
     "token_ttl_s",
     "trust_forwarded_for",
@@ -120,6 +121,17 @@ async def test_hot_rows_are_taken_before_quart_or_not(
         device = await server.device(await server.application())
         await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
         assert ("/state" in through_quart) is not hot_rows
+
+
+async def test_commits_take_as_much_longer_as_is_set(tmp_path: Path) -> None:
+    async with running_server(tmp_path / "data", sync_delay_ms=20) as server:
+        before = server.system.journal.statistics
+        count, spent_s = before.commits, before.total_commit_s
+        device = await server.device(await server.application())
+        await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+        after = server.system.journal.statistics
+        assert after.commits >= count + 3
+        assert after.total_commit_s - spent_s >= 0.020 * (after.commits - count)
 
 
 async def test_the_stock_engine_does_the_main_job(tmp_path: Path) -> None:

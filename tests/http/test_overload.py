@@ -1,0 +1,73 @@
+"""More than the server can do: who is let in is served as ever, and who is not is told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import trio
+
+from tests.http.two_doors import HOT, Twin, request, two_doors
+from trunkline.http.call import Request, Response
+from trunkline.http.errors import JSON
+
+STATE = HOT["device.sendState"]
+WAITING_MAX = 4
+LIMITS = {"waiting_writes_max": WAITING_MAX}
+
+
+def post(twin: Twin, token: str, number: int) -> Request:
+    headers = {b"authorization": b"Bearer " + token.encode(), b"content-type": b"application/json"}
+    body = b'{"time":%d,"data":{"a":%d}}' % (1_700_000_000_000 + number, number)
+    return Request("POST", twin.path(STATE), b"", headers, body, "127.0.0.1")
+
+
+def refused(response: Response) -> bool:
+    if response.status == 200:
+        return False
+    assert response.status == 503
+    assert (b"retry-after", b"1") in response.headers
+    assert JSON in response.headers
+    assert b"4 writes wait to be stored" in response.body
+    return True
+
+
+async def test_no_more_writes_than_the_bound_wait_for_one_commit(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data", limits=LIMITS) as doors:
+        twin, token = doors.hot, doors.hot.token()
+        answers: list[Response] = []
+
+        async def send(number: int) -> None:
+            answers.append(await twin.dispatcher.handle(post(twin, token, number)))
+
+        async with trio.open_nursery() as nursery:
+            for number in range(10):
+                nursery.start_soon(send, number)
+        assert sum(map(refused, answers)) == 10 - WAITING_MAX
+        assert (await twin.dispatcher.handle(post(twin, token, 11))).status == 200, "there is room again"
+
+
+async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data", limits=LIMITS) as doors:
+        twin, token = doors.hot, doors.hot.token()
+        assert (await twin.dispatcher.handle(post(twin, token, 0))).status == 200
+        known = twin.dispatcher.known("POST", twin.path(STATE), b"Bearer " + token.encode())
+        assert known is not None
+        at_once: list[Response] = []
+        later: list[Response] = []
+        for number in range(1, 11):
+            answers = at_once if number > WAITING_MAX else later
+            assert twin.dispatcher.begin(post(twin, token, number), known, answers.append)
+        assert later == []
+        assert len(at_once) == 10 - WAITING_MAX
+        assert all(map(refused, at_once))
+        with trio.fail_after(20):
+            while len(later) < WAITING_MAX:
+                await trio.lowlevel.checkpoint()
+        assert not any(map(refused, later))
+        route = HOT["device.getState"]
+        answer = await twin.ask(request(twin, route, token=token, query="?limit=20"), method="GET")
+        assert [b'"a":%d}' % number in answer for number in range(11)] == [
+            number <= 4 for number in range(11)
+        ]
+        assert twin.dispatcher.answered[(STATE.operation, 503)] == 6
+        assert twin.dispatcher.answered[(STATE.operation, 200)] == 5
