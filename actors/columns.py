@@ -87,11 +87,12 @@ _CHECKS: Final[Mapping[str, Check]] = {"string": _text, "number": _number, "bool
 class Cell:
     """One column, ready to take values."""
 
-    __slots__ = ("check", "default", "name", "number", "required", "unique")
+    __slots__ = ("check", "default", "name", "number", "required", "takes_text", "unique")
 
     def __init__(self, doc: Mapping[str, Any]) -> None:
         self.name: str = doc["name"]
         self.number: int = doc["number"]
+        self.takes_text = doc["dataType"] == "string"
         self.check = _CHECKS[doc["dataType"]]
         self.unique = doc["constraint"] == "unique"
         self.required = doc["constraint"] == "required"

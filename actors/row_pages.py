@@ -15,6 +15,7 @@ import msgspec
 from trunkline.actors.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.messages.reads import GetRow, ListRows, SelectRows
 from trunkline.actors.records import SCAN_INLINE_MAX, Tagged
+from trunkline.actors.row_plan import find_way, named_ids
 from trunkline.actors.row_walks import Order, Row, Rows
 from trunkline.actors.rows import Projection, RowQuery, find_table, read_counts, show_row
 from trunkline.store import keys
@@ -82,14 +83,16 @@ def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: List
     if chosen.everything and (order.indexed or skip >= rows.counts.rows or not take):
         page.add_all(islice(rows.all(order, skip=skip), take) if order.indexed else ())
         return rows.counts.rows
-    matching = _matching(rows, chosen)
+    way = find_way(rows, chosen, message.body)
+    matches = chosen.matches
     if order.by_creation:
-        if order.descending:
-            matching = _matching(rows, chosen, descending=True)
-        return page.add_window(matching, skip, take)
-    if min(skip + take, rows.counts.rows) > message.rows_sorted_max:
+        found = (row for row in way.rows(rows, descending=order.descending) if matches(*row))
+        return page.add_window(found, skip, take)
+    matching = (row for row in way.rows(rows) if matches(*row))
+    most = rows.counts.rows if way.ids is None else len(way.ids)
+    if min(skip + take, most) > message.rows_sorted_max:
         if order.indexed:
-            in_order = (row for row in rows.all(order) if chosen.matches(*row))
+            in_order = (row for row in rows.all(order) if matches(*row))
             return page.add_window(in_order, skip, take)
         raise PayloadTooLarge(
             f"offset: sorting by {order.name} without an index holds at most {message.rows_sorted_max} rows, "
@@ -98,12 +101,6 @@ def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: List
     ids, total = rows.sorted(matching, order, skip, take)
     page.add_all((id, rows.get(id) or {}) for id in ids)
     return total
-
-
-def _matching(rows: Rows, chosen: RowQuery, *, descending: bool = False) -> Iterator[Row]:
-    """The rows that match, in order of creation."""
-    matches = chosen.matches
-    return (row for row in rows.created(descending=descending) if matches(*row))
 
 
 class _Page:
@@ -156,7 +153,10 @@ def list_rows_is_long(snapshot: Snapshot, message: ListRows) -> bool:
     counts, query = rows.counts, message.query
     order = Order.of(rows.table, query.sort_column, query.sort_direction)
     looked_at = counts.rows
-    if not message.body and order.indexed and _nulls(rows, order) == 0:
+    if message.body:
+        named = named_ids(rows, RowQuery(rows.table.columns, message.body))
+        looked_at = counts.rows if named is None else named
+    elif order.indexed and _nulls(rows, order) == 0:
         # What is skipped costs a twentieth of what is shown.
         looked_at = min(query.limit, counts.rows) + min(query.offset, counts.rows) // 20
     if looked_at > SCAN_INLINE_MAX:
@@ -188,13 +188,19 @@ def select_rows(snapshot: Snapshot, message: SelectRows) -> list[bytes]:
     _check_limit(message.query.limit, message.rows_limit_max)
     rows = open_rows(snapshot, message.application, message.table)
     chosen = RowQuery(rows.table.columns, message.body)
-    return [id for id, _ in islice(_matching(rows, chosen), message.query.limit)]
+    found = (
+        id for id, values in find_way(rows, chosen, message.body).rows(rows) if chosen.matches(id, values)
+    )
+    return list(islice(found, message.query.limit))
 
 
 def select_rows_is_long(snapshot: Snapshot, message: SelectRows) -> bool:
     """True where choosing would hold the event loop for more than a moment."""
     rows = open_rows(snapshot, message.application, message.table)
-    looked_at = rows.counts.rows if message.body else min(message.query.limit, rows.counts.rows)
+    looked_at = min(message.query.limit, rows.counts.rows)
+    if message.body:
+        named = named_ids(rows, RowQuery(rows.table.columns, message.body))
+        looked_at = rows.counts.rows if named is None else named
     if looked_at > SCAN_INLINE_MAX:
         return True
     return bool(looked_at) and rows.counts.bytes // rows.counts.rows * looked_at > INLINE_BYTES_MAX

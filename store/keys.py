@@ -265,6 +265,11 @@ def cell(value: bool | float | str | None) -> bytes:
     return sortable(value)
 
 
+def cell_start(text: str) -> bytes:
+    """What the bytes of `cell` begin with for all texts that begin with `text`, as far as they are kept."""
+    return _TEXT + text.encode("utf-8", "surrogatepass")[:CELL_TEXT_BYTES_MAX]
+
+
 # Events: what a list of them does not look at lies beside their records.
 
 
