@@ -120,19 +120,6 @@ class Columns:
 
     def inserted(self, given: Mapping[str, Any], bytes_max: int) -> Values:
         """A new row as it is stored. `Invalid` names the column."""
-        values = self._checked(given, bytes_max)
-        for cell in self._expected:
-            if cell.name not in given:
-                if cell.default is None:
-                    raise Invalid(f"{cell.name}: is missing; the column is required.")
-                values[cell.number] = cell.default
-        return {number: value for number, value in values.items() if value is not None}
-
-    def patched(self, given: Mapping[str, Any], bytes_max: int) -> Values:
-        """What a patch changes, with None for what becomes null. `Invalid` names the column."""
-        return self._checked(given, bytes_max)
-
-    def _checked(self, given: Mapping[str, Any], bytes_max: int) -> Values:
         values: Values = {}
         by_name = self.by_name
         for name, value in given.items():
@@ -140,10 +127,26 @@ class Columns:
             if cell is None:
                 raise Invalid(self._unknown(name))
             if value is not None:
-                value = cell.check(name, value, bytes_max)
+                values[cell.number] = cell.check(name, value, bytes_max)
             elif cell.required:
-                raise Invalid(f"{name}: is null; the column is required.")
-            values[cell.number] = value
+                raise Invalid(_null(name))
+        for cell in self._expected:
+            if cell.name not in given:
+                if cell.default is None:
+                    raise Invalid(f"{cell.name}: is missing; the column is required.")
+                values[cell.number] = cell.default
+        return values
+
+    def patched(self, given: Mapping[str, Any], bytes_max: int) -> Values:
+        """What a patch changes, with None for what becomes null. `Invalid` names the column."""
+        values: Values = {}
+        for name, value in given.items():
+            cell = self.by_name.get(name)
+            if cell is None:
+                raise Invalid(self._unknown(name))
+            if value is None and cell.required:
+                raise Invalid(_null(name))
+            values[cell.number] = None if value is None else cell.check(name, value, bytes_max)
         return values
 
     def _unknown(self, name: str) -> str:
@@ -162,6 +165,10 @@ class Columns:
         if cell is None:
             raise NotFound(f"The table has no column {name[:255]}{did_you_mean(name, self.by_name)}.")
         return Columns([doc for doc in self.docs if doc["number"] != cell.number]), cell
+
+
+def _null(name: str) -> str:
+    return f"{name}: is null; the column is required."
 
 
 def declared(

@@ -54,7 +54,7 @@ class DataTable(Actor):
     noun: ClassVar[str] = "data table"
     births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDataTable})
 
-    __slots__ = ("counts", "raw", "row_ids", "table")
+    __slots__ = ("_rows_prefix", "_unique", "counts", "raw", "row_ids", "table")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self.raw = b""
@@ -146,7 +146,12 @@ class DataTable(Actor):
 
     def _keep(self, raw: bytes) -> None:
         self.raw = raw
-        self.table = read_table(raw)
+        table = self.table = read_table(raw)
+        self._rows_prefix = keys.rows_prefix(self.ref.id, table.generation)
+        self._unique = [
+            (cell.number, keys.cells_prefix(self.ref.id, table.generation, cell.number))
+            for cell in table.columns.unique
+        ]
 
     def _leave_to_sweep(self, column: int | None = None) -> None:
         note = keys.sweep_key(self.ref.id, self.table.generation, column)
@@ -163,7 +168,7 @@ class DataTable(Actor):
         id = self.row_ids.new(now_ms)
         columns = self.table.columns
         values = columns.inserted(body, self.system.limits.string_bytes_max)
-        cells = self._cells(columns, values, id)
+        cells = self._cells(values, id)
         for key in cells:
             self._check_free(key, columns, values)
         raw = self._write(id, values, cells)
@@ -184,7 +189,7 @@ class DataTable(Actor):
             try:
                 values = columns.inserted(given, bytes_max)
                 id = self.row_ids.new(now_ms)
-                cells = self._cells(columns, values, id)
+                cells = self._cells(values, id)
                 for key in cells:
                     if key in claimed:
                         raise Invalid(_twice(key, columns, values, f"row [{claimed[key]}] of this call"))
@@ -214,7 +219,7 @@ class DataTable(Actor):
         }
         # Changes of one row have an order, also where the clock has none.
         values[UPDATED] = max(now_ms, before.get(UPDATED, row_created_ms(message.row)) + 1)
-        old, new = self._cells(columns, before, message.row), self._cells(columns, values, message.row)
+        old, new = self._cells(before, message.row), self._cells(values, message.row)
         for key in new:
             if key not in old:
                 self._check_free(key, columns, values)
@@ -252,7 +257,7 @@ class DataTable(Actor):
         return removed
 
     def _key(self, row: bytes) -> bytes:
-        return keys.row_key(self.ref.id, self.table.generation, row)
+        return self._rows_prefix + row
 
     def _row(self, id: bytes) -> bytes:
         raw = self.system.journal.get(keys.ROWS, self._key(id))
@@ -277,7 +282,7 @@ class DataTable(Actor):
 
     def _erase(self, id: bytes, raw: bytes, values: Values) -> None:
         self.delete(keys.ROWS, self._key(id))
-        for key in self._cells(self.table.columns, values, id):
+        for key in self._cells(values, id):
             self._free(key)
         self.counts.rows -= 1
         self.counts.bytes -= len(raw)
@@ -288,14 +293,9 @@ class DataTable(Actor):
         self.counts.fill(keys.cell_column(key), -1)
         self.counts.changed = True
 
-    def _cells(self, columns: Columns, values: Values, id: bytes) -> Cells:
+    def _cells(self, values: Values, id: bytes) -> Cells:
         """The entries that a row has in the index: one for each unique column in which it is not null."""
-        table, generation = self.ref.id, self.table.generation
-        return {
-            keys.cell_key(table, generation, cell.number, keys.cell(values[cell.number])): id
-            for cell in columns.unique
-            if cell.number in values
-        }
+        return {prefix + keys.cell(values[number]): id for number, prefix in self._unique if number in values}
 
     def _check_free(self, key: bytes, columns: Columns, values: Values) -> None:
         if self.system.journal.get(keys.CELLS, key) is not None:

@@ -1,0 +1,53 @@
+"""The command line with a watch on its event loop: run as a program, not imported.
+
+At SIGUSR1 it prints `stall N S`: the Nth time that it was asked, and by how many seconds at most a task that
+wanted to run every millisecond came too late since it was asked before.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import trio
+
+from trunkline.actors import boot, purge
+from trunkline.actors.system import System
+from trunkline.http.cli import main
+
+EVERY_S = 0.001
+
+
+class Watch:
+    """The longest stall since it was asked for."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self.asked = 0
+
+    async def run(self) -> None:
+        while True:
+            began_s = time.perf_counter()
+            await trio.sleep(EVERY_S)
+            self.longest_s = max(self.longest_s, time.perf_counter() - began_s - EVERY_S)
+
+    def tell(self, *_: Any) -> None:
+        self.asked += 1
+        line, self.longest_s = f"stall {self.asked} {self.longest_s:.6f}\n", 0.0
+        os.write(sys.stdout.fileno(), line.encode())
+
+
+if __name__ == "__main__":
+    watch = Watch()
+    signal.signal(signal.SIGUSR1, watch.tell)
+
+    async def watched(system: System) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch.run)
+            nursery.start_soon(purge.run_purge, system)
+
+    vars(boot)["run_purge"] = watched
+    main()
