@@ -29,11 +29,8 @@ class _Side:
     forbidden: frozenset[str] | None = None
     absent: bool = False
 
-    def selects(self, text: str | None) -> bool:
-        """Whether a tag with this key or value is one that the query speaks of."""
-        return self.wanted is None or text in self.wanted
-
     def forbids(self, text: str | None) -> bool:
+        """Whether a match must not have a tag with this key or value, if the other side fits it."""
         return self.absent or (self.forbidden is not None and text in self.forbidden)
 
 
@@ -105,20 +102,27 @@ def _read_side(condition: object, path: str, budget: Budget) -> _Side:
 def _tag_pair(name: str, key: _Side, value: _Side) -> Part:
     """Look for a tag that fits both sides or, if a side forbids, make sure that there is none it forbids."""
     forbidding = any(side.absent or side.forbidden is not None for side in (key, value))
+    keys, values = key.wanted, value.wanted
 
-    def matches(doc: Doc) -> bool:
-        for tag_key, tag_value in _pairs(doc.get(name)):
-            if key.selects(tag_key) and value.selects(tag_value):
-                if not forbidding:
-                    return True
-                if key.forbids(tag_key) or value.forbids(tag_value):
-                    return False
-        return forbidding
+    def has_one(doc: Doc) -> bool:
+        for tag in _listed(doc.get(name)):
+            if (keys is None or tag.get("key") in keys) and (values is None or tag.get("value") in values):
+                return True
+        return False
 
-    return Part(matches)
+    def has_none(doc: Doc) -> bool:
+        for tag in _listed(doc.get(name)):
+            tag_key, tag_value = tag.get("key"), tag.get("value")
+            if (keys is not None and tag_key not in keys) or (values is not None and tag_value not in values):
+                continue
+            if key.forbids(tag_key) or value.forbids(tag_value):
+                return False
+        return True
+
+    return Part(has_none if forbidding else has_one)
 
 
-def _pairs(tags: Any) -> Iterable[tuple[Any, Any]]:
-    if isinstance(tags, Mapping):
-        return tags.items()
-    return ((tag.get("key"), tag.get("value")) for tag in tags or ())
+def _listed(tags: Any) -> Iterable[Mapping[str, Any]]:
+    if isinstance(tags, dict):
+        return [{"key": key, "value": value} for key, value in tags.items()]
+    return tags or ()
