@@ -33,6 +33,7 @@ from trunkline.actors.moments import iso
 from trunkline.actors.purge import run_purge
 from trunkline.actors.row_check import row_problems
 from trunkline.actors.system import System
+from trunkline.actors.telling import Teller
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
 from trunkline.store.directory import DataDirectory
@@ -89,9 +90,12 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         read_threads_max=limits.read_threads_max,
         read_queue_length_max=limits.read_queue_length_max,
         sync_delay_s=(lambda: settings.sync_delay_ms / 1000) if settings.sync_delay_ms else None,
+        outbox_length_max=limits.outbox_length_max,
     )
     try:
-        yield System(store, limits, clock or SystemClock(), ACTORS, job_kinds=JOB_KINDS)
+        system = System(store, limits, clock or SystemClock(), ACTORS, job_kinds=JOB_KINDS)
+        system.jobs.teller = Teller(settings, limits, store.outbox)
+        yield system
     finally:
         store.close()
 

@@ -22,7 +22,7 @@ def get_job_log(snapshot: Snapshot, message: GetJobLog) -> dict[str, Any]:
     found = records.find(snapshot, JOB, message.application, message.record)
     if found is None:
         raise NotFound(f"There is no job {message.record.hex()} here; old ones are forgotten.")
-    return _show(message.application, found)
+    return show_job(message.application, found)
 
 
 def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
         match=None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches,
     )
     found, total = records.page(snapshot, listing)
-    items = [_show(message.application, each) for each in found]
+    items = [show_job(message.application, each) for each in found]
     shown = envelope("applicationJobLogs", items, total, query, query.sort_field, None)
     shown["applicationId"] = message.application.hex()
     if query.query is not None:
@@ -51,7 +51,8 @@ def job_logs_are_long(snapshot: Snapshot, message: ListJobLogs) -> bool:
     return records.total(snapshot, JOB, message.application) > records.SCAN_INLINE_MAX
 
 
-def _show(application: bytes, found: records.Found) -> dict[str, Any]:
+def show_job(application: bytes, found: records.Found) -> dict[str, Any]:
+    """A job as the caller sees it, without the link to its result."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {
         "id": id,
@@ -74,4 +75,14 @@ def _show(application: bytes, found: records.Found) -> dict[str, Any]:
     }
     shown |= {field: iso(doc[field]) for field in _TIMES if field in doc}
     shown |= {field: doc[field] for field in ("error", "output") if field in doc}
+    if doc["tell"]:
+        shown["output"] = shown.get("output", {}) | {"told": [_show_way(way) for way in doc["tell"]]}
+    return shown
+
+
+def _show_way(way: dict[str, Any]) -> dict[str, Any]:
+    """How somebody is told. The query of a callback may be a secret, so it is not shown."""
+    shown = {**way, "to": way["to"].partition("?")[0]}
+    if "at" in way:
+        shown["at"] = iso(way["at"])
     return shown

@@ -15,10 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from trunkline.actors import records
 from trunkline.actors.actor import Actor
+from trunkline.actors.callbacks import check_url
 from trunkline.actors.errors import Overloaded, TooManyRequests
+from trunkline.actors.ids import ROOT
 from trunkline.actors.jobs import JobKind
-from trunkline.actors.kinds import JOB
-from trunkline.actors.messages.jobs import ENDED, BeginJob, EndJob, ForgetJobs, NoteJob, PutBackJob, QueueJob
+from trunkline.actors.kinds import APPLICATION, JOB, USER
+from trunkline.actors.mail import check_address
+from trunkline.actors.messages.jobs import (
+    ENDED,
+    BeginJob,
+    EndJob,
+    ForgetJobs,
+    NoteJob,
+    PutBackJob,
+    QueueJob,
+    ToldJob,
+)
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -29,7 +41,10 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 OpenJobs = dict[bytes, list[Any]]
-"""By id: the operation, and the resource of each job that has still something to do."""
+"""By id the jobs that have still something to do: the operation and the resource. A third entry, TELLING, where
+the work is done and only somebody is still to be told; such a job holds no gate."""
+
+TELLING = "telling"
 
 
 class JobOwner(Actor):
@@ -67,6 +82,7 @@ class JobOwner(Actor):
             "attempts": 0,
             "progress": {"completed": 0},
             "input": message.input,
+            "tell": self._ways(message),
         }
         records.write(self, JOB, application, id, None, doc)
         self._keep_open(opened | {id: [message.operation, message.resource]})
@@ -119,6 +135,20 @@ class JobOwner(Actor):
             changes["error"] = message.error
         self._end(message.id, found, changes)
 
+    def on_told_job(self, message: ToldJob) -> None:
+        """Note that somebody was told, or could not be. With the last one the job is over."""
+        found = self._job(message.id)
+        if found is None:
+            return
+        now_ms = self.system.clock.wall_ms()
+        news: records.Doc = {"at": now_ms} if message.problem is None else {"problem": message.problem}
+        told = [way | news if way["by"] == message.by else way for way in found["tell"]]
+        records.write(self, JOB, self.ref.id, message.id, found, {**found, "tell": told})
+        if all(map(is_settled, told)):
+            opened = self._open_jobs()
+            opened.pop(message.id, None)
+            self._keep_open(opened)
+
     def on_put_back_job(self, message: PutBackJob) -> None:
         """Queue a running job again; the attempt does not count."""
         found = self._job(message.id)
@@ -140,9 +170,34 @@ class JobOwner(Actor):
         ended.pop("note", None)
         records.write(self, JOB, self.ref.id, id, found, ended)
         opened = self._open_jobs()
-        opened.pop(id, None)
+        if ended["tell"]:
+            opened[id] = [*opened[id][:2], TELLING]
+        else:
+            opened.pop(id, None)
         self._keep_open(opened)
         self.after_commit(partial(self.system.jobs.count, ended["status"]))
+
+    def _ways(self, message: QueueJob) -> list[records.Doc]:
+        """How somebody will be told of the end. Raises Invalid for what can not be written to or called."""
+        ways: list[records.Doc] = []
+        email = message.email or self._address(message.user)
+        if email is not None:
+            check_address(email)
+            ways.append({"by": "email", "to": email})
+        if message.callback_url is not None:
+            check_url(message.callback_url, private=self.system.jobs.teller.calls_private_networks)
+            ways.append({"by": "callback", "to": message.callback_url})
+        return ways
+
+    def _address(self, user: bytes | None) -> str | None:
+        """The e-mail address of a user's account; without a user, of the owner of the application."""
+        if user is None:
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, self.ref.id))
+            user = None if raw is None else bytes.fromhex(decode(raw)["ownerId"])
+        if user is None:
+            return None
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, user))
+        return None if raw is None else str(decode(raw)["email"])
 
     def _job(self, id: bytes) -> records.Doc | None:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(JOB.name, self.ref.id, id))
@@ -160,12 +215,20 @@ class JobOwner(Actor):
             self.delete(keys.META, key)
 
 
-def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
-    """Application and id of every job that has something left to do, by application and age."""
+def is_settled(way: records.Doc) -> bool:
+    """Whether somebody was told this way, or it was given up."""
+    return "at" in way or "problem" in way
+
+
+def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes, bool]]:
+    """Application and id of every job that has something left to do, by application and age.
+
+    The third is True where the work itself is done.
+    """
     prefix = keys.JOBS_PREFIX
     for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
-        for id in sorted(decode(raw)):
-            yield bytes(key[len(prefix) :]), id
+        for id, entry in sorted(decode(raw).items()):
+            yield bytes(key[len(prefix) :]), id, TELLING in entry[2:]
 
 
 def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits) -> None:
@@ -178,7 +241,7 @@ def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits
         )
     if kind.gate is None:
         return
-    holders = sum(entry[:2] == [kind.operation, resource] for entry in opened.values())
+    holders = sum(entry == [kind.operation, resource] for entry in opened.values())
     if holders >= getattr(limits, kind.gate):
         per = Limits.__dataclass_fields__[kind.gate].metadata["per"]
         raise TooManyRequests(

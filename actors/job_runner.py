@@ -1,6 +1,7 @@
 """The runner: takes queued jobs one after the other, at most `jobs_running_max` at a time.
 
-Owns the queue in memory (of ids only: what a job is stands on disk), the attempts, and the retention of logs.
+Owns the queue in memory (of ids only: what a job is stands on disk), the attempts at doing a job and at
+telling of its end, and the retention of logs.
 Does not own the records; each step is asked of the application actor, and is on disk before the next.
 
 Applications take turns, so that one with many jobs does not keep the others waiting. Within an application
@@ -21,14 +22,19 @@ import trio
 
 from trunkline.actors import records
 from trunkline.actors.actor import Ref
+from trunkline.actors.callbacks import Undelivered
 from trunkline.actors.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.actors.ids import ROOT
-from trunkline.actors.job_records import open_jobs
+from trunkline.actors.job_logs import show_job
+from trunkline.actors.job_records import is_settled, open_jobs
+from trunkline.actors.job_results import Results
 from trunkline.actors.jobs import Job, JobKind
 from trunkline.actors.kinds import APPLICATION, JOB
 from trunkline.actors.messages.base import Message
-from trunkline.actors.messages.jobs import BeginJob, EndJob, ForgetJobs, JobStatus, PutBackJob
+from trunkline.actors.messages.jobs import BeginJob, EndJob, ForgetJobs, JobStatus, PutBackJob, ToldJob
 from trunkline.actors.records import Doc
+from trunkline.actors.telling import Teller
+from trunkline.limits.settings import Settings
 from trunkline.store import keys
 from trunkline.store.errors import StoreError
 
@@ -65,6 +71,8 @@ class Jobs:
         self.kinds = {kind.operation: kind for kind in kinds}
         self.running: dict[bytes, Job] = {}
         self.ended: Counter[str] = Counter()
+        self.results = Results(system)
+        self.teller = Teller(Settings(), system.limits, system.store.outbox)
         self._system = system
         self._waiting: OrderedDict[bytes, deque[bytes]] = OrderedDict()
         self._length = 0
@@ -73,6 +81,7 @@ class Jobs:
         self._stopped = trio.Event()
         self._stopped.set()
         self._nursery: trio.Nursery | None = None
+        self._outgoing = trio.CapacityLimiter(system.limits.outgoing_deliveries_max)
 
     def __len__(self) -> int:
         """How many jobs wait."""
@@ -94,9 +103,13 @@ class Jobs:
         try:
             with self._scope:
                 with self._system.store.snapshot() as snapshot:
-                    for application, id in open_jobs(snapshot):
-                        self.add(application, id)
+                    opened = list(open_jobs(snapshot))
                 async with trio.open_nursery() as self._nursery:
+                    for application, id, is_done in opened:
+                        if is_done:
+                            self._nursery.start_soon(self._tell, application, id)
+                        else:
+                            self.add(application, id)
                     for _ in range(self._system.limits.jobs_running_max):
                         self._nursery.start_soon(self._work)
                     self._nursery.start_soon(self._keep_logs_short)
@@ -153,6 +166,7 @@ class Jobs:
             self._again(application, id, 1)
             return
         if doc is None:
+            await self._tell(application, id)  # it may have ended by this
             return
         job = self.running[id] = Job(self._system, application, id, doc)
         left = True
@@ -166,6 +180,8 @@ class Jobs:
                 self._again(application, id, job.attempt)
                 return
             await self._end(job, end)
+            assert self._nursery is not None
+            self._nursery.start_soon(self._tell, application, id)
         finally:
             del self.running[id]
             if left:
@@ -222,7 +238,7 @@ class Jobs:
             return records.find(snapshot, APPLICATION, ROOT, application) is not None
 
     async def _end(self, job: Job, end: End) -> None:
-        """Write the end of a job, however long the disk is full; until then it holds its place here."""
+        """Write the end of a job. Until that is stored it holds its place here."""
         ended = EndJob(
             id=job.id,
             status=end.status,
@@ -231,14 +247,18 @@ class Jobs:
             output=end.output,
             error=end.error,
         )
+        await self._store(job.application, ended)
+
+    async def _store(self, application: bytes, message: EndJob | ToldJob) -> None:
+        """Ask until it is stored, however long the disk is full, or until the application is gone."""
         pause_s = self._system.limits.job_pause_s
         while True:
             try:
-                await job.ask(job.owner, ended)
+                await self._ask(application, message)
             except NotFound:
                 return
             except DomainError as refusal:
-                _log.warning("end of a job not stored yet", job=job.id.hex(), reason=refusal.message)
+                _log.warning("end of a job not stored yet", job=message.id.hex(), reason=refusal.message)
                 await trio.sleep(pause_s)
                 pause_s = min(2 * pause_s, PAUSE_MAX_S)
             else:
@@ -254,14 +274,66 @@ class Jobs:
         value: Doc | None = answer.value
         return value
 
+    # Telling.
+
+    async def _tell(self, application: bytes, id: bytes) -> None:
+        """Tell everybody who is to be told of the end of a job, at least once."""
+        found = self._found(application, id)
+        if found is None:
+            return
+        async with trio.open_nursery() as nursery:
+            for way in found.doc["tell"]:
+                if not is_settled(way):
+                    nursery.start_soon(self._tell_one_way, application, id, way)
+
+    async def _tell_one_way(self, application: bytes, id: bytes, way: Doc) -> None:
+        """Try `outgoing_attempts_max` times with doubling pauses; then the log says what was wrong."""
+        limits = self._system.limits
+        problem: str | None = None
+        for attempt in range(limits.outgoing_attempts_max):
+            if attempt:
+                await trio.sleep(limits.outgoing_pause_s * 2 ** (attempt - 1))
+            found = self._found(application, id)
+            if found is None:
+                return
+            problem = await self._attempt_to_tell(way, self.shown(application, found))
+            if problem is None:
+                break
+        if problem is not None:
+            _log.warning("nobody could be told of a job", job=id.hex(), by=way["by"], reason=problem)
+        await self._store(application, ToldJob(id=id, by=way["by"], problem=problem))
+
+    async def _attempt_to_tell(self, way: Doc, shown: Doc) -> str | None:
+        """Tell once; what went wrong, None where nothing did."""
+        try:
+            async with self._outgoing:
+                await self.teller.tell(way, shown, self._system.clock.wall_ms())
+        except Undelivered as failure:
+            return str(failure)
+        except Exception as bug:  # noqa: BLE001 - a fault here must not end the runner
+            _log.error("telling failed", by=way["by"], exc_info=bug)
+            return "The server failed to do this; the fault is logged."
+        return None
+
+    def shown(self, application: bytes, found: records.Found) -> Doc:
+        """A job as its log shows it, with the link to its result."""
+        shown = show_job(application, found)
+        self.results.add_link(application, found.id, shown)
+        return shown
+
+    def _found(self, application: bytes, id: bytes) -> records.Found | None:
+        with self._system.store.snapshot() as snapshot:
+            return records.find(snapshot, JOB, application, id)
+
     # The logs.
 
     async def _keep_logs_short(self) -> None:
-        """Forget ended jobs beyond the bounds, every `purge_interval_s`."""
+        """Forget ended jobs beyond the bounds, and results that have expired, every `purge_interval_s`."""
         while True:
             await trio.sleep(self._system.limits.purge_interval_s)
             try:
                 await self.forget_old()
+                await self.results.sweep()
             except (DomainError, StoreError) as refusal:
                 _log.warning("old jobs are forgotten later", reason=str(refusal))
             except Exception:  # noqa: BLE001 - what can not be forgotten must not end the server

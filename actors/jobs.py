@@ -20,6 +20,8 @@ What a run may rely on, and what it must keep to:
   in chunks notes with `job.save` where it is, and finds that in `job.note` when it is begun again.
 - Reads go through `job.read`, in a worker thread on a snapshot; writes through `job.ask`, in chunks that
   leave the actor time for others. Nothing large is held in memory.
+- A result that is a file is written by `job.write_file`, which returns what belongs into the output as `file`.
+  Who queued the job is sent a link to it; nothing needs to be done for that.
 - A `DomainError` that says what is wrong ends the job as `errored` with its sentence. What may pass is tried
   again; after `job_attempts_max` attempts the job has `failed`.
 - It sets `job.completed` and `job.total` (from a worker thread, too); the log follows every few seconds.
@@ -40,6 +42,7 @@ from trunkline.actors.messages.jobs import NoteJob, QueueJob, ResourceType
 from trunkline.actors.records import Doc
 
 if TYPE_CHECKING:
+    from trunkline.actors.job_results import Fill
     from trunkline.actors.system import System
     from trunkline.store.snapshot import Snapshot
 
@@ -98,6 +101,14 @@ class Job:
         """Note durably where the work is. After a restart the next run finds it in `note`."""
         self.note = note
         await self.ask(self.owner, self.noted(note))
+
+    async def write_file(self, name: str, content_type: str, fill: Fill) -> Doc:
+        """Write a file in a worker thread: `fill(snapshot, write)` writes its bytes, piece by piece.
+
+        It is there whole or not at all, and on disk when this returns; a later attempt replaces it. Returns what
+        is put into the output as `file`. Raises PayloadTooLarge over `job_result_bytes_max`.
+        """
+        return await self.system.jobs.results.write(self.application, self.id, name, content_type, fill)
 
     def noted(self, note: Doc | None = None) -> NoteJob:
         """The message that brings the log up to date."""

@@ -171,6 +171,8 @@ def _quart(response: Response) -> QuartResponse:
     shown = QuartResponse(body, status=response.status, content_type=None)
     del shown.headers["content-type"]
     for name, value in response.headers:
+        if name == b"content-length":
+            del shown.headers["content-length"]  # of a stream, or of the answer that HEAD stands for
         shown.headers.add(name.decode("latin1"), value.decode("latin1"))
     if response.status == 304:
         # The length that Quart writes is that of the empty body, not that of the answer it stands for.

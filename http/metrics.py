@@ -66,6 +66,7 @@ class Figures(Collector):
         yield from self._calls()
         yield from self._actors()
         yield from self._streams()
+        yield from self._jobs()
         yield from self._journal()
         yield from self._process()
 
@@ -120,6 +121,18 @@ class Figures(Collector):
             "Streams closed because their reader fell behind.",
             system.streams.slow_consumers,
         )
+
+    def _jobs(self) -> Iterator[Metric]:
+        jobs = self._dispatcher.system.jobs
+        yield _gauge("jobs_waiting", "Jobs that wait for their turn.", len(jobs))
+        yield _gauge("jobs_running", "Jobs that are being done.", len(jobs.running))
+        ended = CounterMetricFamily(
+            "trunkline_jobs_ended", "Jobs that have ended, by status.", labels=["status"]
+        )
+        for status, count in sorted(jobs.ended.items()):
+            ended.add_metric([status], count)
+        yield ended
+        yield _gauge("downloads_open", "Results that are being fetched.", jobs.results.downloads)
 
     def _journal(self) -> Iterator[Metric]:
         journal = self._dispatcher.system.journal

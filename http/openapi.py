@@ -20,6 +20,7 @@ _COMMON = {
 }
 _PATTERNS = {
     "name": r"^[0-9a-zA-Z_-]{1,255}$",
+    "download": r"^[0-9A-Za-z_.-]{1,1024}$",
     "jobId": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$",
 }
 """Of the parts of a path that are not simply ids."""
@@ -193,6 +194,9 @@ def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
                 "text/event-stream": {"schema": {"type": "string"}, "x-events": {name: by_type[repr(data)]}}
             },
         }
+    if route.reply is bytes:
+        binary = {"type": "string", "format": "binary"}
+        return {"description": "The file", "content": {"*/*": {"schema": binary}}}
     schema = by_type[repr(_item(route))]
     if isinstance(route.reply, tuple):
         schema = _envelope(schema)

@@ -134,6 +134,7 @@ class RouteTable:
             assert route.method not in methods, f"two rows for {route.method} {route.path}"
             methods[route.method] = route
         self.operations = frozenset(route.operation for route in routes)
+        self.scopes = {route.operation: route.scopes for route in routes}
 
     def match(self, path: str) -> tuple[dict[str, Route], list[str]] | None:
         """The rows of a path by method, and the values of its placeholders; None for an unknown path.

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from trunkline.http.resources import applications, auth, data_tables, devices, events, jobs, me, measurements
+from trunkline.http.resources import (
+    applications,
+    auth,
+    data_tables,
+    devices,
+    events,
+    exports,
+    jobs,
+    me,
+    measurements,
+)
 from trunkline.http.route import RouteTable
 
 TABLE = RouteTable(
@@ -12,6 +22,7 @@ TABLE = RouteTable(
         *applications.ROUTES,
         *devices.ROUTES,
         *measurements.ROUTES,
+        *exports.ROUTES,
         *jobs.ROUTES,
         *data_tables.ROUTES,
         *events.ROUTES,

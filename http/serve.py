@@ -81,6 +81,7 @@ async def serve(
         config = _config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
+        system.jobs.results.base_url = (settings.public_url or _address(settings, listening)).rstrip("/")
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The process is the server's own: its signals, and its limits.
@@ -168,6 +169,13 @@ def bind(host: str, port: int) -> socket.socket:
             f"{where} can not be listened on: {reason}. Choose another --host or --port."
         ) from error
     return sock
+
+
+def _address(settings: Settings, listening: socket.socket) -> str:
+    """Where this server listens, as a URL."""
+    host, port = listening.getsockname()[:2]
+    scheme = "http" if settings.certfile is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _config(settings: Settings) -> Config:

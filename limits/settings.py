@@ -90,6 +90,26 @@ class Settings:
         86_400, "Life of a login token, in seconds, where the login asks for none; 0: no expiry.", minimum=0
     )
 
+    public_url: str | None = _setting(
+        None, "Where clients reach this server, for links in mails; by default the address it listens on."
+    )
+    smtp_host: str | None = _setting(
+        None, "The mail server; without one, mail is kept as files in the outbox of the data directory."
+    )
+    smtp_port: int = _setting(587, "The port of the mail server.", minimum=1, maximum=65_535)
+    smtp_tls: str = _setting(
+        "starttls",
+        "How the mail server is spoken to: upgraded to TLS, in TLS from the start, or in clear text.",
+        choices=("starttls", "tls", "none"),
+    )
+    smtp_from: str = _setting("trunkline@localhost", "The sender of mails.")
+    smtp_user: str | None = _setting(None, "The account at the mail server, where it wants one.")
+    smtp_password: str | None = _setting(None, "Its password.", secret=True)
+    smtp_password_file: str | None = _setting(None, "A file that holds its password, instead.")
+    callback_private_networks: bool = _setting(
+        False, "Let callbacks of jobs go to private, loopback and link-local addresses, too."
+    )
+
     throttles: bool = _setting(
         True, "Enforce the throttles; off lifts them all, whatever [limits] says (for load tests)."
     )
@@ -102,6 +122,18 @@ class Settings:
             _check(field, getattr(self, field.name), field.name)
         _check_pair(self, "admin_email", "admin_password")
         _check_pair(self, "certfile", "keyfile")
+        if self.smtp_user is None and (self.smtp_password or self.smtp_password_file):
+            raise SettingsError(
+                "smtp_user", "is not set although there is a password", "set it or leave both out"
+            )
+        if self.smtp_user is not None and (self.smtp_password is None) == (self.smtp_password_file is None):
+            raise SettingsError(
+                "smtp_password", "and smtp_password_file: there must be one of them for smtp_user", "set one"
+            )
+        if self.public_url is not None and not self.public_url.startswith(("http://", "https://")):
+            raise SettingsError(
+                "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
+            )
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
 

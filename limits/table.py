@@ -325,9 +325,26 @@ class Limits:
         1000, "job logs", "Ended jobs beyond it are forgotten, the oldest first.", "application"
     )
     job_log_days: int = _bound(90, "days", "Ended jobs older than this are forgotten: a quarter of a year.")
+    job_result_bytes_max: int = _bound(
+        5 * GB, "bytes", "A result may be as large as a file of the API; it is never in memory.", "job"
+    )
+    job_results_bytes_max: int = _bound(
+        50 * GB, "bytes", "All results that are kept; over it a job waits for others to expire."
+    )
+    job_result_keep_s: int = _bound(
+        7 * DAY_S, "seconds", "A link in a mail is opened after the weekend; then the file is removed.", "job"
+    )
+    downloads_max: int = _bound(64, "downloads", "Each holds a file open; over it 503.")
     gate_retry_s: float = _bound(5, "seconds", "When to come back to a closed gate; most jobs take seconds.")
     outgoing_timeout_s: float = _bound(
         10, "seconds", "A callback's or mail server's time to answer.", "attempt"
+    )
+    outgoing_pause_s: float = _bound(
+        5, "seconds", "Before a second attempt to tell somebody; doubles: over a minute in all.", "delivery"
+    )
+    outgoing_deliveries_max: int = _bound(8, "deliveries", "Each may wait for a slow network.")
+    outbox_length_max: int = _bound(
+        1000, "messages", "Mail kept where no server takes it; the oldest goes first."
     )
     outgoing_attempts_max: int = _bound(
         5, "attempts", "With doubling pauses this spans a short outage.", "delivery"

@@ -6,6 +6,8 @@ long reads. The pieces do the work: `journal.py` writes, `snapshot.py` reads, `m
     DIRECTORY/lock       held while open (`directory.py`)
     DIRECTORY/secret     what tokens are signed with
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
+    DIRECTORY/results/   files that jobs made, until they expire
+    DIRECTORY/outbox/    mail that no server was there to take
     DIRECTORY/backups/   a copy from before each change of format
 """
 
@@ -22,10 +24,12 @@ import trio
 
 from trunkline.store import migrations
 from trunkline.store.backup import STORE, copy_store
+from trunkline.store.blobs import Blobs
 from trunkline.store.directory import DataDirectory
 from trunkline.store.errors import FormatUnsupported, ReadQueueFull
 from trunkline.store.journal import Journal
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.outbox import Outbox
 from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -33,6 +37,8 @@ T = TypeVar("T")
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
+RESULTS: Final = "results"
+OUTBOX: Final = "outbox"
 CLOSE_WAIT_S: Final = 5.0
 """How long `close` waits for reads that are still open."""
 
@@ -50,7 +56,7 @@ class Sizes(NamedTuple):
 class Store:
     """An open data directory. `open` it once, run `journal.run` in a nursery, `close` it after the nursery.
 
-    `journal` writes; `snapshot` and `read` read; `directory` has the secret;
+    `journal` writes; `snapshot` and `read` read; `directory` has the secret; `results` and `outbox` hold files;
     `memory_map` is for the rest of this room.
     """
 
@@ -60,12 +66,16 @@ class Store:
         memory_map: MemoryMap,
         journal: Journal,
         *,
+        results: Blobs,
+        outbox: Outbox,
         read_threads: int,
         read_queue: int,
     ) -> None:
         self.directory = directory
         self.journal = journal
         self.memory_map = memory_map
+        self.results = results
+        self.outbox = outbox
         self._limiter = trio.CapacityLimiter(read_threads)
         self._reads_max = read_threads + read_queue
         self._reads = 0
@@ -82,6 +92,7 @@ class Store:
         journal_batches_max: int = 65_536,
         read_threads_max: int = 4,
         read_queue_length_max: int = 64,
+        outbox_length_max: int = 1000,
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> Store:
@@ -102,6 +113,7 @@ class Store:
             )
             try:
                 _bring_to_format(memory_map, directory)
+                results = Blobs.prepare(directory / RESULTS)
             except BaseException:
                 memory_map.close(CLOSE_WAIT_S)
                 raise
@@ -115,7 +127,15 @@ class Store:
             sync_delay_s=sync_delay_s,
             monotonic_s=monotonic_s,
         )
-        return cls(held, memory_map, journal, read_threads=read_threads_max, read_queue=read_queue_length_max)
+        return cls(
+            held,
+            memory_map,
+            journal,
+            results=results,
+            outbox=Outbox(directory / OUTBOX, outbox_length_max),
+            read_threads=read_threads_max,
+            read_queue=read_queue_length_max,
+        )
 
     def snapshot(self) -> Snapshot:
         """What is committed now, for short reads. In the event loop, close it before the next `await`."""

@@ -88,13 +88,17 @@ class QueueJob(Message, frozen=True):
     """Queue a job of the kind that belongs to `operation`. Answers with its id.
 
     `resource` is the id of what it is about (the application's own where it is about no single thing);
-    `input` is what the job needs to know, as plain values.
+    `input` is what the job needs to know, as plain values. Who is told of its end: `email`, by default the
+    address of `user` or else of the application's owner; and `callbackUrl`, where there is one.
     """
 
     operation: str
     resource: bytes
     input: dict[str, Any]
     by: Creator
+    user: bytes | None = None
+    email: str | None = None
+    callback_url: str | None = None
 
 
 class BeginJob(Message, frozen=True):
@@ -121,6 +125,14 @@ class EndJob(Message, frozen=True):
     total: int | None
     output: dict[str, Any] | None = None
     error: dict[str, str] | None = None
+
+
+class ToldJob(Message, frozen=True):
+    """Somebody was told of the end of the job `id`, or could not be: then `problem` is a sentence."""
+
+    id: bytes
+    by: str
+    problem: str | None = None
 
 
 class PutBackJob(Message, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UnsetType
+
 from trunkline.actors.actor import Ref
 from trunkline.actors.ids import ROOT
 from trunkline.actors.jobs import short_job_id
@@ -14,16 +16,77 @@ from trunkline.http.dispatch import reply
 from trunkline.http.route import APP, Route
 
 
-async def queue_job(call: Call, resource: bytes, input: dict[str, Any]) -> Response:
+async def queue_job(
+    call: Call,
+    resource: bytes,
+    input: dict[str, Any],
+    *,
+    email: str | UnsetType | None = None,
+    callback_url: str | UnsetType | None = None,
+) -> Response:
     """Queue the job of the call's operation; 202 when it is on disk.
 
-    `resource` is the id of what it is about, `input` what the job needs to know, as plain values.
+    `resource` is the id of what it is about, `input` what the job needs to know, as plain values. `email`
+    (by default the address of the caller's account) and `callback_url` are told when it has ended.
     """
     assert call.application is not None
-    message = QueueJob(operation=call.route.operation, resource=resource, input=input, by=call.by)
+    message = QueueJob(
+        operation=call.route.operation,
+        resource=resource,
+        input=input,
+        by=call.by,
+        user=call.user,
+        email=email or None,
+        callback_url=callback_url or None,
+    )
     answer = await call.dispatcher.system.ask(Ref("application", ROOT, call.application), message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
     return reply(call, 202, queued)
+
+
+async def get_job_log(call: Call) -> Response:
+    """One job of an application: how far it is, what came of it, and who was told.
+
+    A result has a link, for tokens that may run such a job.
+    """
+    shown = await call.dispatcher.read(call, GetJobLog)
+    _add_links(call, [shown])
+    return reply(call, 200, shown)
+
+
+async def list_job_logs(call: Call) -> Response:
+    """A page of the jobs of an application; the last 1000 of the last 90 days are kept."""
+    shown = await call.dispatcher.read(call, ListJobLogs)
+    _add_links(call, shown["items"])
+    return reply(call, 200, shown)
+
+
+def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
+    """Whoever has the link has the result: so it is shown to those only who could make one themselves."""
+    assert call.application is not None
+    dispatcher = call.dispatcher
+    for item in items:
+        scopes = dispatcher.table.scopes.get(item["name"], frozenset())
+        if not scopes.isdisjoint(call.principal.scopes):
+            dispatcher.system.jobs.results.add_link(call.application, bytes.fromhex(item["id"]), item)
+
+
+async def download(call: Call) -> Response:
+    """The file of a job, by the link that its mail, its callback and its log carry. No token is needed.
+
+    The last bytes are sent only when the hash of all of them is right, so what arrived whole is right.
+    """
+    found = call.dispatcher.system.jobs.results.open(call.name)
+    headers = [
+        (b"content-type", found.content_type.encode()),
+        (b"content-length", b"%d" % found.size_bytes),
+        (b"content-disposition", f'attachment; filename="{found.file_name}"'.encode()),
+        (b"repr-digest", found.digest.encode()),
+        (b"cache-control", b"private, no-store"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
+    ]
+    return Response(200, headers, stream=found)
 
 
 ROUTES = (
@@ -32,7 +95,7 @@ ROUTES = (
         path=APP + "/jobLogs",
         operation="applicationJobLogs.get",
         summary="List the jobs of an application",
-        message=ListJobLogs,
+        handler=list_job_logs,
         query=JobLogPage,
         reply=("list", JobLogView),
     ),
@@ -41,7 +104,21 @@ ROUTES = (
         path=APP + "/jobLogs/{jobId}",
         operation="applicationJobLog.get",
         summary="Get a job: how far it is, and what came of it",
-        message=GetJobLog,
+        handler=get_job_log,
         reply=JobLogView,
+    ),
+    Route(
+        method="GET",
+        path="/downloads/{download}",
+        operation="downloads.get",
+        summary="Fetch the file that a job made",
+        handler=download,
+        reply=bytes,
+        access="none",
+        reach="public",
+        also={
+            403: "The link is not one of this server",
+            404: "The link has expired, or the file is gone",
+        },
     ),
 )

@@ -78,6 +78,8 @@ class Documented:
         if not content:
             return problems
         (content_type,) = content
+        if content_type == "*/*":
+            return problems
         if content_type != response.headers.get("content-type", "").partition(";")[0]:
             return [*problems, f"content type {response.headers.get('content-type')!r}, not {content_type}"]
         if content_type == _EVENTS:

@@ -38,8 +38,17 @@ SHOWN_HERE = {
 }
 SHOWN_ELSEWHERE = {
     "ca_certs": "test_tls.py",
+    "callback_private_networks": "test_job_news.py",
     "certfile": "test_tls.py",
     "keyfile": "test_tls.py",
+    "public_url": "test_job_news.py",
+    "smtp_from": "test_job_news.py",
+    "smtp_host": "test_job_news.py",
+    "smtp_password": "test_job_news.py",
+    "smtp_password_file": "test_job_news.py",
+    "smtp_port": "test_job_news.py",
+    "smtp_tls": "test_job_news.py",
+    "smtp_user": "test_job_news.py",
     "store_size_max_bytes": "test_disk_full.py",
 }
 

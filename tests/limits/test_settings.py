@@ -55,9 +55,16 @@ def test_what_is_not_given_does_not_win() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
-    text = {"log_format": "json", "port": "80", "engine": "stock"}.get(name, text)
-    together = (("admin_email", "admin_password"), ("certfile", "keyfile", "ca_certs"))
+    special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
+    text = {**special, "public_url": "https://devices.example.com"}.get(name, text)
+    together = (
+        ("admin_email", "admin_password"),
+        ("certfile", "keyfile", "ca_certs"),
+        ("smtp_user", "smtp_password"),
+    )
     environ = {f"TRUNKLINE_{other.upper()}": "x" for group in together if name in group for other in group}
+    if name == "smtp_password_file":
+        environ["TRUNKLINE_SMTP_USER"] = "x"
     settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})
     assert str(getattr(settings, name)) == ("True" if text == "on" else text)
 
@@ -94,6 +101,9 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("certfile = 'c.pem'", {}, {}, "keyfile is not set although certfile is; set both or neither"),
         ("keyfile = 'k.pem'", {}, {}, "certfile is not set although keyfile is"),
         ("ca_certs = 'a.pem'", {}, {}, "certfile is not set although ca_certs is; set it and keyfile"),
+        ("smtp_user = 'u'", {}, {}, "smtp_password and smtp_password_file: there must be one of them for"),
+        ("smtp_password = 'x'", {}, {}, "smtp_user is not set although there is a password; set it or"),
+        ("public_url = 'devices.example.com'", {}, {}, "public_url is 'devices.example.com'; give a URL"),
         ("port = 70000", {"TRUNKLINE_PORT": "1"}, {}, "port is 70000; give at most 65535"),
     ],
 )

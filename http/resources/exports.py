@@ -1,0 +1,59 @@
+"""Exports: calls that queue a job which writes a file."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from trunkline.actors.messages.exports import DeviceExport, DeviceExportQuery
+from trunkline.actors.messages.jobs import JobQueued
+from trunkline.actors.moments import resolve_range
+from trunkline.http.call import Call, Response
+from trunkline.http.resources.jobs import queue_job
+from trunkline.http.route import DEVICE, Route
+
+_BUSY = {429: "Such an export is queued or runs already, or the application has too many jobs"}
+
+
+async def export_device(call: Call) -> Response:
+    """Queue an export of the states of a device as CSV. What stands in the body wins over the query."""
+    query: DeviceExportQuery = call.query
+    body: DeviceExport = call.body or DeviceExport()
+    span = resolve_range(
+        call.now_ms,
+        start=query.start if body.start is UNSET else body.start,
+        end=query.end if body.end is UNSET else body.end,
+    )
+    options = body.options
+    assert call.device is not None
+    return await queue_job(
+        call,
+        call.device,
+        {
+            "start": span.start_ms,
+            "end": span.end_ms,
+            "attributes": None if body.attributes is UNSET else body.attributes,
+            "includeDate": options.include_date,
+            "includeID": options.include_id,
+            "includeBlobData": options.include_blob_data or query.include_blob_data,
+        },
+        email=body.email or query.email,
+        callback_url=body.callback_url or query.callback_url,
+    )
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=DEVICE + "/export",
+        operation="device.export",
+        summary="Export the states of a device as CSV",
+        query=DeviceExportQuery,
+        body=DeviceExport,
+        optional_body=True,
+        handler=export_device,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        also=_BUSY,
+    ),
+)

@@ -1,0 +1,32 @@
+"""The outbox: mail that no server was there to take, one file each, for the operator to read or to send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trunkline.store.directory import write_private
+from trunkline.store.errors import translate
+
+
+class Outbox:
+    """A folder of messages as `.eml` files. Made with the first one; over `length_max` the oldest go."""
+
+    __slots__ = ("_length_max", "_path")
+
+    def __init__(self, path: Path, length_max: int) -> None:
+        self._path = path
+        self._length_max = length_max
+
+    def put(self, name: str, message: bytes) -> None:
+        """Keep a message; one of the same name is replaced. On disk when this returns. Not for the event loop.
+
+        Raises StoreFull or StoreBroken.
+        """
+        try:
+            self._path.mkdir(mode=0o700, exist_ok=True)
+            write_private(self._path / f"{name}.eml", message)
+            kept = sorted(self._path.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns)
+            for path in kept[: -self._length_max]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise translate(error, f"writing of the message {name}") from error

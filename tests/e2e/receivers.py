@@ -1,0 +1,194 @@
+"""Who is told of jobs, on real sockets: a mail server and a receiver of callbacks, both on 127.0.0.1.
+
+Owns no test.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import trio
+
+
+class Arrivals:
+    """What came in, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._all: list[Any] = []
+        self._changed = trio.Event()
+
+    def add(self, arrival: Any) -> None:
+        self._all.append(arrival)
+        self._changed.set()
+        self._changed = trio.Event()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    async def number(self, count: int) -> list[Any]:
+        """The first `count` of them, when there are so many."""
+        with trio.fail_after(30):
+            while len(self._all) < count:
+                await self._changed.wait()
+        return self._all[:count]
+
+
+class Line:
+    """A connection that is read line by line."""
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.stream = stream
+        self._buffer = b""
+
+    async def read(self) -> bytes:
+        """The next line without its end; raises EOFError where there is none."""
+        while b"\r\n" not in self._buffer:
+            await self._more()
+        line, _, self._buffer = self._buffer.partition(b"\r\n")
+        return line
+
+    async def exactly(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            await self._more()
+        found, self._buffer = self._buffer[:size], self._buffer[size:]
+        return found
+
+    async def _more(self) -> None:
+        piece = await self.stream.receive_some()
+        if not piece:
+            raise EOFError
+        self._buffer += bytes(piece)
+
+    async def say(self, text: str) -> None:
+        await self.stream.send_all(text.encode() + b"\r\n")
+
+
+# Mail.
+
+
+class Mailed(NamedTuple):
+    """A message as the mail server took it."""
+
+    sender: str
+    recipients: list[str]
+    message: EmailMessage
+    encrypted: bool
+    user: str | None
+
+
+class MailServer(Arrivals):
+    """Speaks as much SMTP as a client of it needs. `refused` are recipients that it does not take."""
+
+    def __init__(self, context: ssl.SSLContext | None = None, refused: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self._context = context
+        self._refused = refused
+
+    async def serve(self, stream: trio.abc.Stream) -> None:
+        line = Line(stream)
+        encrypted, user = False, None
+        sender, recipients = "", list[str]()
+        await line.say("220 mail.test ESMTP")
+        while True:
+            try:
+                said = (await line.read()).decode()
+            except (EOFError, trio.BrokenResourceError):
+                return
+            verb = said.split(" ")[0].upper()
+            if verb == "EHLO":
+                offered = "STARTTLS" if self._context is not None and not encrypted else "AUTH PLAIN"
+                await line.say(f"250-mail.test\r\n250 {offered}")
+            elif verb == "STARTTLS":
+                await line.say("220 go on")
+                assert self._context is not None
+                secured = trio.SSLStream(stream, self._context, server_side=True, https_compatible=True)
+                line, encrypted = Line(secured), True
+            elif verb == "AUTH":
+                _, name, password = base64.b64decode(said.split(" ")[2]).decode().split("\0")
+                user = f"{name}:{password}"
+                await line.say("235 welcome" if password == "right" else "535 no")
+            elif verb == "MAIL":
+                sender, recipients = said.partition("<")[2].partition(">")[0], []
+                await line.say("250 ok")
+            elif verb == "RCPT":
+                recipient = said.partition("<")[2].partition(">")[0]
+                taken = recipient not in self._refused
+                recipients += [recipient] if taken else []
+                await line.say("250 ok" if taken else "550 nobody here")
+            elif verb == "DATA":
+                await line.say("354 go on")
+                content = [await line.read()]
+                while content[-1] != b".":
+                    content.append(await line.read())
+                raw = b"\r\n".join(each.removeprefix(b".") for each in content[:-1])
+                message = message_from_bytes(raw, policy=policy.default)
+                assert isinstance(message, EmailMessage)
+                self.add(Mailed(sender, recipients, message, encrypted, user))
+                await line.say("250 taken")
+            elif verb == "QUIT":
+                await line.say("221 bye")
+                return
+            else:
+                await line.say("250 ok")
+
+
+# Callbacks.
+
+
+class Called(NamedTuple):
+    """A callback as it came in."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+class CallbackReceiver(Arrivals):
+    """Takes POSTs; `answers` gives the status line and headers of each by its number, from 0."""
+
+    def __init__(self, answers: Callable[[int], str] = lambda _number: "204 No Content") -> None:
+        super().__init__()
+        self._answers = answers
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/done"
+
+    async def serve(self, stream: trio.abc.Stream) -> None:
+        line = Line(stream)
+        try:
+            method, path, _ = (await line.read()).decode().split(" ")
+        except EOFError:
+            return
+        assert method == "POST"
+        headers = {}
+        while head := (await line.read()).decode():
+            name, _, value = head.partition(":")
+            headers[name.lower()] = value.strip()
+        body = json.loads(await line.exactly(int(headers["content-length"])))
+        number = len(self)
+        self.add(Called(path, headers, body))
+        await line.say(f"HTTP/1.1 {self._answers(number)}\r\ncontent-length: 0\r\nconnection: close\r\n")
+
+
+Receiver = TypeVar("Receiver", MailServer, CallbackReceiver)
+
+
+@asynccontextmanager
+async def listening(server: Receiver) -> AsyncIterator[Receiver]:
+    """Serve on 127.0.0.1, port 0 (or the one that it had before)."""
+    async with trio.open_nursery() as nursery:
+        listeners = await trio.open_tcp_listeners(server.port, host="127.0.0.1")
+        server.port = listeners[0].socket.getsockname()[1]
+        nursery.start_soon(partial(trio.serve_listeners, server.serve, listeners))
+        yield server
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,254 @@
+"""Exports end to end: queued, written whole, fetched by a link, and gone when the link has expired."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+from collections.abc import Callable
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from tests.e2e.conftest import EMAIL, Server
+from tests.e2e.rows import api_token
+from trunkline.actors import purge
+
+DAY_S = 86_400
+
+
+async def ended(server: Server, application: str, job: str, token: str | None = None) -> dict[str, Any]:
+    """The log of a job when it has ended and everybody was told, or could not be."""
+    with trio.fail_after(50):
+        while True:
+            log: dict[str, Any] = await server.call("GET", f"{application}/jobLogs/{job}", token=token)
+            told = log.get("output", {}).get("told", [])
+            if "runCompletedAt" in log and all("at" in way or "problem" in way for way in told):
+                return log
+            await trio.sleep(0.01)
+
+
+async def export(server: Server, device: str, body: Any = None, **query: Any) -> tuple[str, dict[str, Any]]:
+    """Export a device; the application's path and the log of the job when it has ended."""
+    queued = await server.call("POST", f"{device}/export", body, status=202, params=query)
+    assert queued["success"] is queued["jobQueued"] is True
+    assert len(queued["jobId"]) <= 21
+    application = device.partition("/devices/")[0]
+    return application, await ended(server, application, queued["jobId"])
+
+
+async def fetched(server: Server, url: str) -> httpx.Response:
+    """What a link leads to, for somebody without a token."""
+    assert url.startswith(server.url)
+    async with server.client("") as client:
+        return await client.get(url)
+
+
+def rows(response: httpx.Response) -> list[list[str]]:
+    assert response.status_code == 200, response.text
+    return list(csv.reader(io.StringIO(response.content.decode("utf-8"), newline=""), strict=True))
+
+
+def letters(server: Server) -> list[EmailMessage]:
+    """The mails in the outbox, oldest first."""
+    found = sorted(
+        (Path(server.settings.data_dir) / "outbox").glob("*.eml"), key=lambda path: path.stat().st_mtime_ns
+    )
+    messages = [message_from_bytes(path.read_bytes(), policy=policy.default) for path in found]
+    return [message for message in messages if isinstance(message, EmailMessage)]
+
+
+async def test_an_export_is_queued_written_and_fetched_by_the_link_in_a_mail(server: Server) -> None:
+    device = await server.device(await server.application())
+    states = [{"data": {"temp": number / 2}, "time": 1_700_000_000_000 + number} for number in range(300)]
+    await server.call("POST", f"{device}/state", states)
+    _, log = await export(server, device)
+    assert (log["status"], log["name"], log["resourceType"]) == ("completed", "device.export", "device")
+    assert log["progress"] == {"completed": 300, "status": "completed"}
+    assert log["output"]["told"][0].items() >= {"by": "email", "to": EMAIL}.items()
+    (letter,) = letters(server)
+    assert letter["To"] == EMAIL
+    assert "device.export has completed" in str(letter["Subject"])
+    link = log["output"]["file"]["url"]
+    assert link in letter.get_content().split()
+    response = await fetched(server, link)
+    header, *lines = rows(response)
+    id = device.rpartition("/")[2]
+    assert header == ["deviceId", "time", "date", "temp", "label", "on"]
+    assert lines[1] == [id, "1700000000001", "2023-11-14T22:13:20.001Z", "0.5", "", ""]
+    assert [float(line[3]) for line in lines] == [number / 2 for number in range(300)]
+    digest = hashlib.sha256(response.content)
+    assert log["output"]["file"]["sha256"] == digest.hexdigest()
+    assert response.headers["repr-digest"] == f"sha-256=:{base64.b64encode(digest.digest()).decode()}:"
+    assert int(response.headers["content-length"]) == log["output"]["file"]["size"] == len(response.content)
+    assert response.headers["content-type"].startswith("text/csv")
+    assert response.headers["content-disposition"] == f'attachment; filename="device-{id}.csv"'
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_what_is_exported_can_be_chosen(server: Server) -> None:
+    device = await server.device(await server.application())
+    for number in range(4):
+        data = {"temp": number, "label": "x"} if number % 2 else {"on": True}
+        await server.call("POST", f"{device}/state", {"data": data, "time": 1_700_000_000_000 + number})
+    options = {"includeDate": False, "includeID": False}
+    body = {"attributes": ["label", "temp"], "start": 1_700_000_000_000, "end": 1_700_000_000_002}
+    _, log = await export(server, device, {**body, "options": options})
+    assert rows(await fetched(server, log["output"]["file"]["url"])) == [
+        ["time", "label", "temp"],
+        ["1700000000001", "x", "1"],
+    ]
+    _, log = await export(server, device, {"options": options}, start=1_700_000_000_002)
+    assert rows(await fetched(server, log["output"]["file"]["url"])) == [
+        ["time", "temp", "label", "on"],
+        ["1700000000002", "", "", "true"],
+        ["1700000000003", "3", "x", ""],
+    ]
+
+
+async def test_texts_that_spreadsheets_would_run_are_marked_and_counted(server: Server) -> None:
+    device = await server.device(await server.application())
+    texts = ["=1+1", "plain", 'a "quoted", text\r\nof two lines', "'", "-", "", "æ"]
+    for number, text in enumerate(texts):
+        state = {"data": {"label": text}, "time": 1_700_000_000_000 + number}
+        await server.call("POST", f"{device}/state", state)
+    _, log = await export(server, device, {"attributes": ["label"], "options": {"includeID": False}})
+    response = await fetched(server, log["output"]["file"]["url"])
+    assert log["output"]["escapedTexts"] == 3
+    found = [line[2] for line in rows(response)[1:]]
+    assert found == ["'=1+1", "plain", 'a "quoted", text\r\nof two lines', "''", "'-", "", "æ"]
+    assert [text.removeprefix("'") for text in found] == texts
+    (letter,) = letters(server)
+    assert "3 texts" in letter.get_content()
+
+
+async def test_a_refused_export_queues_nothing(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    refused = await server.call("POST", f"{device}/export", {"attributes": ["speed"]}, status=400)
+    assert "attributes[0]" in refused["message"]
+    await server.call("POST", f"{device}/export", {"email": "nobody"}, status=400)
+    await server.call("POST", f"{device}/export", {"email": "a,b@c@d"}, status=400)
+    await server.call("POST", f"{application}/devices/{'0' * 24}/export", status=404)
+    assert (await server.call("GET", f"{application}/jobLogs"))["items"] == []
+
+
+async def test_a_second_export_of_a_device_is_refused_while_the_first_is_open(
+    start_server: Callable[..., Any],
+) -> None:
+    """There is no room for results, so the first one waits for its next attempt."""
+    async with start_server(limits={"job_results_bytes_max": 1, "job_pause_s": 3600}) as server:
+        application = await server.application()
+        device = await server.device(application)
+        queued = await server.call("POST", f"{device}/export", status=202)
+        refused = await server.call("POST", f"{device}/export", status=429)
+        assert "this device is queued or runs" in refused["message"]
+        await server.call("POST", f"{await server.device(application)}/export", status=202)
+        assert len((await server.call("GET", f"{application}/jobLogs"))["items"]) == 2
+    async with start_server() as server:
+        log = await ended(server, application, queued["jobId"])
+        assert log["status"] == "completed"
+        await server.call("POST", f"{device}/export", status=202)
+
+
+async def test_a_link_that_was_changed_is_no_link(server: Server) -> None:
+    device = await server.device(await server.application())
+    _, log = await export(server, device)
+    link = log["output"]["file"]["url"]
+    head, _, signature = link.rpartition(".")
+    changed = "A" if signature[0] != "A" else "B"
+    for forged in (f"{head}.{changed}{signature[1:]}", link[:-5], f"{server.url}/downloads/{server.token}"):
+        response = await fetched(server, forged)
+        assert response.status_code == 403, forged
+        assert "no link of this server" in response.json()["message"]
+    await server.call("GET", "/me", token=link.rpartition("/")[2], status=401)
+
+
+async def test_a_link_expires_and_its_file_is_removed(server: Server) -> None:
+    device = await server.device(await server.application())
+    _, log = await export(server, device)
+    results = Path(server.settings.data_dir) / "results"
+    assert len(list(results.iterdir())) == 1
+    server.move_clock(7 * DAY_S - 60)
+    assert (await fetched(server, log["output"]["file"]["url"])).status_code == 200
+    assert await server.system.jobs.results.sweep() == 0
+    server.move_clock(120)
+    response = await fetched(server, log["output"]["file"]["url"])
+    assert response.status_code == 404
+    assert "expired" in response.json()["message"]
+    assert await server.system.jobs.results.sweep() == 1
+    assert list(results.iterdir()) == []
+
+
+async def test_a_result_goes_with_its_application(server: Server) -> None:
+    application = await server.application()
+    _, log = await export(server, await server.device(application))
+    await server.call("DELETE", application)
+    while await purge.sweep(server.system):
+        pass
+    assert await server.system.jobs.results.sweep() == 1
+    assert (await fetched(server, log["output"]["file"]["url"])).status_code == 404
+
+
+async def test_the_link_is_shown_to_those_only_who_may_export(server: Server) -> None:
+    application, log = await export(server, await server.device(await server.application()))
+    path = f"{application}/jobLogs/{log['id']}"
+    for scopes, shown in (
+        (["applicationJobLog.get"], False),
+        (["all.Application.read"], False),
+        (["applicationJobLog.get", "device.export"], True),
+        (["all.Application"], True),
+    ):
+        token = await api_token(server, application, *scopes)
+        seen = await server.call("GET", path, token=token)
+        assert ("url" in seen["output"]["file"]) is shown, scopes
+
+
+@pytest.mark.parametrize("states", [1, 10_000])
+async def test_a_file_that_the_disk_changed_does_not_arrive_whole(server: Server, states: int) -> None:
+    """A small one is not begun, a large one breaks off before its last bytes."""
+    device = await server.device(await server.application())
+    points = [{"data": {"temp": number}, "time": 1_700_000_000_000 + number} for number in range(states)]
+    await server.call("POST", f"{device}/state", points)
+    _, log = await export(server, device)
+    (file,) = (Path(server.settings.data_dir) / "results").iterdir()
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    try:
+        response = await fetched(server, log["output"]["file"]["url"])
+    except httpx.RemoteProtocolError:
+        return
+    assert states == 1
+    assert response.status_code == 500
+
+
+async def test_a_download_of_head_and_its_bound(start_server: Callable[..., Any]) -> None:
+    async with start_server(limits={"downloads_max": 1}) as server:
+        device = await server.device(await server.application())
+        _, log = await export(server, device)
+        link = log["output"]["file"]["url"]
+        async with server.client("") as client:
+            head = await client.head(link)
+            assert head.status_code == 200
+            assert int(head.headers["content-length"]) == log["output"]["file"]["size"]
+        assert server.system.jobs.results.downloads == 0
+        assert (await fetched(server, link)).status_code == 200
+        assert (await fetched(server, link)).status_code == 200
+
+
+async def test_a_result_over_its_bound_ends_the_job_with_a_sentence(start_server: Callable[..., Any]) -> None:
+    async with start_server(limits={"job_result_bytes_max": 100}) as server:
+        device = await server.device(await server.application())
+        for _ in range(2):
+            await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+        _, log = await export(server, device)
+        assert log["status"] == "errored"
+        assert log["error"]["name"] == "PayloadTooLarge"
+        assert list((Path(server.settings.data_dir) / "results").iterdir()) == []
