@@ -7,6 +7,7 @@ from typing import Any
 from trunkline.actors import records
 from trunkline.actors.devices import envelope
 from trunkline.actors.errors import NotFound
+from trunkline.actors.history import Weight
 from trunkline.actors.kinds import JOB
 from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
 from trunkline.actors.moments import iso
@@ -26,7 +27,7 @@ def get_job_log(snapshot: Snapshot, message: GetJobLog) -> dict[str, Any]:
 
 
 def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
-    """A page of jobs."""
+    """A page of jobs. Raises `PayloadTooLarge` where what they were asked for is too much for one answer."""
     query = message.query
     listing = records.Listing(
         kind=JOB,
@@ -38,6 +39,9 @@ def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
         match=None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches,
     )
     found, total = records.page(snapshot, listing)
+    weight = Weight()
+    for each in found:
+        weight.add(len(each.raw))
     items = [show_job(message.application, each) for each in found]
     shown = envelope("applicationJobLogs", items, total, query, query.sort_field, None)
     shown["applicationId"] = message.application.hex()

@@ -3,9 +3,10 @@
 Owns what a result is (`output.file` of a job's record, and a blob of the job's name), its bounds, the link,
 and its end. Does not own writing bytes to the disk (`store/blobs.py`) nor sending them (the edge).
 
-A link carries the job and the moment of its end, signed with a key of its own, made from the secret of the
-data directory: no token opens a result, no link is a token, and a new secret ends all links. Whoever has the
-link has the file, as it is with a link in a mail; so it is shown only to who may queue such a job.
+A link carries the job and the moment of its end (in the query, which no access log shows), signed with a key
+of its own, made from the secret of the data directory: no token opens a result, no link is a token, and a new
+secret ends all links. Whoever has the link has the file, as it is with a link in a mail; so it is shown only to
+who may queue such a job.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -38,8 +40,12 @@ Write = Callable[[bytes], None]
 Fill = Callable[["Snapshot", Write], None]
 """Writes a whole result from one snapshot, in a worker thread."""
 
-PATH: Final = "/downloads/"
+PATH: Final = "/downloads"
 PIECE_BYTES: Final = 256 * 1024
+REST_PIECES: Final = 64
+REST_S: Final = 0.00005
+"""A thread that computes keeps the event loop waiting for 5 ms each time, until the interpreter makes it give way.
+One that rests for a moment every 64 lines, about half a millisecond, keeps it waiting for no longer than that."""
 _ALGORITHM: Final = "HS256"
 _PURPOSE: Final = "download"
 _GONE: Final = "The link has expired, or what it led to is gone; run the job again."
@@ -95,7 +101,8 @@ class Results:
             "sub": name_of(application, id),
             "exp": parse_iso(file["expires"]) // 1000,
         }
-        return f"{self.base_url}{PATH}{jwt.encode(claims, self._signing_key(), algorithm=_ALGORITHM)}"
+        token = jwt.encode(claims, self._signing_key(), algorithm=_ALGORITHM)
+        return f"{self.base_url}{PATH}?token={token}"
 
     def add_link(self, application: bytes, id: bytes, shown: Doc) -> None:
         """Add the link to a job that is to be shown, where it has a result."""
@@ -104,8 +111,8 @@ class Results:
             linked = {**file, "url": self.link(application, id, file)}
             shown["output"] = {**shown["output"], "file": linked}
 
-    def open(self, link: str) -> Download:
-        """The result that the last part of a link leads to.
+    def open(self, token: str) -> Download:
+        """The result that the token of a link leads to.
 
         Raises Forbidden for a link that is not of this server, NotFound for one that has expired or whose result
         is gone, Overloaded where as many downloads are under way as may be.
@@ -113,7 +120,7 @@ class Results:
         system = self._system
         try:
             claims = jwt.decode(
-                link,
+                token,
                 self._signing_key(),
                 algorithms=[_ALGORITHM],
                 audience=_PURPOSE,
@@ -233,7 +240,15 @@ def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
 
 
 def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:
+    """Writes into a draft within the bounds, and lets the event loop in between."""
+    pieces = 0
+
     def write(piece: bytes) -> None:
+        nonlocal pieces
+        pieces += 1
+        if not pieces % REST_PIECES:
+            time.sleep(REST_S)
+            trio.from_thread.check_cancelled()
         size = draft.size_bytes + len(piece)
         if size > bytes_max:
             raise PayloadTooLarge(

@@ -31,7 +31,7 @@ from trunkline.actors.job_results import Results
 from trunkline.actors.jobs import Job, JobKind
 from trunkline.actors.kinds import APPLICATION, JOB
 from trunkline.actors.messages.base import Message
-from trunkline.actors.messages.jobs import BeginJob, EndJob, ForgetJobs, JobStatus, PutBackJob, ToldJob
+from trunkline.actors.messages.jobs import ENDED, BeginJob, EndJob, ForgetJobs, JobStatus, PutBackJob, ToldJob
 from trunkline.actors.records import Doc
 from trunkline.actors.telling import Teller
 from trunkline.limits.settings import Settings
@@ -91,7 +91,8 @@ class Jobs:
         """A job is on disk and waits."""
         self._waiting.setdefault(application, deque()).append(id)
         self._length += 1
-        self._woken.set()
+        woken, self._woken = self._woken, trio.Event()
+        woken.set()
 
     def count(self, status: str) -> None:
         """A job has ended."""
@@ -136,7 +137,6 @@ class Jobs:
 
     async def _next(self) -> tuple[bytes, bytes]:
         while not self._waiting:
-            self._woken = trio.Event()
             await self._woken.wait()
         application, ids = self._waiting.popitem(last=False)
         id = ids.popleft()
@@ -277,14 +277,17 @@ class Jobs:
     # Telling.
 
     async def _tell(self, application: bytes, id: bytes) -> None:
-        """Tell everybody who is to be told of the end of a job, at least once."""
-        found = self._found(application, id)
-        if found is None:
-            return
-        async with trio.open_nursery() as nursery:
-            for way in found.doc["tell"]:
-                if not is_settled(way):
-                    nursery.start_soon(self._tell_one_way, application, id, way)
+        """Tell everybody who is to be told of the end of a job, at least once. Raises nothing but cancellation."""
+        try:
+            found = self._found(application, id)
+            if found is None or found.doc["status"] not in ENDED:
+                return
+            async with trio.open_nursery() as nursery:
+                for way in found.doc["tell"]:
+                    if not is_settled(way):
+                        nursery.start_soon(self._tell_one_way, application, id, way)
+        except Exception:  # noqa: BLE001 - it must not end the runner; the next start tells them
+            _log.exception("telling left to the next start", application=application.hex(), job=id.hex())
 
     async def _tell_one_way(self, application: bytes, id: bytes, way: Doc) -> None:
         """Try `outgoing_attempts_max` times with doubling pauses; then the log says what was wrong."""

@@ -20,7 +20,6 @@ _COMMON = {
 }
 _PATTERNS = {
     "name": r"^[0-9a-zA-Z_-]{1,255}$",
-    "download": r"^[0-9A-Za-z_.-]{1,1024}$",
     "jobId": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$",
 }
 """Of the parts of a path that are not simply ids."""

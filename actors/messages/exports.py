@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.messages.account import Email
 from trunkline.actors.messages.base import Body
+from trunkline.actors.messages.tables import AdvancedQuery
 from trunkline.actors.messages.terms import Key
 
 CallbackUrl = Annotated[
@@ -52,6 +53,30 @@ class DeviceExport(Told, frozen=True):
     start: int | float | UnsetType = UNSET
     end: int | float | UnsetType = UNSET
     options: DeviceExportOptions = DeviceExportOptions()
+
+
+class RowExportOptions(Body, frozen=True):
+    """In which order rows are exported, and how many: without `limit` all of them."""
+
+    sort_column: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
+    sort_direction: Literal["asc", "desc", "ASC", "DESC", ""] = "asc"
+    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class RowExport(Told, frozen=True):
+    """Which rows of a data table are exported; without `query` all of them."""
+
+    query: AdvancedQuery | UnsetType = UNSET
+    query_options: RowExportOptions = RowExportOptions()
+
+
+class EventExport(Told, frozen=True):
+    """Which events are exported, and how; without `query` all of them."""
+
+    query: dict[str, Any] | UnsetType = UNSET
+    format: Literal["csv", "json"] = "csv"
+    exclude_updates: bool = False
 
 
 class DeviceExportQuery(ToldQuery, frozen=True):

@@ -81,6 +81,14 @@ class JobLogPage(Page, frozen=True):
     query: JobLogQuery | None = None
 
 
+class DownloadLink(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """What a link to a result carries."""
+
+    token: Annotated[str, Meta(max_length=1024)]
+
+
 # What the application actor is told. All but the first come from the runner.
 
 

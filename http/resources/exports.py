@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from trunkline.actors.messages.exports import DeviceExport, DeviceExportQuery
+from trunkline.actors.messages.exports import DeviceExport, DeviceExportQuery, EventExport, RowExport
 from trunkline.actors.messages.jobs import JobQueued
 from trunkline.actors.moments import resolve_range
 from trunkline.http.call import Call, Response
 from trunkline.http.resources.jobs import queue_job
-from trunkline.http.route import DEVICE, Route
+from trunkline.http.route import APP, DEVICE, TABLE, Route
 
 _BUSY = {429: "Such an export is queued or runs already, or the application has too many jobs"}
 
@@ -41,6 +41,43 @@ async def export_device(call: Call) -> Response:
     )
 
 
+async def export_rows(call: Call) -> Response:
+    """Queue an export of the rows of a data table as CSV: `id`, `createdAt`, `updatedAt` and the columns."""
+    body: RowExport = call.body
+    options = body.query_options
+    assert call.table is not None
+    return await queue_job(
+        call,
+        call.table,
+        {
+            "query": body.query or None,
+            "sortColumn": options.sort_column or None,
+            "sortDirection": options.sort_direction.lower() or "asc",
+            "offset": options.offset,
+            "limit": None if options.limit is UNSET else options.limit,
+        },
+        email=body.email,
+        callback_url=body.callback_url,
+    )
+
+
+async def export_events(call: Call) -> Response:
+    """Queue an export of the events of an application, the oldest first, as CSV or as one JSON array."""
+    body: EventExport = call.body or EventExport()
+    assert call.application is not None
+    return await queue_job(
+        call,
+        call.application,
+        {
+            "query": None if body.query is UNSET else body.query,
+            "format": body.format,
+            "excludeUpdates": body.exclude_updates,
+        },
+        email=body.email,
+        callback_url=body.callback_url,
+    )
+
+
 ROUTES = (
     Route(
         method="POST",
@@ -51,6 +88,31 @@ ROUTES = (
         body=DeviceExport,
         optional_body=True,
         handler=export_device,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        also=_BUSY,
+    ),
+    Route(
+        method="POST",
+        path=TABLE + "/rows/export",
+        operation="dataTableRows.export",
+        summary="Export the rows of a data table as CSV",
+        body=RowExport,
+        handler=export_rows,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        also=_BUSY,
+    ),
+    Route(
+        method="POST",
+        path=APP + "/events/export",
+        operation="events.export",
+        summary="Export the events of an application as CSV or JSON",
+        body=EventExport,
+        optional_body=True,
+        handler=export_events,
         reply=JobQueued,
         ok=202,
         access="write",

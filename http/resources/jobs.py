@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from trunkline.actors.actor import Ref
 from trunkline.actors.ids import ROOT
 from trunkline.actors.jobs import short_job_id
-from trunkline.actors.messages.jobs import JobLogPage, JobLogView, QueueJob
+from trunkline.actors.messages.jobs import DownloadLink, JobLogPage, JobLogView, QueueJob
 from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
 from trunkline.http.call import Call, Response
 from trunkline.http.dispatch import reply
@@ -76,7 +76,7 @@ async def download(call: Call) -> Response:
 
     The last bytes are sent only when the hash of all of them is right, so what arrived whole is right.
     """
-    found = call.dispatcher.system.jobs.results.open(call.name)
+    found = call.dispatcher.system.jobs.results.open(call.query.token)
     headers = [
         (b"content-type", found.content_type.encode()),
         (b"content-length", b"%d" % found.size_bytes),
@@ -109,9 +109,10 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path="/downloads/{download}",
+        path="/downloads",
         operation="downloads.get",
         summary="Fetch the file that a job made",
+        query=DownloadLink,
         handler=download,
         reply=bytes,
         access="none",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import structlog.testing
 import trio
+import trio.testing
 
 from tests.actors.house import ManualClock
 from trunkline.actors import boot, purge, readers, records
@@ -306,6 +307,24 @@ async def test_the_bounds_on_open_jobs(tmp_path: Path) -> None:
         for log in await at.logs(first):
             await at.ended(first, bytes.fromhex(log["id"]))
         await at.queue(first)
+
+
+async def test_as_many_jobs_run_at_once_as_may_and_no_more(tmp_path: Path) -> None:
+    held = Held()
+    async with desk(tmp_path / "data", held, {"jobs_running_max": 3}) as at:
+        application = await at.application()
+        await trio.testing.wait_all_tasks_blocked()  # all of them wait for work
+        ids = [await at.queue(application) for _ in range(5)]
+
+        async def three_run() -> bool:
+            return len(held.begun) == 3
+
+        await at.until(three_run)
+        await trio.testing.wait_all_tasks_blocked()
+        assert (len(held.begun), len(at.system.jobs)) == (3, 2)
+        held.go.set()
+        for id in ids:
+            await at.ended(application, id)
 
 
 async def test_applications_take_turns(tmp_path: Path) -> None:

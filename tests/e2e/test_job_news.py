@@ -80,7 +80,7 @@ async def test_mail_goes_to_the_mail_server(start_server: Start, tmp_path: Path)
             (mailed,) = await mail.number(1)
             assert (mailed.sender, mailed.recipients) == ("devices@example.com", ["b@example.com"])
             assert mailed.user == "me:right"
-            assert log["output"]["file"]["url"].startswith("https://devices.example.com/downloads/")
+            assert log["output"]["file"]["url"].startswith("https://devices.example.com/downloads?token=")
             assert log["output"]["file"]["url"] in mailed.message.get_content()
             assert mailed.message["Message-ID"] == f"<{log['id']}@example.com>"
             assert "at" in told(log, "email")
