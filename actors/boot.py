@@ -27,6 +27,7 @@ from trunkline.actors.errors import NotFound
 from trunkline.actors.event_log import EventLog
 from trunkline.actors.ids import ROOT
 from trunkline.actors.job_kinds import JOB_KINDS
+from trunkline.actors.job_results import result_problems
 from trunkline.actors.kinds import KINDS, USER
 from trunkline.actors.messages.account import CreateUser, SetPassword
 from trunkline.actors.moments import iso
@@ -36,9 +37,11 @@ from trunkline.actors.system import System
 from trunkline.actors.telling import Teller
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
+from trunkline.store.blobs import Blobs
 from trunkline.store.directory import DataDirectory
-from trunkline.store.env import Store
+from trunkline.store.env import RESULTS, Store
 from trunkline.store.errors import DirectoryInUse, StoreError
+from trunkline.store.snapshot import Snapshot
 
 __all__ = [
     "DirectoryInUse",
@@ -183,4 +186,10 @@ def back_up(path: Path, target: Path) -> None:
 
 def verify(path: Path) -> backup.Report:
     """Walk a data directory and report what is in it and what is wrong with it."""
-    return backup.verify(path, partial(records.index_keys, KINDS), row_problems)
+
+    def problems(snapshot: Snapshot) -> Iterator[str]:
+        yield from row_problems(snapshot)
+        if (path / RESULTS).is_dir():  # a backup has none
+            yield from result_problems(snapshot, Blobs(path / RESULTS))
+
+    return backup.verify(path, partial(records.index_keys, KINDS), problems)

@@ -220,15 +220,12 @@ def is_settled(way: records.Doc) -> bool:
     return "at" in way or "problem" in way
 
 
-def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes, bool]]:
-    """Application and id of every job that has something left to do, by application and age.
-
-    The third is True where the work itself is done.
-    """
+def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
+    """Application and id of every job that has something left to do, by application and age."""
     prefix = keys.JOBS_PREFIX
     for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
-        for id, entry in sorted(decode(raw).items()):
-            yield bytes(key[len(prefix) :]), id, TELLING in entry[2:]
+        for id in sorted(decode(raw)):
+            yield bytes(key[len(prefix) :]), id
 
 
 def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits) -> None:

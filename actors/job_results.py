@@ -15,7 +15,7 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import jwt
@@ -28,7 +28,7 @@ from trunkline.actors.kinds import JOB
 from trunkline.actors.messages.jobs import ENDED
 from trunkline.actors.moments import iso, parse_iso
 from trunkline.actors.records import Doc
-from trunkline.store.blobs import Content, Draft, Stored
+from trunkline.store.blobs import Blobs, Content, Draft, Stored
 from trunkline.store.errors import StoreError
 from trunkline.store.keys import ID_BYTES
 
@@ -237,6 +237,27 @@ def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
         return True
     file = (found.doc.get("output") or {}).get("file")
     return file is not None and parse_iso(file["expires"]) > now_ms
+
+
+def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
+    """Sentences about results that are not what was written. One that is not there may have expired."""
+    for name in blobs.names():
+        try:
+            ids = bytes.fromhex(name)
+            file = file_of(snapshot, ids[:ID_BYTES], ids[ID_BYTES:])
+        except ValueError:
+            continue
+        content = None if file is None else blobs.open(name)
+        if file is None or content is None:
+            continue
+        try:
+            while content.read(PIECE_BYTES):
+                pass
+            content.check(Stored(file["size"], file["sha256"]))
+        except StoreError as failure:
+            yield f"results {name}: {failure}"
+        finally:
+            content.close()
 
 
 def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:

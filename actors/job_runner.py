@@ -104,13 +104,9 @@ class Jobs:
         try:
             with self._scope:
                 with self._system.store.snapshot() as snapshot:
-                    opened = list(open_jobs(snapshot))
+                    for application, id in open_jobs(snapshot):
+                        self.add(application, id)
                 async with trio.open_nursery() as self._nursery:
-                    for application, id, is_done in opened:
-                        if is_done:
-                            self._nursery.start_soon(self._tell, application, id)
-                        else:
-                            self.add(application, id)
                     for _ in range(self._system.limits.jobs_running_max):
                         self._nursery.start_soon(self._work)
                     self._nursery.start_soon(self._keep_logs_short)
@@ -165,8 +161,9 @@ class Jobs:
         except DomainError:
             self._again(application, id, 1)
             return
-        if doc is None:
-            await self._tell(application, id)  # it may have ended by this
+        assert self._nursery is not None
+        if doc is None:  # it has ended, before or by this
+            self._nursery.start_soon(self._tell, application, id)
             return
         job = self.running[id] = Job(self._system, application, id, doc)
         left = True
@@ -180,7 +177,6 @@ class Jobs:
                 self._again(application, id, job.attempt)
                 return
             await self._end(job, end)
-            assert self._nursery is not None
             self._nursery.start_soon(self._tell, application, id)
         finally:
             del self.running[id]

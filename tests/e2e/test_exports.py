@@ -18,6 +18,7 @@ import trio
 
 from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.rows import api_token
+from tests.e2e.server_process import trunkline
 from trunkline.actors import purge
 
 DAY_S = 86_400
@@ -224,7 +225,11 @@ async def test_a_file_that_the_disk_changed_does_not_arrive_whole(server: Server
     (file,) = (Path(server.settings.data_dir) / "results").iterdir()
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
+    assert (await trunkline("check", "--data", server.settings.data_dir)).returncode == 0
     file.write_bytes(content)
+    checked = await trunkline("check", "--data", server.settings.data_dir)
+    assert checked.returncode == 1
+    assert f"results {file.name}: " in "".join(checked.stdout.split("\n"))
     try:
         response = await fetched(server, log["output"]["file"]["url"])
     except httpx.RemoteProtocolError:

@@ -244,6 +244,9 @@ async def test_who_was_not_told_before_a_restart_is_told_after_it(start_server: 
         with trio.fail_after(30):
             while "runCompletedAt" not in await server.call("GET", path):
                 pass
+        await server.call(
+            "POST", f"{device}/export", status=202
+        )  # it does not wait for the callback of the first
     async with listening(receiver), start_server(callback_private_networks=True) as server:
         await receiver.number(1)
         log = await ended(server, application, queued["jobId"])
