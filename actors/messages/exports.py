@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.messages.account import Email
 from trunkline.actors.messages.base import Body
 from trunkline.actors.messages.tables import AdvancedQuery
-from trunkline.actors.messages.terms import Key
+from trunkline.actors.messages.terms import EventQuery, Key
 
 CallbackUrl = Annotated[
     str,
@@ -74,7 +74,7 @@ class RowExport(Told, frozen=True):
 class EventExport(Told, frozen=True):
     """Which events are exported, and how; without `query` all of them."""
 
-    query: dict[str, Any] | UnsetType = UNSET
+    query: EventQuery | UnsetType = UNSET
     format: Literal["csv", "json"] = "csv"
     exclude_updates: bool = False
 

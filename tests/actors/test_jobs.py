@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,103 +12,20 @@ import trio
 import trio.testing
 
 from tests.actors.house import ManualClock
-from trunkline.actors import boot, purge, readers, records
+from tests.actors.job_desk import BY, Held, desk, nothing
+from trunkline.actors import purge, records
 from trunkline.actors.actor import Ref
 from trunkline.actors.errors import Invalid, NotFound, Overloaded, TooManyRequests
 from trunkline.actors.ids import ROOT
-from trunkline.actors.jobs import Job, JobKind, parse_job_id, short_job_id
+from trunkline.actors.jobs import Job, parse_job_id, short_job_id
 from trunkline.actors.kinds import KINDS
 from trunkline.actors.messages.applications import (
-    ApplicationPost,
-    CreateApplication,
-    Creator,
     DeleteApplication,
 )
-from trunkline.actors.messages.jobs import EndJob, JobLogPage, QueueJob
-from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
+from trunkline.actors.messages.jobs import EndJob, QueueJob
 from trunkline.actors.records import Doc
-from trunkline.actors.system import System
-from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import backup, keys
-
-BY = Creator("a" * 24, "user", "somebody")
-QUICK = {"job_pause_s": 0.001, "job_progress_s": 0.001}
-Run = Callable[[Job], Awaitable[Doc | None]]
-
-
-class Desk:
-    """A system with jobs that the tests know, and short ways to ask for them."""
-
-    def __init__(self, system: System) -> None:
-        self.system = system
-
-    async def application(self, name: str = "house") -> bytes:
-        ref = Ref("application", ROOT, self.system.ids.new(self.system.clock.wall_ms()))
-        body = ApplicationPost(name=name)
-        await self.system.ask(ref, CreateApplication(body=body, owner_id=bytes(12)))
-        return ref.id
-
-    async def queue(self, application: bytes, operation: str = "job", **more: Any) -> bytes:
-        fields = {"resource": application, "input": {}, "by": BY, **more}
-        ref = Ref("application", ROOT, application)
-        answer = await self.system.ask(ref, QueueJob(operation=operation, **fields))
-        id: bytes = answer.value
-        return id
-
-    async def log(self, application: bytes, id: bytes) -> dict[str, Any]:
-        found: dict[str, Any] = await readers.read(self.system, GetJobLog(application=application, record=id))
-        return found
-
-    async def logs(self, application: bytes, **query: Any) -> list[dict[str, Any]]:
-        listed = ListJobLogs(application=application, query=JobLogPage(**query))
-        items: list[dict[str, Any]] = (await readers.read(self.system, listed))["items"]
-        return items
-
-    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        with trio.fail_after(30):
-            while not await holds():
-                await trio.lowlevel.checkpoint()
-
-    async def ended(self, application: bytes, id: bytes) -> dict[str, Any]:
-        """The log of the job when it has ended."""
-
-        async def has_ended() -> bool:
-            return "runCompletedAt" in await self.log(application, id)
-
-        await self.until(has_ended)
-        return await self.log(application, id)
-
-
-@asynccontextmanager
-async def desk(
-    path: Path, run: Run, limits: dict[str, Any] | None = None, **kind: Any
-) -> AsyncIterator[Desk]:
-    """A system that does one kind of job, `job`, by `run`."""
-    settings = Settings(data_dir=str(path), limits=Limits.off().override(QUICK | (limits or {})))
-    with boot.opened(settings, ManualClock()) as system:
-        system.jobs.kinds["job"] = JobKind("job", "application", run, **kind)
-        async with boot.running(system):
-            yield Desk(system)
-
-
-async def nothing(_job: Job) -> None:
-    """A job that is done at once."""
-
-
-class Held:
-    """A job that waits to be let go, and says when it began."""
-
-    def __init__(self) -> None:
-        self.begun: list[Job] = []
-        self.began = trio.Event()
-        self.go = trio.Event()
-
-    async def __call__(self, job: Job) -> Doc:
-        self.begun.append(job)
-        self.began.set()
-        await self.go.wait()
-        return {"attempt": job.attempt}
 
 
 async def test_a_job_is_done_and_its_log_says_what_came_of_it(tmp_path: Path) -> None:
