@@ -125,6 +125,17 @@ def any_of(bounds: Iterable[Bounds]) -> Bounds | None:
     return Bounds(_merged(span for each in given for span in each.spans))
 
 
+def listed_ids(bounds: Bounds) -> list[bytes] | None:
+    """The values of a field of identifiers as ids of 12 bytes; None where the bounds do not list values.
+
+    Null and texts that are no identifier are left out, since no record has them.
+    """
+    if bounds.values is None:
+        return None
+    texts = (value for value in bounds.values if isinstance(value, str))
+    return [bytes.fromhex(text) for text in texts if _HEX.fullmatch(text.encode("utf-8", "surrogatepass"))]
+
+
 def id_ranges(bounds: Bounds) -> Iterator[tuple[bytes, bytes | None]]:
     """Yield the spans of a field of identifiers as ranges of ids of 12 bytes, the form they have in keys.
 

@@ -50,6 +50,9 @@ DEVICE_FIELDS: Final[Mapping[str, Field]] = {
     "parentId": _ID,
     "ancestorId": _IDS,
     "attributeName": _TEXTS,
+    # No device belongs to an experience yet, so these are missing from all of them.
+    "experienceUserId": _IDS,
+    "experienceGroupId": _IDS,
     "tags": _TAGS,
     "connectedAt": _TIME,
     "disconnectedAt": _TIME,

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from trunkline.actors.columns import Cell
 from trunkline.actors.ids import moment_bytes
-from trunkline.actors.query_bounds import Bounds, id_ranges
+from trunkline.actors.query_bounds import Bounds, id_ranges, listed_ids
 from trunkline.actors.row_walks import Row, Rows
 from trunkline.actors.rows import RowQuery
 from trunkline.store import keys
@@ -72,8 +72,8 @@ def _ids_of_values(rows: Rows, chosen: RowQuery) -> list[bytes] | None:
     best: list[bytes] | None = None
     bounds = chosen.compiled.bounds
     named = bounds.get("id")
-    if named is not None and named.values is not None:
-        best = [bytes.fromhex(value) for value in named.values if isinstance(value, str)]
+    if named is not None:
+        best = listed_ids(named)
     for cell in rows.table.columns.unique:
         found = bounds.get(cell.name)
         if found is None or found.values is None or (None in found.values and _has_nulls(rows, cell)):

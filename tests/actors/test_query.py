@@ -424,6 +424,8 @@ def test_devices_are_found_by_every_field_of_the_api() -> None:
         "parentId": {"$ne": None},
         "ancestorId": ID_B,
         "attributeName": {"$startsWith": "hum"},
+        "experienceUserId": None,
+        "experienceGroupId": {"$ne": ID_A},
         "tags": {"floor": "1"},
         "connectedAt": {"$lt": "2024-05-02"},
         "disconnectedAt": None,

@@ -12,7 +12,7 @@ from tests.actors.query_strategies import FIELDS, HEX_IDS, Doc, Json, World
 from trunkline.actors import query_bounds
 from trunkline.actors.query import Bounds, Field, compile_query, glob_bounds
 from trunkline.actors.query import compile_glob as glob_of
-from trunkline.actors.query_bounds import SPANS_MAX, Span, id_ranges
+from trunkline.actors.query_bounds import SPANS_MAX, Span, id_ranges, listed_ids
 from trunkline.store import keys
 
 ID_A, ID_B, ID_C = HEX_IDS
@@ -225,9 +225,14 @@ def test_identifiers_are_bounded_as_they_stand_in_keys() -> None:
     exact = bounds_of({"id": {"$in": [ID_B.upper(), ID_A]}}, "id")
     assert exact is not None
     assert exact.values == (ID_B, ID_A)
+    assert listed_ids(exact) == [bytes.fromhex(ID_B), bytes.fromhex(ID_A)]
+    odd = bounds_of({"ref": {"$in": [ID_A.upper(), "zz", "0a", "0a " * 12, "\ud800", 5]}}, "ref")
+    assert odd is not None
+    assert listed_ids(odd) == [bytes.fromhex(ID_A)]
     behind = bounds_of({"ref": {"$gt": ID_A, "$lte": ID_B}}, "ref")
     assert behind is not None
     assert list(id_ranges(behind)) == [(bytes.fromhex(ID_A), bytes.fromhex("0b" * 11 + "0c"))]
+    assert listed_ids(behind) is None
     last = bounds_of({"id": {"$gte": "f" * 24}}, "id")
     assert last is not None
     assert list(id_ranges(last)) == [(b"\xff" * 12, None)]
