@@ -16,7 +16,7 @@ import errno
 import resource
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 import structlog
@@ -36,6 +36,7 @@ from trunkline.http.http1 import (
     Http1Connection,
     Refuse,
 )
+from trunkline.http.readiness import Readiness
 from trunkline.http.request_parser import Bounds
 from trunkline.http.stock import Stock
 from trunkline.limits.table import Limits
@@ -79,6 +80,7 @@ class Engine:
         self._context = WorkerContext(None)
         self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()
+        self._readiness = Readiness()
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
@@ -101,7 +103,7 @@ class Engine:
         async with trio.open_nursery() as lifespan_nursery:
             await lifespan_nursery.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            with ExitStack() as listening:
+            with closing(self._readiness), ExitStack() as listening:
                 await self._listen(listening, shutdown, task_status)
             await lifespan.wait_for_shutdown()
             lifespan_nursery.cancel_scope.cancel()
@@ -125,6 +127,7 @@ class Engine:
             sock.setblocking(False)
         async with trio.open_nursery() as connections:
             connections.start_soon(self._reap)
+            connections.start_soon(self._readiness.run)
             async with trio.open_nursery() as accepting:
                 for sock, tls in served:
                     accepting.start_soon(self._accept, sock, tls, connections)
@@ -218,18 +221,28 @@ class Engine:
         if isinstance(address, tuple):
             client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
         connection = Http1Connection(
-            sock, self._app, self._bounds, self._refuse, client, server, self._access, self._state
+            sock,
+            self._app,
+            self._bounds,
+            self._refuse,
+            self._readiness,
+            client,
+            server,
+            self._access,
+            self._state,
         )
         connection.draining = self._draining
         if self._draining and not connection.has_input():
             return
         self._connections.add(connection)
+        self._readiness.add(sock.fileno())
         begun: Handover | None = None
         try:
             with connection.scope:
                 begun = await connection.run()
         finally:
             self._connections.discard(connection)
+            self._readiness.discard(sock.fileno())
         if connection.scope.cancelled_caught:
             _send_last(sock, connection.last_words())
         connection.close()

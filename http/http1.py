@@ -25,6 +25,7 @@ import structlog
 import trio
 
 from trunkline.http.exchange import Exchange, Headers, last_answer
+from trunkline.http.readiness import Readiness
 from trunkline.http.request_parser import Bounds, Malformed, RequestParser
 
 Application = Callable[..., Awaitable[None]]
@@ -99,11 +100,13 @@ class Http1Connection:
         "_client",
         "_current",
         "_delivered",
+        "_descriptor",
         "_door",
         "_fresh",
         "_half_closed",
         "_parser",
         "_pending",
+        "_readiness",
         "_refuse",
         "_rest",
         "_server",
@@ -125,6 +128,7 @@ class Http1Connection:
         app: Application,
         bounds: Bounds,
         refuse: Refuse,
+        readiness: Readiness,
         client: Address,
         server: Address,
         access: Access | None = None,
@@ -138,6 +142,8 @@ class Http1Connection:
         self.write_deadline = math.inf
         self.read_deadline = trio.current_time() + bounds.head_timeout_s
         self._app = app
+        self._readiness = readiness
+        self._descriptor = sock.fileno()
         self._door = app if isinstance(app, Door) else None
         self._pending = False
         self._delivered: trio.Event | None = None
@@ -301,8 +307,7 @@ class Http1Connection:
         if sent < len(data):
             self._rest = data[sent:]
             self._torn = True
-            # Nothing is closed: it is how a task that waits for the socket to be readable is told to look up.
-            trio.lowlevel.notify_closing(self._sock)
+            self._readiness.wake(self._descriptor)
         else:
             self._pending = False
             self._after_delivery(exchange)
@@ -339,20 +344,19 @@ class Http1Connection:
         """What comes next; b"" where the client has closed its sending half or is gone."""
         sock = self._sock
         while True:
-            try:
-                await trio.lowlevel.wait_readable(sock)
-            except trio.ClosedResourceError:
-                if not self._rest:
-                    raise
+            await self._readiness.wait(self._descriptor)
+            if self._rest:
                 await self._settled()
-                continue
             try:
-                return sock.recv(RECEIVE_BYTES)
+                data = sock.recv(RECEIVE_BYTES)
             except BlockingIOError:
                 continue
             except OSError:
                 self.gone = True
-                return b""
+                data = b""
+            if not 0 < len(data) < RECEIVE_BYTES:
+                self._readiness.more(self._descriptor)  # there is more, or the end, which stays readable
+            return data
 
     async def _read_head(self) -> bytes:
         """Give the parser what was taken off the socket already, or what comes in time.

@@ -1,0 +1,146 @@
+"""Waiting for many sockets with one registration each: no edge is lost, and no wait outlives its reason."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from trunkline.http.readiness import Readiness
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        yield ours, theirs
+
+
+@pytest.fixture
+async def readiness() -> AsyncIterator[Readiness]:
+    with closing(Readiness()) as readiness:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(readiness.run)
+            yield readiness
+            nursery.cancel_scope.cancel()
+
+
+async def waited(readiness: Readiness, sock: socket.socket) -> bool:
+    """Whether a wait for the socket ends by itself."""
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+
+            async def give_up() -> None:
+                await wait_all_tasks_blocked()
+                scope.cancel()
+
+            nursery.start_soon(give_up)
+            await readiness.wait(sock.fileno())
+            nursery.cancel_scope.cancel()
+    return not scope.cancelled_caught
+
+
+async def test_what_came_before_it_was_watched_has_come(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    theirs.send(b"x")
+    readiness.add(ours.fileno())
+    assert await waited(readiness, ours)
+    assert ours.recv(10) == b"x"
+    assert not await waited(readiness, ours)
+
+
+async def test_what_comes_while_nobody_waits_is_not_lost(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    for _ in range(3):
+        theirs.send(b"x")
+        await wait_all_tasks_blocked()
+        assert await waited(readiness, ours)
+        assert ours.recv(10) == b"x"
+        assert not await waited(readiness, ours)
+
+
+async def test_a_wait_ends_with_what_comes(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    came: list[bytes] = []
+
+    async def wait() -> None:
+        await readiness.wait(ours.fileno())
+        came.append(ours.recv(10))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
+        assert came == []
+        theirs.send(b"late")
+    assert came == [b"late"]
+
+
+async def test_an_edge_tells_only_of_what_is_new_unless_told_that_there_is_more(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    theirs.send(b"abc")
+    assert await waited(readiness, ours)
+    ours.recv(1)
+    assert not await waited(readiness, ours)
+    readiness.more(ours.fileno())
+    assert await waited(readiness, ours)
+    assert not await waited(readiness, ours)
+
+
+async def test_the_end_that_came_with_the_last_bytes_is_seen(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    theirs.send(b"last")
+    theirs.shutdown(socket.SHUT_WR)
+    assert await waited(readiness, ours)
+    assert ours.recv(10) == b"last"
+    assert await waited(readiness, ours)
+    assert ours.recv(10) == b""
+
+
+async def test_a_wait_can_be_ended_and_cancelled(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    readiness.wake(ours.fileno())  # nobody waits
+    assert not await waited(readiness, ours)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(readiness.wait, ours.fileno())
+        await wait_all_tasks_blocked()
+        readiness.wake(ours.fileno())
+    theirs.send(b"x")
+    assert await waited(readiness, ours)
+
+
+async def test_nothing_is_left_of_a_socket_for_the_next_one_of_its_number(readiness: Readiness) -> None:
+    first, theirs = socket.socketpair()
+    number = first.fileno()
+    readiness.add(number)
+    theirs.send(b"x")
+    await wait_all_tasks_blocked()
+    readiness.discard(number)
+    first.close()
+    theirs.close()
+    second, theirs = socket.socketpair()
+    with second, theirs:
+        assert second.fileno() == number
+        readiness.add(number)
+        assert not await waited(readiness, second)
