@@ -103,6 +103,10 @@ class Actor:
             batch = self.batch = Batch()
         batch.put(db, key, value)
 
+    def put_all(self, db: str, writes: dict[bytes, bytes]) -> None:
+        """Store all these values with the batch of this turn."""
+        self._writes().put_all(db, writes)
+
     def delete(self, db: str, key: bytes) -> None:
         """Delete `key` with the batch of this turn."""
         self._writes().delete(db, key)

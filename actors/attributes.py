@@ -9,6 +9,7 @@ An `Attributes` is immutable; changing the declaration makes a new one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
@@ -24,6 +25,9 @@ from trunkline.store.codec import encode
 
 ATTRIBUTES_MAX = 256
 """The API's bound; the message types carry the same number for whole lists."""
+
+_NUMBER = COERCE["number"]
+_LARGEST = sys.float_info.max
 
 META = -1
 FLOW_VERSION = -2
@@ -57,6 +61,11 @@ class Attributes:
             if declared is None:
                 raise Invalid(self._undeclared(name))
             number, coerce = declared
+            if type(value) is float and coerce is _NUMBER and -_LARGEST <= value <= _LARGEST:
+                point[number] = (
+                    value  # nearly every value of nearly every report; neither infinite nor no number
+                )
+                continue
             stored = point[number] = coerce(name, value)
             if type(stored) is str and len(stored) * 4 > string_bytes_max:
                 size = len(stored.encode())

@@ -38,7 +38,7 @@ from trunkline.actors.messages.devices import (
     StateReport,
 )
 from trunkline.actors.messages.terms import Moment
-from trunkline.actors.moments import iso, parse_report_time
+from trunkline.actors.moments import SECONDS_BELOW, iso, parse_report_time
 from trunkline.actors.nesting import check_nesting
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -99,11 +99,15 @@ class Device(Actor):
         now_ms = self.system.clock.wall_ms()
         head, id = self.head, self.ref.id
         checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
-        newer = len(checked) == 1 and checked[0][0] > head.newest_ms
-        for time_ms, point in checked if newer else self._merged(checked).items():
+        if len(checked) == 1 and checked[0][0] > head.newest_ms:
+            ((time_ms, point),) = checked
             self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode(point))
-        for time_ms, point in checked:
             head.report(time_ms, point)
+        elif checked:
+            merged = self._merged(checked)
+            points = {keys.point_key(id, time_ms): encode(point) for time_ms, point in merged.items()}
+            self.put_all(keys.TIMELINE, points)
+            head.report_all(checked)
         if checked:
             self._count("deviceState", len(checked), now_ms)
             self.after_commit(partial(self._announce_states, self.attributes, checked))
@@ -124,11 +128,11 @@ class Device(Actor):
         if len(reports) > states_max:
             raise PayloadTooLarge(f"{len(reports)} states in one call; send at most {states_max} a call.")
         checked: list[tuple[int, dict[int, Any]]] = []
-        for report in reports:
-            try:
-                checked.append(self._check(report, now_ms))
-            except Invalid as refusal:
-                raise Invalid(f"[{len(checked)}].{refusal.message}") from None
+        try:
+            for report in reports:
+                checked.append(self._check(report, now_ms))  # noqa: PERF401 - how many passed is part of the refusal
+        except Invalid as refusal:
+            raise Invalid(f"[{len(checked)}].{refusal.message}") from None
         return checked
 
     def _check(self, report: StateReport, now_ms: int) -> tuple[int, dict[int, Any]]:
@@ -143,6 +147,8 @@ class Device(Actor):
         return time_ms, point
 
     def _time(self, moment: Moment, now_ms: int, field: str = "time") -> int:
+        if type(moment) is int and SECONDS_BELOW <= moment <= now_ms:
+            return moment
         time_ms = parse_report_time(moment, now_ms, field=field)
         ahead_s = (time_ms - now_ms) / 1000
         if ahead_s > self.system.limits.future_state_max_s:
@@ -154,10 +160,14 @@ class Device(Actor):
 
     def _merged(self, checked: list[tuple[int, dict[int, Any]]]) -> dict[int, dict[int, Any]]:
         """One point a millisecond: a later report overwrites only the attributes that it sends."""
-        merged: dict[int, dict[int, Any]] = {}
+        newest_ms = self.head.newest_ms
+        merged = dict(checked)
+        if len(merged) == len(checked) and min(merged, default=newest_ms) > newest_ms:
+            return merged
+        merged = {}
         for time_ms, point in checked:
             before = merged.get(time_ms)
-            if before is None and time_ms <= self.head.newest_ms:
+            if before is None and time_ms <= newest_ms:
                 raw = self.system.journal.get(keys.TIMELINE, keys.point_key(self.ref.id, time_ms))
                 before = None if raw is None else decode(raw)
             merged[time_ms] = point if before is None else {**before, **point}

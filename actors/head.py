@@ -12,7 +12,7 @@ many milliseconds before the newest point it was reported (mostly 0, which is on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trunkline.store.codec import decode, encode
@@ -77,6 +77,20 @@ class Head:
                 values[number] = (time_ms,) if long else (time_ms, value)
         if time_ms > self.newest_ms:
             self.newest_ms = time_ms
+
+    def report_all(self, reports: Sequence[tuple[int, Mapping[int, Any]]]) -> None:
+        """Take many reports in, in their order: of those that go forward in time, the last of each attribute."""
+        times = [time_ms for time_ms, _ in reports]
+        if len(times) < 2 or times != sorted(times):
+            for time_ms, point in reports:
+                self.report(time_ms, point)
+            return
+        seen: set[int] = set()
+        for time_ms, point in reversed(reports):
+            if not point.keys() <= seen:
+                self.report(time_ms, {number: point[number] for number in point.keys() - seen})
+                seen |= point.keys()
+        self.newest_ms = max(self.newest_ms, times[-1])
 
     def encoded(self) -> bytes:
         """The bytes to store. No value is None, so that stands for a long text."""

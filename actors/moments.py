@@ -87,8 +87,6 @@ def parse_report_time(value: object, now_ms: int, *, field: str = "time") -> int
     """
     if value is None:
         return now_ms
-    if type(value) is int and SECONDS_BELOW <= value <= MOMENT_MS_MAX:
-        return value
     iso_text = value["$date"] if isinstance(value, dict) and value.keys() == {"$date"} else value
     number = _number_of(value) if isinstance(value, str) else value
     if isinstance(iso_text, str) and not isinstance(number, int | float):

@@ -16,6 +16,7 @@ dbs = st.sampled_from(DATABASES)
 keys = st.binary(min_size=1, max_size=3)
 operations = st.one_of(
     st.tuples(st.just("put"), dbs, keys, st.binary(max_size=10)),
+    st.tuples(st.just("put_all"), dbs, st.dictionaries(keys, st.binary(max_size=10), max_size=3)),
     st.tuples(st.just("delete"), dbs, keys),
     st.tuples(st.just("add"), dbs, keys, st.dictionaries(st.text(max_size=3), st.integers())),
 )
@@ -31,7 +32,14 @@ def build(steps: list[tuple[Any, ...]]) -> Batch:
 def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
     """What the steps mean, written down naively: bytes, None, sums, or sums on top of bytes."""
     state: dict[tuple[str, bytes], Any] = {}
-    for name, db, key, *rest in steps:
+    singly = [
+        step
+        for name, db, *rest in steps
+        for step in (
+            [("put", db, *item) for item in rest[0].items()] if name == "put_all" else [(name, db, *rest)]
+        )
+    ]
+    for name, db, key, *rest in singly:
         if name == "put":
             state[db, key] = (rest[0], {})
         elif name == "delete":
@@ -67,7 +75,7 @@ def test_a_batch_survives_the_way_through_plain_bytes(steps: list[tuple[Any, ...
     again = Batch.from_plain(codec.decode(codec.encode(batch.to_plain())))
     assert again == batch
     assert again.frees() == batch.frees()
-    assert bool(again) == bool(batch) == bool(steps)
+    assert bool(again) == bool(batch) == bool(model(steps))
 
 
 @given(st.lists(operations, max_size=8), st.lists(operations, max_size=8))
@@ -99,7 +107,12 @@ def test_only_a_batch_that_mostly_deletes_frees_room() -> None:
 @pytest.mark.parametrize("key", [b"", b"k" * (KEY_BYTES_MAX + 1)])
 def test_a_key_that_lmdb_would_refuse_is_refused_at_once(key: bytes) -> None:
     """At the commit it would fail everybody's writes."""
-    for steps in ([("put", RECORDS, key, b"")], [("delete", RECORDS, key)], [("add", COUNTS, key, {"n": 1})]):
+    for steps in (
+        [("put", RECORDS, key, b"")],
+        [("put_all", RECORDS, {b"fine": b"", key: b""})],
+        [("delete", RECORDS, key)],
+        [("add", COUNTS, key, {"n": 1})],
+    ):
         with pytest.raises(ValueError, match="1 to 511 bytes"):
             build(steps)
 
@@ -110,6 +123,8 @@ def test_a_key_that_lmdb_would_refuse_is_refused_at_once(key: bytes) -> None:
         ("put", RECORDS, b"k", "text"),
         ("put", RECORDS, b"k", bytearray(b"x")),
         ("put", RECORDS, "text", b"v"),
+        ("put_all", RECORDS, {b"k": b"v", b"l": "text"}),
+        ("put_all", RECORDS, {b"k": b"v", "text": b"v"}),
         ("add", COUNTS, b"k", {"n": 1.5}),
         ("add", COUNTS, b"k", {1: 1}),
     ],
@@ -122,6 +137,7 @@ def test_what_is_not_bytes_or_counts_is_refused_at_once(step: tuple[Any, ...]) -
 def test_an_unknown_database_is_refused_at_once() -> None:
     steps: list[tuple[Any, ...]] = [
         ("put", "nowhere", b"k", b"v"),
+        ("put_all", "nowhere", {b"k": b"v"}),
         ("delete", "nowhere", b"k"),
         ("add", "nowhere", b"k", {}),
     ]
