@@ -365,13 +365,17 @@ def shown(value: object) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as they stand in a sentence: so many that it stays one, as a table may have long columns."""
+    """Return names as they stand in a sentence; not all of many, as a table may have long columns."""
     known = list(names)
-    text = ", ".join(known[:30])
-    if len(known) <= 30 and len(text) <= 400:
-        return text
-    cut = text[:400].rsplit(", ", 1)[0]
-    return f"{cut[:400]}, ..."
+    shown_names: list[str] = []
+    chars = 0
+    for name in known[:30]:
+        chars += len(name)
+        if chars > 300 and shown_names:
+            break
+        shown_names.append(name)
+    left = len(known) - len(shown_names)
+    return ", ".join(shown_names) + (f" and {left} more" if left else "")
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:

@@ -29,6 +29,7 @@ FIELDS = {
     "list": Field("values"),
     "id": Field("id"),
     "ids": Field("ids"),
+    "ref": Field("value", "id"),
     "at": Field("time"),
     "tags": Field("tags"),
 }
@@ -138,6 +139,20 @@ IDS = [
     ({"id": {"$nin": [ID_A]}}, [{"id": ID_B}, {}], [{"id": ID_A}]),
 ]
 
+# Identifiers that take every operator, as those of rows and events.
+REFS = [
+    ({"ref": ID_A.upper()}, [{"ref": ID_A}], [{"ref": ID_B}, {}]),
+    ({"ref": {"$in": [ID_A.upper(), "x", 5]}}, [{"ref": ID_A}], [{"ref": ID_B}]),
+    (
+        {"ref": {"$gt": ID_A.upper(), "$lt": ID_C.upper()}},
+        [{"ref": ID_B}],
+        [{"ref": ID_A}, {"ref": ID_C}, {}],
+    ),
+    ({"ref": {"$startsWith": "0A"}}, [{"ref": ID_A}], [{"ref": ID_B}]),
+    ({"ref": {"$endsWith": "0B", "$ne": None}}, [{"ref": ID_B}], [{"ref": ID_A}, {}]),
+    ({"ref": "no id"}, [], [{"ref": ID_A}, {}]),
+]
+
 TIMES = [
     ({"at": "2024-05-01T00:00:00.000Z"}, [{"at": MAY_1}], [{"at": MAY_1 + 1}, {}]),
     ({"at": {"$date": "2024-05-01T02:00:00+02:00"}}, [{"at": MAY_1}], [{"at": None}]),
@@ -201,7 +216,7 @@ TAGS = [
 
 
 @pytest.mark.parametrize(
-    ("query", "matched", "unmatched"), [*LOGIC, *SCALARS, *TEXTS, *LISTS, *IDS, *TIMES, *TAGS], ids=str
+    ("query", "matched", "unmatched"), [*LOGIC, *SCALARS, *TEXTS, *LISTS, *IDS, *REFS, *TIMES, *TAGS], ids=str
 )
 def test_a_query_matches_what_its_rules_say(
     query: object, matched: list[dict[str, Any]], unmatched: list[dict[str, Any]]
@@ -309,6 +324,28 @@ def test_a_message_is_short_however_long_the_mistake() -> None:
         assert len(str(caught.value)) < 500
     with pytest.raises(QueryError, match="over 300 digits"):
         compile_query({"id": 10**5000}, FIELDS)
+
+
+def test_tags_may_be_a_map() -> None:
+    """As events hold them: of each key one value."""
+    as_map = {"tags": {"floor": "1", "room": "1"}}
+    as_list = {"tags": [FLOOR_1, ROOM_1]}
+    for query, _, _ in TAGS:
+        compiled = compile_query(query, FIELDS)
+        assert compiled.matches(as_map) == compiled.matches(as_list), query
+        assert compiled.matches({"tags": {}}) == compiled.matches({}), query
+
+
+def test_a_message_is_short_however_many_fields_there_are() -> None:
+    many = {f"column{number}" + "x" * 200: Field("value") for number in range(50)}
+    for fields, shown in (
+        (many, " and 49 more"),
+        ({f"c{number}": Field("value") for number in range(50)}, "c28, c29 and 20 more"),
+    ):
+        with pytest.raises(QueryError, match="there is no such field") as caught:
+            compile_query({"y": 1}, fields)
+        assert shown in str(caught.value)
+        assert len(str(caught.value)) < 500
 
 
 # -- bounds --------------------------------------------------------------------------------------------------
