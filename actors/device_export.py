@@ -1,11 +1,12 @@
-"""The export of what one device reported, as CSV: a job."""
+"""The export of what one device reported, as CSV: a job, and the lines that an export of many devices shares."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trunkline.actors.csv_text import CSV, CsvLines
-from trunkline.actors.device_records import open_device
+from trunkline.actors.device_records import Opened, open_device
 from trunkline.actors.errors import Invalid
 from trunkline.actors.history import points
 from trunkline.actors.jobs import Job, JobKind
@@ -30,19 +31,13 @@ async def export_device(job: Job) -> Doc:
 
     def fill(snapshot: Snapshot, write: Write) -> None:
         device = open_device(snapshot, job.application, job.resource)
-        columns = _columns(device.attributes.docs, wanted["attributes"], blobs=wanted["includeBlobData"])
-        id = [job.resource.hex()] if wanted["includeID"] else []
-        names = ["deviceId"] if id else []
-        names.append("time")
-        if wanted["includeDate"]:
-            names.append("date")
-        write(lines.line([*names, *columns.values()]))
-        for time_ms, point in points(snapshot, job.resource, (wanted["start"], wanted["end"])):
-            values = [point.get(number) for number in columns]
-            if any(value is not None for value in values):
-                moment = [time_ms, iso(time_ms)] if wanted["includeDate"] else [time_ms]
-                write(lines.line([*id, *moment, *values]))
-                job.completed += 1
+        columns = value_columns(device, wanted)
+        if wanted["attributes"] is not None:
+            columns = {name: columns[name] for name in wanted["attributes"] if name in columns}
+        write(header(lines, wanted, columns))
+        for line in state_lines(snapshot, lines, wanted, device.id, list(columns.values())):
+            write(line)
+            job.completed += 1
 
     job.completed = 0
     file = await job.write_file(f"device-{job.resource.hex()}.csv", CSV, fill)
@@ -58,11 +53,32 @@ def check_device_export(snapshot: Snapshot, application: bytes, message: QueueJo
             raise Invalid(f"attributes[{position}]: the device declares no attribute {name}.")
 
 
-def _columns(declared: list[Doc], chosen: list[str] | None, *, blobs: bool) -> dict[int, str]:
-    """The number and the name of each attribute that gets a column, in the order of the choice."""
-    columns = {doc["name"]: doc["n"] for doc in declared if blobs or doc["dataType"] != "blob"}
-    names = columns if chosen is None else dict.fromkeys(chosen)
-    return {columns[name]: name for name in names if name in columns}
+# Lines.
+
+
+def value_columns(device: Opened, wanted: Doc) -> dict[str, int]:
+    """The name and the number of each attribute of a device that may have a column."""
+    blobs = wanted["includeBlobData"]
+    return {doc["name"]: doc["n"] for doc in device.attributes.docs if blobs or doc["dataType"] != "blob"}
+
+
+def header(lines: CsvLines, wanted: Doc, names: Iterable[str]) -> bytes:
+    """The line with the names of the columns."""
+    before = ["deviceId", "time"] if wanted["includeID"] else ["time"]
+    return lines.line([*before, *(["date"] if wanted["includeDate"] else []), *names])
+
+
+def state_lines(
+    snapshot: Snapshot, lines: CsvLines, wanted: Doc, device: bytes, numbers: Sequence[int | None]
+) -> Iterator[bytes]:
+    """A line for each state of the range that has a value for one of `numbers` (None: an empty column)."""
+    before = [device.hex()] if wanted["includeID"] else []
+    dated = wanted["includeDate"]
+    for time_ms, point in points(snapshot, device, (wanted["start"], wanted["end"])):
+        values = [None if number is None else point.get(number) for number in numbers]
+        if any(value is not None for value in values):
+            moment = [time_ms, iso(time_ms)] if dated else [time_ms]
+            yield lines.line([*before, *moment, *values])
 
 
 DEVICE_EXPORT = JobKind(

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.messages.account import Email
 from trunkline.actors.messages.base import Body
 from trunkline.actors.messages.tables import AdvancedQuery
-from trunkline.actors.messages.terms import EventQuery, Key
+from trunkline.actors.messages.terms import DeviceQuery, EventQuery, Ids, Key, TagFilters
 
 CallbackUrl = Annotated[
     str,
@@ -44,6 +44,33 @@ class DeviceExportOptions(Body, frozen=True):
     include_date: bool = True
     include_id: bool = msgspec.field(default=True, name="includeID")
     include_blob_data: bool = False
+
+
+class DataExportOptions(DeviceExportOptions, frozen=True):
+    """Also: whether each device gets a file of its own, all of them in one archive."""
+
+    file_per_device: bool = False
+
+
+class DataExport(Told, frozen=True):
+    """Whose states are exported: times in ms, 0 is now, negative counts back from now.
+
+    The devices are those that are named by id, by tag or by query; without any of the three all of them.
+    """
+
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
+    start: int | float | UnsetType = UNSET
+    end: int | float | UnsetType = UNSET
+    options: DataExportOptions = DataExportOptions()
+
+
+class DevicesExport(Told, frozen=True):
+    """Whose records are exported, and how; without `query` those of all devices."""
+
+    query: DeviceQuery | UnsetType = UNSET
+    format: Literal["csv", "json"] = "csv"
 
 
 class DeviceExport(Told, frozen=True):

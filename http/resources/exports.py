@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.messages.exports import DeviceExport, DeviceExportQuery, EventExport, RowExport
+from trunkline.actors.messages.exports import (
+    DataExport,
+    DeviceExport,
+    DeviceExportQuery,
+    DevicesExport,
+    EventExport,
+    RowExport,
+    ToldQuery,
+)
 from trunkline.actors.messages.jobs import JobQueued
 from trunkline.actors.moments import resolve_range
 from trunkline.http.call import Call, Response
@@ -36,6 +45,49 @@ async def export_device(call: Call) -> Response:
             "includeID": options.include_id,
             "includeBlobData": options.include_blob_data or query.include_blob_data,
         },
+        email=body.email or query.email,
+        callback_url=body.callback_url or query.callback_url,
+    )
+
+
+async def export_data(call: Call) -> Response:
+    """Queue an export of what many devices reported: one CSV, or a zip archive with one for each device."""
+    body: DataExport = call.body
+    span = resolve_range(
+        call.now_ms,
+        start=None if body.start is UNSET else body.start,
+        end=None if body.end is UNSET else body.end,
+    )
+    options = body.options
+    assert call.application is not None
+    return await queue_job(
+        call,
+        call.application,
+        {
+            "deviceIds": body.device_ids or None,
+            "deviceTags": msgspec.to_builtins(body.device_tags or []),
+            "deviceQuery": None if body.device_query is UNSET else body.device_query,
+            "start": span.start_ms,
+            "end": span.end_ms,
+            "includeDate": options.include_date,
+            "includeID": options.include_id,
+            "includeBlobData": options.include_blob_data,
+            "filePerDevice": options.file_per_device,
+        },
+        email=body.email,
+        callback_url=body.callback_url,
+    )
+
+
+async def export_devices(call: Call) -> Response:
+    """Queue an export of the records of devices as CSV or as one JSON array, in order of creation."""
+    query: ToldQuery = call.query
+    body: DevicesExport = call.body or DevicesExport()
+    assert call.application is not None
+    return await queue_job(
+        call,
+        call.application,
+        {"query": None if body.query is UNSET else body.query, "format": body.format},
         email=body.email or query.email,
         callback_url=body.callback_url or query.callback_url,
     )
@@ -88,6 +140,32 @@ ROUTES = (
         body=DeviceExport,
         optional_body=True,
         handler=export_device,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        also=_BUSY,
+    ),
+    Route(
+        method="POST",
+        path=APP + "/devices/export",
+        operation="devices.export",
+        summary="Export the records of devices as CSV or JSON",
+        query=ToldQuery,
+        body=DevicesExport,
+        optional_body=True,
+        handler=export_devices,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        also=_BUSY,
+    ),
+    Route(
+        method="POST",
+        path=APP + "/data/export",
+        operation="data.export",
+        summary="Export the states of many devices as CSV",
+        body=DataExport,
+        handler=export_data,
         reply=JobQueued,
         ok=202,
         access="write",
