@@ -34,6 +34,7 @@ from trunkline.actors.messages.tables import (
     PatchRow,
     RemoveColumn,
     TablePatch,
+    TidyRows,
     TruncateRows,
 )
 from trunkline.actors.moments import iso
@@ -110,6 +111,7 @@ class DataTable(Actor):
         records.check_match(message.if_match, self.raw)
         records.erase(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc)
         self._leave_to_sweep()
+        self.delete(keys.META, keys.tidy_key(self.ref.id))
         self.exists = False
 
     def on_add_column(self, message: AddColumn) -> None:
@@ -126,6 +128,8 @@ class DataTable(Actor):
         if gone.unique:
             self._leave_to_sweep(gone.number)
             self.counts.forget(gone.number)
+        if self.counts.rows:
+            self._leave_to_tidy(b"")
         self._store({"columns": columns.docs})
 
     def on_truncate_rows(self, _message: TruncateRows) -> None:
@@ -133,6 +137,7 @@ class DataTable(Actor):
         if not self.counts.rows:
             return
         self._leave_to_sweep()
+        self.delete(keys.META, keys.tidy_key(self.ref.id))
         generation = self.table.generation + 1
         doc = {**self.table.doc, "generation": generation}
         self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc, doc))
@@ -156,6 +161,33 @@ class DataTable(Actor):
     def _leave_to_sweep(self, column: int | None = None) -> None:
         note = keys.sweep_key(self.ref.id, self.table.generation, column)
         self.put(keys.META, note, encode({"dataTableId": self.ref.id.hex()}))
+
+    def _leave_to_tidy(self, after: bytes) -> None:
+        note = {"applicationId": self.ref.parent, "after": after}
+        self.put(keys.META, keys.tidy_key(self.ref.id), encode(note))
+
+    def on_tidy_rows(self, message: TidyRows) -> None:
+        """Take the values of removed columns out of some rows, and remember how far that went.
+
+        Nobody sees a difference, so no row counts as changed. Where another column was removed meanwhile, the
+        way begins anew, and a step of the former way is none of it.
+        """
+        note = self.system.journal.get(keys.META, keys.tidy_key(self.ref.id))
+        if note is None or decode(note)["after"] != message.begun:
+            return
+        numbers = self.table.columns.numbers
+        for id in message.rows:
+            raw = self.system.journal.get(keys.ROWS, self._key(id))
+            values: Values = {} if raw is None else decode(raw)
+            if raw is not None and not values.keys() <= numbers:
+                tidied = encode({number: value for number, value in values.items() if number in numbers})
+                self.put(keys.ROWS, self._key(id), tidied)
+                self.counts.bytes += len(tidied) - len(raw)
+                self.counts.changed = True
+        if message.reached is None:
+            self.delete(keys.META, keys.tidy_key(self.ref.id))
+        else:
+            self._leave_to_tidy(message.reached)
 
     # Rows.
 

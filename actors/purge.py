@@ -19,6 +19,7 @@ import structlog
 import trio
 
 from trunkline.actors import records
+from trunkline.actors.errors import DomainError
 from trunkline.actors.ids import ROOT
 from trunkline.actors.kinds import (
     API_TOKEN,
@@ -30,6 +31,7 @@ from trunkline.actors.kinds import (
     EVENT,
     JOB,
 )
+from trunkline.actors.row_tidy import tidy
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode
@@ -63,7 +65,7 @@ async def run_purge(system: System) -> None:
     while True:
         try:
             more = await sweep(system)
-        except StoreError as refusal:
+        except (StoreError, DomainError) as refusal:
             _log.warning("sweep put off", reason=str(refusal))
             more = False
         except Exception:  # noqa: BLE001 - what can not be removed must not end the server
@@ -73,11 +75,14 @@ async def run_purge(system: System) -> None:
 
 
 async def sweep(system: System) -> bool:
-    """Remove one slice. True where there may be more to do. Raises StoreError where it was not stored."""
+    """Remove one slice. True where there may be more to do.
+
+    Raises StoreError or DomainError where it was not stored.
+    """
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
     batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
     if not batch:
-        return False
+        return await tidy(system)
     await system.journal.submit(batch).wait()
     return True
 
@@ -127,6 +132,8 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
                 yield from _of_device(snapshot, id)
             elif kind is DATA_TABLE:
                 yield from _of_rows(snapshot, id)
+                if snapshot.get(keys.META, keys.tidy_key(id)) is not None:
+                    yield Step([(keys.META, keys.tidy_key(id))])
             elif kind is EVENT:
                 yield from _of_event(snapshot, application, id)
             yield _record(kind, application, id, decode(raw))

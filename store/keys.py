@@ -325,6 +325,14 @@ def jobs_key(app: bytes) -> bytes:
     return JOBS_PREFIX + _checked(app)
 
 
+TIDY_PREFIX: Final = b"tidy\x00"
+
+
+def tidy_key(table: bytes) -> bytes:
+    """The key in META of the note that rows of a table may hold values of columns that were removed."""
+    return TIDY_PREFIX + _checked(table)
+
+
 SWEEP_PREFIX: Final = b"sweep\x00"
 
 

@@ -222,5 +222,13 @@ class DeleteRows(Message, frozen=True):
     body: AdvancedQuery | None
 
 
+class TidyRows(Message, frozen=True):
+    """Take what removed columns left out of `rows`, on the way from `begun` to `reached` (None: the end)."""
+
+    rows: list[bytes]
+    begun: bytes
+    reached: bytes | None
+
+
 class TruncateRows(Message, frozen=True):
     """Delete all rows at once. No deletion triggers are raised."""
