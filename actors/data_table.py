@@ -210,9 +210,9 @@ class DataTable(Actor):
 
     def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
         limits = self.system.limits
-        if len(rows) > limits.rows_insert_max:
+        if len(rows) > limits.inserted_rows_max:
             raise PayloadTooLarge(
-                f"{len(rows)} rows in one call; insert at most {limits.rows_insert_max} a call."
+                f"{len(rows)} rows in one call; insert at most {limits.inserted_rows_max} a call."
             )
         columns, bytes_max = self.table.columns, limits.string_bytes_max
         claimed: dict[bytes, int] = {}

@@ -90,12 +90,12 @@ def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: List
         return page.add_window(found, skip, take)
     matching = (row for row in way.rows(rows) if matches(*row))
     most = rows.counts.rows if way.ids is None else len(way.ids)
-    if min(skip + take, most) > message.rows_sorted_max:
+    if min(skip + take, most) > message.sorted_rows_max:
         if order.indexed:
             in_order = (row for row in rows.all(order) if matches(*row))
             return page.add_window(in_order, skip, take)
         raise PayloadTooLarge(
-            f"offset: sorting by {order.name} without an index holds at most {message.rows_sorted_max} rows, "
+            f"offset: sorting by {order.name} without an index holds at most {message.sorted_rows_max} rows, "
             f"and offset and limit reach to {skip + take}; sort by id or a unique column, or narrow the query."
         )
     ids, total = rows.sorted(matching, order, skip, take)

@@ -148,9 +148,9 @@ class Call:
         return self.dispatcher.system.limits.rows_limit_max
 
     @property
-    def rows_sorted_max(self) -> int:
+    def sorted_rows_max(self) -> int:
         """How many rows a sort without an index may hold."""
-        return self.dispatcher.system.limits.rows_sorted_max
+        return self.dispatcher.system.limits.sorted_rows_max
 
     @property
     def owner_id(self) -> bytes | None:

@@ -25,6 +25,7 @@ from trunkline.actors.system import Answer, System
 from trunkline.http.auth import Tokens, check_scope
 from trunkline.http.call import Call, Headers, Request, Response
 from trunkline.http.errors import JSON, MethodNotAllowed, UnsupportedMediaType, answer, invalid, rate_limit
+from trunkline.http.lane import Lane
 from trunkline.http.links import with_links
 from trunkline.http.logins import LoginGuard
 from trunkline.http.passes import Pass, Passes
@@ -48,6 +49,7 @@ class Dispatcher:
         self.table = table
         self.token_ttl_s = token_ttl_s
         self.logins = LoginGuard(system.limits)
+        self.lane = Lane(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.passes = Passes(system.limits.pass_cache_length_max)
         self.answered: dict[tuple[str, int], int] = {}
 
@@ -111,6 +113,8 @@ class Dispatcher:
             call = self._call_of(known, request)
             self._parse(call)
             assert route.message is not None
+            if route.lane and type(call.body) is list:
+                return False
             begun = self.system.begin(ref, self.message(call, route.message))
             if begun is None:
                 return False
@@ -243,7 +247,12 @@ class Dispatcher:
             value = await self.read(call, route.message)
         else:
             self.system.check_crowd()
-            answered = await self.system.ask(ref or self.ref(call), self.message(call, route.message))
+            message = self.message(call, route.message)
+            if route.lane and type(call.body) is list:
+                async with self.lane.taken(len(call.body)):
+                    answered = await self.system.ask(ref or self.ref(call), message)
+            else:
+                answered = await self.system.ask(ref or self.ref(call), message)
             headers = _verdict_headers(route, answered)
             if route.answers:
                 return reply(call, route.ok, answered.value, headers)

@@ -74,6 +74,8 @@ class Route:
     handler: Callable[[Call], Awaitable[Response]] | None = None
     event: tuple[str, Any] | None = None
     """For streams: the event's name and the type of its data."""
+    lane: bool = False
+    """An array of items waits for its place in the lane of bulk calls."""
     hot: bool = False
     """Dispatched before Quart, because heavy traffic goes through it."""
     also: Mapping[int, str] = field(default_factory=dict)

@@ -185,10 +185,10 @@ class Limits:
         10_000, "rows", "Rows are also bounded by bytes; this bounds the scan.", "request"
     )
     rows_delete_limit_default: int = _bound(1000, "rows", "The API's default for deleting rows.", "request")
-    rows_insert_max: int = _bound(
+    inserted_rows_max: int = _bound(
         1000, "rows", "The API's limit for one insert; one turn of the loop of about 10 ms.", "call"
     )
-    rows_sorted_max: int = _bound(
+    sorted_rows_max: int = _bound(
         100_000,
         "rows",
         "Offset and limit of a sort without an index: at most 40 MB while it runs.",
@@ -351,9 +351,17 @@ class Limits:
     )
 
     # The store.
+    bulk_items_max: int = _bound(
+        1000,
+        "items",
+        "Rows inserted at a time by arrays: some 20 ms of the loop with their commit; the others wait.",
+    )
+    bulk_waiting_calls_max: int = _bound(
+        64, "calls", "A MiB of JSON each, and about a second of work; over it 503."
+    )
     waiting_writes_max: int = _bound(
         2_048,
-        "calls",
+        "writes",
         "Some 0.15 s of work for one commit. Who comes later is told 503 at once, which costs a quarter of a call; "
         "else each waits for all, and at twice what the server can do the wait grows without end.",
     )

@@ -312,7 +312,7 @@ class ListRows(Message, frozen=True):
     body: AdvancedQuery | None
     rows_bytes_max: int
     rows_limit_max: int
-    rows_sorted_max: int
+    sorted_rows_max: int
 
 
 class SelectRows(Message, frozen=True):

@@ -41,7 +41,7 @@ COLUMN = TABLE + "/column"
 ROWS = TABLE + "/rows"
 ROW = ROWS + "/{rowId}"
 
-DELETED_AT_ONCE = 500
+DELETED_AT_ONCE = 200
 """Rows that one turn of the table's actor deletes: some milliseconds. Other calls come in between."""
 
 _TOO_MUCH = {413: "The rows make more than 20 MB; ask for them page by page"}
@@ -50,7 +50,7 @@ _TOO_MUCH = {413: "The rows make more than 20 MB; ask for them page by page"}
 async def delete_rows(call: Call) -> Response:
     """Delete the rows that match, the oldest first, and at most `limit`; without a query any row matches.
 
-    They are deleted in steps of 500, each all or none. A row that changes meanwhile is deleted only if it still
+    They are deleted in steps of 200, each all or none. A row that changes meanwhile is deleted only if it still
     matches. No deletion triggers are raised.
     """
     dispatcher = call.dispatcher
@@ -164,6 +164,7 @@ ROUTES = (
         reply=Inserted,
         ok=201,
         access="write",
+        lane=True,
         hot=True,
     ),
     Route(

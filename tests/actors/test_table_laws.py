@@ -210,7 +210,7 @@ class Table:
             body=query,
             rows_bytes_max=10**7,
             rows_limit_max=10**4,
-            rows_sorted_max=10**5,
+            sorted_rows_max=10**5,
         )
         page: Json = await self.house.read(message)
         return {**page, "items": msgspec.json.decode(page["items"])}
@@ -382,7 +382,7 @@ async def test_a_sort_without_an_index_is_bounded(tmp_path: Path) -> None:
             body=None,
             rows_bytes_max=10**6,
             rows_limit_max=100,
-            rows_sorted_max=20,
+            sorted_rows_max=20,
         )
         with pytest.raises(DomainError, match="without an index holds at most 20 rows") as refusal:
             await house.read(message)

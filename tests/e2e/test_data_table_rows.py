@@ -333,3 +333,25 @@ async def test_columns_may_be_called_almost_anything(server: Server) -> None:
     assert {name: row[name] for name in names} == values
     page = await server.call("POST", f"{path}/rows/query", {"$and": [{name: "v"} for name in names]})
     assert page["items"] == [row]
+
+
+async def test_bulk_inserts_beyond_the_bound_are_told_to_come_back(start_server: Any) -> None:
+    async with start_server(limits={"bulk_items_max": 10, "bulk_waiting_calls_max": 2}) as server:
+        path = await make_table(server, await server.application())
+        rows = [{"price": number} for number in range(10)]
+        statuses: list[int] = []
+        stored = 0
+
+        async def insert() -> None:
+            async with server.client() as client:
+                answer = await client.post(f"{path}/rows", json=rows)
+            statuses.append(answer.status_code)
+            if answer.status_code == 503:
+                assert answer.headers["retry-after"] == "1"
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(30):
+                nursery.start_soon(insert)
+        stored = (await server.call("GET", f"{path}/rows?limit=0"))["totalCount"]
+        assert set(statuses) <= {201, 503}
+        assert stored == 10 * statuses.count(201) >= 30
