@@ -15,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from trunkline.http.collector import PAUSES
 from trunkline.http.dispatch import Dispatcher
 
 
@@ -170,6 +171,8 @@ class Figures(Collector):
         yield _counter(
             "gc_collections", "Runs of the oldest generation's collector.", gc.get_stats()[2]["collections"]
         )
+        yield _counter("gc_pause_seconds", "Seconds that the collector stopped everything.", PAUSES.total_s)
+        yield _gauge("gc_pause_longest_seconds", "Seconds of its longest pause.", PAUSES.longest_s)
 
 
 def _counter(name: str, help: str, value: float) -> Metric:

@@ -10,7 +10,6 @@ same.
 
 from __future__ import annotations
 
-import gc
 import logging
 import signal
 import socket
@@ -30,6 +29,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from trunkline.actors import boot
 from trunkline.actors.clock import Clock
 from trunkline.actors.system import System
+from trunkline.http import collector
 from trunkline.http.app import create_app
 from trunkline.http.auth import Tokens
 from trunkline.http.control import serve_control
@@ -42,12 +42,6 @@ from trunkline.http.routes import TABLE
 from trunkline.http.terminal import Lossy
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
-
-COLLECT_AFTER = (50_000, 10, 10)
-"""Thresholds of the cycle collector. A call in flight holds some fifty containers, so with the default of 700
-the collector went through everything in flight many times a turn of the loop: at 256 connections that was a
-third of the time, and the oldest generation stopped everything for 70 ms. Reference counts free what a call
-leaves behind; the collector is for the few cycles that faults make."""
 
 _log = structlog.get_logger("trunkline.serve")
 
@@ -87,7 +81,7 @@ async def serve(
                 # The process is the server's own: its signals, and its limits.
                 nursery.start_soon(_watch, signals, stopping, nursery)
                 _allow_connections(settings.limits.connections_max)
-                _tame_collector()
+                collector.tame()
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
@@ -111,13 +105,6 @@ def _allow_connections(connections_max: int) -> None:
             connections_max=connections_max,
             descriptors=descriptors,
         )
-
-
-def _tame_collector() -> None:
-    """Look for cycles seldom, and never in what was loaded before the first call."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 async def _listen(

@@ -222,7 +222,7 @@ class Limits:
     pipelined_requests_max: int = _bound(
         100, "requests", "What one connection may send ahead of its answers; over it 429.", "connection"
     )
-    connections_max: int = _bound(10_000, "connections", "Each costs a task and its buffers.")
+    connections_max: int = _bound(16_384, "connections", "Each costs a task and its buffers, some 7 kB.")
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import Audit
@@ -24,8 +25,9 @@ class Trunkline(Peer):
     """The server of this project, with its throttles lifted."""
 
     name = "Trunkline"
-    engine = "fast"
-    hot_rows = True
+    about = "our own engine, hot rows before Quart"
+    settings: ClassVar[Mapping[str, str]] = {}
+    """Settings beside the defaults, as environment variables."""
 
     @asynccontextmanager
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
@@ -40,8 +42,7 @@ class Trunkline(Peer):
                 **inherited,
                 "TRUNKLINE_ADMIN_EMAIL": _EMAIL,
                 "TRUNKLINE_ADMIN_PASSWORD": password,
-                "TRUNKLINE_ENGINE": self.engine,
-                "TRUNKLINE_HOT_ROWS": str(self.hot_rows),
+                **self.settings,
             },
         )
         await place.listens(port)
@@ -56,8 +57,7 @@ class Trunkline(Peer):
 
         try:
             yield Started(
-                version=f"{self.engine} engine"
-                + (", hot rows before Quart" if self.hot_rows else ", through Quart"),
+                version=self.about,
                 durable=True,
                 durability="on disk before the answer (one synced commit for all that waits)",
                 keeps="each state, by device and time, checked against the device's attributes; its newest values",
@@ -73,11 +73,13 @@ class TrunklineStock(Trunkline):
     """The same with Hypercorn as it is."""
 
     name = "Trunkline, stock engine"
-    engine = "stock"
+    about = "Hypercorn as it is, hot rows before Quart"
+    settings: ClassVar[Mapping[str, str]] = {"TRUNKLINE_ENGINE": "stock"}
 
 
-class TrunklineQuart(TrunklineStock):
-    """Hypercorn as it is, and every call through Quart: what the same application costs without its fast way in."""
+class TrunklineQuart(Trunkline):
+    """Hypercorn as it is, and every call through Quart: what the application costs without its fast way in."""
 
     name = "Trunkline, stock engine through Quart"
-    hot_rows = False
+    about = "Hypercorn as it is, every call through Quart"
+    settings: ClassVar[Mapping[str, str]] = {"TRUNKLINE_ENGINE": "stock", "TRUNKLINE_HOT_ROWS": "off"}
