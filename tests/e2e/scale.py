@@ -2,7 +2,8 @@
 
 Run in the checkout it prints the figures, which no test asserts because machines differ:
 
-    python -m tests.e2e.scale --registered 0 --registered 10000 --registered 100000 --active 1000
+    python -m tests.e2e.scale --registered 0 10000 100000 --active 1000
+    python -m tests.e2e.scale --registered 100000 --active 1000 10000 100000
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ class Figures(NamedTuple):
     ready_s: float
     idle: Resident
     active: Resident
+    pause_s: float
+    """The longest for which the collector stopped the server."""
+
+    def own_for_each(self, active: int) -> float:
+        """Bytes of memory that an active device costs."""
+        return (self.active.own - self.idle.own) / active
 
 
 class Resident(NamedTuple):
@@ -108,9 +115,17 @@ async def measure(data_dir: Path, active: int) -> Figures:
             for _ in range(CONNECTIONS):
                 nursery.start_soon(report)
         session.close()
-        figures = Figures(ready_s, idle, Resident.of(server.process.pid))
+        figures = Figures(ready_s, idle, Resident.of(server.process.pid), await _longest_pause_s(session))
         assert await server.terminate() == 0
     return figures
+
+
+async def _longest_pause_s(session: Session) -> float:
+    """From the server's metrics."""
+    async with Connection(session.origin) as connection:
+        text = (await connection.request("GET", "/metrics")).body.decode()
+    name = "trunkline_gc_pause_longest_seconds "
+    return float(next(line for line in text.splitlines() if line.startswith(name)).removeprefix(name))
 
 
 async def _devices(session: Session, count: int) -> list[str]:
@@ -129,18 +144,29 @@ async def _devices(session: Session, count: int) -> list[str]:
     return [*found, *(f"{place}/{id}" for id in await session.create_devices(application_id, wanted))]
 
 
-async def print_figures(registered: list[int], active: int) -> None:
-    write = sys.stdout.write
-    write(f"{'registered':>10}  {'file MB':>7}  {'start to ready s':>16}  {'idle RSS (own) MB':>18}  "
-          f"{f'{active} active RSS (own) MB':>26}\n")  # fmt: skip
+async def print_figures(registered: list[int], active: list[int]) -> None:
+    """A line for each number of registered and of active devices. Memory is resident, in brackets its own."""
+    columns = ("registered", "file MB", "start s", "idle MB", "active", "with them MB", "bytes each", "gc ms")
+    sys.stdout.write("".join(f"{column:>16}" for column in columns) + "\n")
     for count in registered:
         with tempfile.TemporaryDirectory() as directory:
             data_dir = Path(directory) / "data"
             await register(data_dir, count)
-            figures = await measure(data_dir, active)
-            file = (data_dir / "store" / "data.mdb").stat().st_size
-            write(f"{count:>10}  {file / 1e6:>7.1f}  {figures.ready_s:>16.2f}  {_shown(figures.idle):>18}  "
-                  f"{_shown(figures.active):>26}\n")  # fmt: skip
+            for some in active:
+                figures = await measure(data_dir, some)
+                file = (data_dir / "store" / "data.mdb").stat().st_size
+                cells = (
+                    f"{count:,}",
+                    f"{file / 1e6:.1f}",
+                    f"{figures.ready_s:.2f}",
+                    _shown(figures.idle),
+                    f"{some:,}",
+                    _shown(figures.active),
+                    f"{figures.own_for_each(some):,.0f}",
+                    f"{figures.pause_s * 1e3:.1f}",
+                )
+                sys.stdout.write("".join(f"{cell:>16}" for cell in cells) + "\n")
+                sys.stdout.flush()
 
 
 def _shown(resident: Resident) -> str:
@@ -149,9 +175,9 @@ def _shown(resident: Resident) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
-        description="Start to ready, and resident memory, by registered devices."
+        description="Start to ready, resident memory and pauses, by registered and active devices."
     )
-    parser.add_argument("--registered", type=int, action="append")
-    parser.add_argument("--active", type=int, default=1000)
+    parser.add_argument("--registered", type=int, nargs="+", default=[0, 10_000, 100_000])
+    parser.add_argument("--active", type=int, nargs="+", default=[1000])
     given = parser.parse_args()
-    trio.run(print_figures, given.registered or [0, 10_000, 100_000], given.active)
+    trio.run(print_figures, given.registered, given.active)
