@@ -46,6 +46,8 @@ from typing import Final
 from trunkline.actors import query_bounds
 from trunkline.actors.query_bounds import Bounds
 from trunkline.actors.query_conditions import (
+    ITEMS_MAX,
+    TAG_CHARS_MAX,
     Budget,
     Doc,
     Matches,
@@ -103,8 +105,8 @@ def compile_query(
     fields: Mapping[str, Field],
     *,
     at: str = "",
-    items_max: int = 100,
-    tag_chars_max: int = 255,
+    items_max: int = ITEMS_MAX,
+    tag_chars_max: int = TAG_CHARS_MAX,
     depth_max: int = DEPTH_MAX,
     conditions_max: int = CONDITIONS_MAX,
 ) -> Query:

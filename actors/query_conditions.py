@@ -27,6 +27,11 @@ Test = Callable[[Any], bool]
 """Whether one value, or one element of a list, fits an operand."""
 
 
+ITEMS_MAX: Final = 100
+TAG_CHARS_MAX: Final = 255
+"""The API's limits: items of an array, characters of a key or a value of a tag."""
+
+
 class Part(NamedTuple):
     """A compiled part of a query: whether a document matches, and where its fields must lie if it does."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors import query_schema
 from trunkline.http.errors import STATUS
 from trunkline.http.route import Route, RouteTable
 
@@ -63,7 +64,7 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
         "tags": [{"name": name} for name in sorted({_tag(route) for route in table.routes})],
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": components | query_schema.components(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }

@@ -9,7 +9,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.messages.base import Body, Message, View
 from trunkline.actors.messages.terms import (
-    QUERY_FIELDS,
     Description,
     Id,
     IsoTime,
@@ -19,6 +18,7 @@ from trunkline.actors.messages.terms import (
     Page,
     Scalar,
     SortDirection,
+    query_over,
 )
 from trunkline.actors.query_fields import ROW_FIELDS
 
@@ -130,13 +130,8 @@ CellValue = Annotated[Any, Meta(extra_json_schema=_CELL)]
 
 RowBody = Annotated[dict[str, CellValue], Meta(description="Values by column name")]
 RowOrRows = RowBody | list[RowBody]
-AdvancedQuery = Annotated[
-    dict[str, Any],
-    Meta(
-        description="An advanced query over the columns, id, createdAt and updatedAt",
-        extra={QUERY_FIELDS: ROW_FIELDS},
-    ),
-]
+AdvancedQuery = Annotated[dict[str, Any], query_over(ROW_FIELDS)]
+"""Over the columns, `id`, `createdAt` and `updatedAt`."""
 
 RowView = Annotated[
     dict[str, Scalar | None],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from trunkline.actors import query_schema
 from trunkline.actors.messages.base import Body, View
 from trunkline.actors.query_fields import (
     APPLICATION_KEY_FIELDS,
     DEVICE_FIELDS,
     EVENT_FIELDS,
     JOB_LOG_FIELDS,
+    Field,
 )
 
 Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", max_length=24, description="24 hexadecimal digits")]
@@ -53,10 +56,16 @@ class TagFilter(Body, frozen=True):
 QUERY_FIELDS = "queryFields"
 """Under this name in the `extra` of its `Meta`, an advanced query carries the table of its fields."""
 
-DeviceQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: DEVICE_FIELDS})]
-KeyQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: APPLICATION_KEY_FIELDS})]
-EventQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: EVENT_FIELDS})]
-JobLogQuery = Annotated[dict[str, Any], Meta(extra={QUERY_FIELDS: JOB_LOG_FIELDS})]
+
+def query_over(fields: Mapping[str, Field]) -> Meta:
+    """What marks a JSON object as an advanced query over these fields."""
+    return Meta(extra={QUERY_FIELDS: fields}, extra_json_schema=query_schema.reference(fields))
+
+
+DeviceQuery = Annotated[dict[str, Any], query_over(DEVICE_FIELDS)]
+KeyQuery = Annotated[dict[str, Any], query_over(APPLICATION_KEY_FIELDS)]
+EventQuery = Annotated[dict[str, Any], query_over(EVENT_FIELDS)]
+JobLogQuery = Annotated[dict[str, Any], query_over(JOB_LOG_FIELDS)]
 
 Tags = Annotated[list[Tag], Meta(max_length=100)]
 TagFilters = Annotated[list[TagFilter], Meta(max_length=100)]
