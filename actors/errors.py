@@ -68,6 +68,10 @@ class PayloadTooLarge(DomainError):
     type = "PayloadTooLarge"
 
 
+class TooMuchAtOnce(PayloadTooLarge):
+    """A change of more than one turn should write. Where the operation has a job, that does it part by part."""
+
+
 class TooManyRequests(DomainError):
     """A throttle, a gate or a login limit refused the call. `retry_after_s` says when to come back."""
 

@@ -10,8 +10,9 @@ an event with a long history writes no more than one of a fresh event, and nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -19,26 +20,37 @@ from msgspec import UNSET
 from trunkline.actors import records
 from trunkline.actors.actor import Actor
 from trunkline.actors.application import Created
-from trunkline.actors.errors import Invalid, NotFound, Overloaded, PayloadTooLarge
+from trunkline.actors.errors import Invalid, NotFound, Overloaded, PayloadTooLarge, TooMuchAtOnce
 from trunkline.actors.event_updates import NameOf, source, updated
-from trunkline.actors.events import Chosen, choose, matching
+from trunkline.actors.events import Chosen, choose, fits, matching
 from trunkline.actors.head import HOUR_MS
 from trunkline.actors.kinds import DELETED_DEVICE, DEVICE, EVENT
 from trunkline.actors.messages.events import (
+    BeginEventJob,
     CreateEvent,
     DeleteEvent,
     DeleteEvents,
+    DeleteSomeEvents,
     EventChoice,
     EventPatch,
     EventPost,
     PatchEvent,
     PatchEvents,
+    PatchSomeEvents,
 )
 from trunkline.actors.moments import iso, parse_report_time
 from trunkline.actors.nesting import check_nesting
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 from trunkline.store.errors import ReadQueueFull
+
+
+class Progress(NamedTuple):
+    """How far a job is: how many events it has changed, and the ids up to which it has gone and will go."""
+
+    changed: int
+    last: bytes
+    end: bytes
 
 
 class EventLog(Actor):
@@ -106,6 +118,7 @@ class EventLog(Actor):
         """Update all events that are meant, or none; the answer is their number."""
         self._check_patch(message.body)
         chosen = await self._chosen(message.query)
+        self._check_patch(message.body)  # the device may have been deleted meanwhile
         now_ms, name_of = self.system.clock.wall_ms(), cache(self._device_name)
         for id, doc in chosen:
             self._update(id, doc, message, now_ms, name_of)
@@ -135,25 +148,76 @@ class EventLog(Actor):
         except ReadQueueFull as full:
             raise Overloaded(f"{full} Try again in a second.") from full
         if len(ids) > most:
-            raise PayloadTooLarge(
-                f"More than {most} events match, which is the bound of one change; narrow the query, "
-                "for example by creationDate, and change them in several calls."
-            )
-        found = ((id, self._doc(id)) for id in ids)
-        return [(id, doc) for id, doc in found if doc is not None and _fits(chosen, id, doc)]
+            raise TooMuchAtOnce(f"More than {most} events match, which is the bound of one change.")
+        return list(self._meant(ids, chosen))
+
+    def _meant(self, ids: Iterable[bytes], chosen: Chosen) -> Iterator[tuple[bytes, records.Doc]]:
+        """Those of the events that are there and are meant, as they are now."""
+        for id in ids:
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+            if raw is not None:
+                doc = decode(raw)
+                if fits(chosen, id, doc):
+                    yield id, doc
 
     def _check_size(self) -> None:
-        most = self.system.limits.changed_events_bytes_max
-        if self.batch is not None and self.batch.size_bytes > most:
-            raise PayloadTooLarge(
-                f"This change would write more than {most} bytes at once; narrow the query, "
-                "for example by creationDate, and change the events in several calls."
-            )
+        if self._is_full():
+            most = self.system.limits.changed_events_bytes_max
+            raise TooMuchAtOnce(f"This change would write more than {most} bytes at once.")
+
+    def _is_full(self) -> bool:
+        return self.batch is not None and self.batch.size_bytes > self.system.limits.changed_events_bytes_max
+
+    # The parts of a job. How far it is, is written with what it changes, so each part is done once.
+
+    def on_begin_event_job(self, message: BeginEventJob) -> Progress:
+        """How far the job is: nowhere, or where an attempt before left it. The notes of ended jobs go."""
+        for job in message.ended:
+            self.delete(keys.META, keys.event_job_key(self.ref.id, job))
+        return self._progress(message.job) or self._note(message.job, Progress(0, b"", message.end))
+
+    def on_patch_some_events(self, message: PatchSomeEvents) -> Progress:
+        """Update those of the events that are meant, as many as one turn should write."""
+        self._check_patch(message.body)
+        now_ms, name_of = self.system.clock.wall_ms(), cache(self._device_name)
+        return self._do_part(message, lambda event, doc: self._update(event, doc, message, now_ms, name_of))
+
+    def on_delete_some_events(self, message: DeleteSomeEvents) -> Progress:
+        """Delete those of the events that are meant, as many as one turn should write."""
+        return self._do_part(message, self._erase)
+
+    def _do_part(
+        self, message: PatchSomeEvents | DeleteSomeEvents, change: Callable[[bytes, records.Doc], None]
+    ) -> Progress:
+        progress = self._progress(message.job)
+        assert progress is not None
+        changed, last, end = progress
+        left = [id for id in message.ids if last < id <= end]
+        for id, doc in self._meant(left, choose(self.ref.id, message.choice)):
+            change(id, doc)
+            changed += 1
+            if self._is_full():
+                left = [id]
+                break
+        return self._note(message.job, Progress(changed, left[-1] if left else last, end))
+
+    def _progress(self, job: bytes) -> Progress | None:
+        raw = self.system.journal.get(keys.META, keys.event_job_key(self.ref.id, job))
+        return None if raw is None else Progress(*decode(raw))
+
+    def _note(self, job: bytes, progress: Progress) -> Progress:
+        self.put(keys.META, keys.event_job_key(self.ref.id, job), encode(list(progress)))
+        return progress
 
     # What a turn stages for one event.
 
     def _update(
-        self, id: bytes, doc: records.Doc, message: PatchEvent | PatchEvents, now_ms: int, name_of: NameOf
+        self,
+        id: bytes,
+        doc: records.Doc,
+        message: PatchEvent | PatchEvents | PatchSomeEvents,
+        now_ms: int,
+        name_of: NameOf,
     ) -> None:
         after, update = updated(doc, message.body, message.by, now_ms, name_of)
         if update is not None:
@@ -182,10 +246,6 @@ class EventLog(Actor):
         if raw is None:
             raise NotFound(f"There is no event {id.hex()} here.")
         return raw, decode(raw)
-
-    def _doc(self, id: bytes) -> records.Doc | None:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
-        return None if raw is None else decode(raw)
 
     def _device_name(self, device_id: str) -> str | None:
         """The name of a device, also of one that was deleted and may still be restored."""
@@ -225,9 +285,3 @@ class EventLog(Actor):
                 "check the clock of the sender, or leave the field out for now."
             )
         return time_ms
-
-
-def _fits(chosen: Chosen, id: bytes, doc: records.Doc) -> bool:
-    if chosen.part is not None and doc["state"] != chosen.part:
-        return False
-    return chosen.match is None or chosen.match({**doc, "id": id.hex()})

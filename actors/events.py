@@ -20,7 +20,7 @@ from trunkline.actors.messages.events import EventChoice, EventPage, RecentChoic
 from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.moments import iso
 from trunkline.actors.query import EVENT_FIELDS, Bounds, compile_glob, compile_query, glob_bounds
-from trunkline.actors.query_bounds import id_ranges
+from trunkline.actors.query_bounds import join_all
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -49,45 +49,42 @@ class Chosen(NamedTuple):
 def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -> Chosen:
     """Read a choice of events. Raises `QueryError` naming the path where its query is none."""
     matches: list[Match] = []
-    near: list[records.Way] = []
+    bounds: list[Mapping[str, Bounds]] = []
     by_subject = isinstance(choice, RecentChoice) or choice.filter_field is not None
     if by_subject and choice.filter:
-        fits = compile_glob(choice.filter)
-        matches.append(lambda doc: fits(doc["subject"]))
-        bounds = glob_bounds(choice.filter)
-        if bounds is not None:
-            near.append(_spans(application, "subject", bounds))
+        fits_filter = compile_glob(choice.filter)
+        matches.append(lambda doc: fits_filter(doc["subject"]))
+        within = glob_bounds(choice.filter)
+        bounds += [] if within is None else [{"subject": within}]
     if choice.query is not None:
         query = compile_query(choice.query, EVENT_FIELDS, at="query")
-        matches.append(query.matches)
-        near += _ways(application, query.bounds)
+        matches += [query.matches] if choice.query else []
+        bounds.append(query.bounds)
     state = "new" if isinstance(choice, RecentChoice) else choice.state
-    return Chosen(all_of(matches), state, tuple(near))
+    return Chosen(all_of(matches), state, tuple(_ways(application, join_all(bounds))))
+
+
+def fits(chosen: Chosen, id: bytes, doc: records.Doc) -> bool:
+    """Whether an event is meant."""
+    if chosen.part is not None and doc["state"] != chosen.part:
+        return False
+    return chosen.match is None or chosen.match({**doc, "id": id.hex()})
+
+
+_STORED_PLAINLY = frozenset({"id", "creationDate", "lastUpdated", "subject", "deviceId"})
+"""Fields with an index by what the query sees. `level` and `state` are sorted by their rank."""
 
 
 def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[records.Way]:
-    """The ways to all events that lie within the bounds of a query, one for each field with an index."""
-    for field in ("creationDate", "lastUpdated", "subject", "deviceId"):
-        if field in bounds:
-            yield _spans(application, field, bounds[field])
-    if "id" in bounds:
-        prefix = keys.record_prefix(EVENT.name, application)
-        yield tuple(
-            records.KeyRange(
-                keys.RECORDS, prefix + low, keys.prefix_end(prefix) if end is None else prefix + end
-            )
-            for low, end in id_ranges(bounds["id"])
-        )
+    """The ways to all events that lie within the bounds, one for each field with an index."""
+    plain = {field: each for field, each in bounds.items() if field in _STORED_PLAINLY}
+    yield from records.ways(EVENT, application, plain)
     if "state" in bounds:
         parts = (records.part_index("creationDate", state) for state in STATES if state in bounds["state"])
         yield tuple(records.index_range(EVENT, application, part) for part in parts)
     if "level" in bounds:
         ranks = (keys.sortable(rank) for rank, level in enumerate(LEVELS) if level in bounds["level"])
         yield tuple(records.index_range(EVENT, application, "level", rank) for rank in ranks)
-
-
-def _spans(application: bytes, field: str, bounds: Bounds) -> records.Way:
-    return tuple(records.index_range(EVENT, application, field, low, high) for low, high in bounds.spans)
 
 
 # Showing.
@@ -243,6 +240,18 @@ def matching(snapshot: Snapshot, *, application: bytes, choice: EventChoice, mos
     match, part, near = choose(application, choice)
     listing = records.Listing(EVENT, application, "id", False, 0, 1, match, part, near)
     return sorted(id for id, _ in islice(records.candidates(snapshot, listing), most))
+
+
+def matching_between(
+    snapshot: Snapshot, application: bytes, choice: EventChoice, after: bytes, end: bytes
+) -> Iterator[bytes]:
+    """The ids of the events that are meant, in the order of ids, from behind one id up to another."""
+    chosen = choose(application, choice)
+    prefix = keys.record_prefix(EVENT.name, application)
+    for key, raw in snapshot.range(keys.RECORDS, prefix + after + b"\x00", prefix + end + b"\x00"):
+        id = bytes(key[-12:])
+        if fits(chosen, id, decode(raw)):
+            yield id
 
 
 def events_in_order(

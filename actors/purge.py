@@ -145,6 +145,10 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
     if snapshot.get(keys.META, keys.jobs_key(application)) is not None:
         yield Step([(keys.META, keys.jobs_key(application))])
 
+    prefix = keys.event_jobs_prefix(application)
+    for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)):
+        yield Step([(keys.META, bytes(key))])
+
 
 def _of_device(snapshot: Snapshot, device: bytes) -> Iterator[Step]:
     for db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS):

@@ -344,6 +344,19 @@ def sweep_key(table: bytes, generation: int, column: int | None = None) -> bytes
     return SWEEP_PREFIX + prefix
 
 
+EVENT_JOB_PREFIX: Final = b"eventJob\x00"
+
+
+def event_job_key(app: bytes, job: bytes) -> bytes:
+    """The key in META of how far a job has changed the events of an application."""
+    return event_jobs_prefix(app) + _checked(job)
+
+
+def event_jobs_prefix(app: bytes) -> bytes:
+    """What the keys of all such notes of an application begin with; a job's id follows."""
+    return EVENT_JOB_PREFIX + _checked(app)
+
+
 # Ranges.
 
 

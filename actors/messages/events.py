@@ -7,8 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.messages.account import Email
 from trunkline.actors.messages.applications import Creator
 from trunkline.actors.messages.base import Body, Message, View
+from trunkline.actors.messages.exports import CallbackUrl
 from trunkline.actors.messages.terms import (
     Description,
     EventQuery,
@@ -85,8 +87,8 @@ class EventChoice(
     filter: Annotated[str, Meta(max_length=1024)] | None = None
     state: EventState | None = None
     query: EventQuery | None = None
-    email: Annotated[str, Meta(max_length=1024)] | None = None
-    callback_url: Annotated[str, Meta(max_length=1024)] | None = None
+    email: Email | None = None
+    callback_url: CallbackUrl | None = None
 
 
 class EventReport(
@@ -94,8 +96,8 @@ class EventReport(
 ):
     """Where the result of a long deletion is to be sent."""
 
-    email: Annotated[str, Meta(max_length=1024)] | None = None
-    callback_url: Annotated[str, Meta(max_length=1024)] | None = None
+    email: Email | None = None
+    callback_url: CallbackUrl | None = None
 
 
 class RecentChoice(
@@ -147,6 +149,38 @@ class DeleteEvents(Message, frozen=True):
     """Delete all events that the advanced query `body` matches, or none of them. The answer is their number."""
 
     body: dict[str, Any]
+
+
+class BeginEventJob(Message, frozen=True):
+    """The job `job` begins, or begins again. Answers with its `Progress`.
+
+    `end` is the last id that it is about, where it begins for the first time; `ended` are jobs that are over.
+    """
+
+    job: bytes
+    end: bytes
+    ended: list[bytes]
+
+
+class PatchSomeEvents(Message, frozen=True):
+    """Update those of the events `ids` that `choice` means: a part of the job `job`. Answers with its `Progress`.
+
+    The ids are in order. Those that the job has passed already are passed over.
+    """
+
+    job: bytes
+    ids: list[bytes]
+    choice: EventChoice
+    body: EventPatch
+    by: Creator
+
+
+class DeleteSomeEvents(Message, frozen=True):
+    """Delete those of the events `ids` that `choice` means: a part of the job `job`, as `PatchSomeEvents`."""
+
+    job: bytes
+    ids: list[bytes]
+    choice: EventChoice
 
 
 # Answers.

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.errors import PreconditionFailed
+from trunkline.actors.errors import PreconditionFailed, TooMuchAtOnce
 from trunkline.actors.messages.events import (
     CreateEvent,
     DeleteEvent,
@@ -23,39 +23,64 @@ from trunkline.actors.messages.events import (
     RecentChoice,
     RecentEvent,
 )
+from trunkline.actors.messages.jobs import JobQueued
 from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.messages.terms import EventQuery
 from trunkline.http.call import Call, Response
 from trunkline.http.dispatch import SUCCESS
 from trunkline.http.errors import JSON
+from trunkline.http.resources.jobs import queue_job
 from trunkline.http.route import APP, Route
 
 EVENTS = APP + "/events"
 EVENT = EVENTS + "/{eventId}"
-_MANY = {413: "The body, or the change of so many events, is larger than a call may be; nothing was changed"}
+_LARGE = {413: "The body is larger than 1 MiB, or the data in it than 64 KiB"}
 
 
 async def patch_events(call: Call) -> Response:
-    """Update all events that the filters and the query mean, or none of them."""
-    await _changed(call, PatchEvents)
+    """Update all events that the filters and the query mean: at once, all or none, or by a job where they are many."""
+    _check_no_revision(call)
+    try:
+        await _ask(call, PatchEvents)
+    except TooMuchAtOnce:
+        choice = msgspec.to_builtins(call.query)
+        for told in ("email", "callbackUrl"):
+            choice.pop(told, None)
+        return await _queue(call, {"choice": choice, "body": msgspec.to_builtins(call.body)})
     return Response(200, [JSON], SUCCESS)
 
 
 async def delete_events(call: Call) -> Response:
-    """Delete all events that the query matches, or none of them. The query `{}` matches every event."""
-    removed = await _changed(call, DeleteEvents)
+    """Delete all events that the query matches: at once, all or none, or by a job where they are many.
+
+    The query `{}` matches every event.
+    """
+    _check_no_revision(call)
+    try:
+        removed = await _ask(call, DeleteEvents)
+    except TooMuchAtOnce:
+        return await _queue(call, {"query": call.body})
     return Response(200, [JSON], msgspec.json.encode({"removed": removed}))
 
 
-async def _changed(call: Call, message: Any) -> int:
-    if call.if_match is not None and call.if_match.strip() != "*":
-        raise PreconditionFailed(
-            "If-Match: names a revision of one record, and this call changes many; leave it out."
-        )
+async def _ask(call: Call, message: Any) -> int:
     dispatcher = call.dispatcher
     answer = await dispatcher.system.ask(dispatcher.ref(call), dispatcher.message(call, message))
     count: int = answer.value
     return count
+
+
+async def _queue(call: Call, input: dict[str, Any]) -> Response:
+    assert call.application is not None
+    email, callback_url = call.query.email, call.query.callback_url
+    return await queue_job(call, call.application, input, email=email, callback_url=callback_url)
+
+
+def _check_no_revision(call: Call) -> None:
+    if call.if_match is not None and call.if_match.strip() != "*":
+        raise PreconditionFailed(
+            "If-Match: names a revision of one record, and this call changes many; leave it out."
+        )
 
 
 ROUTES = (
@@ -82,32 +107,33 @@ ROUTES = (
         reply=EventView,
         ok=201,
         access="write",
-        also={429: "More than 15 calls in 15 seconds for this application"},
+        also=_LARGE | {429: "More than 15 calls in 15 seconds for this application"},
     ),
     Route(
         method="PATCH",
         path=EVENTS,
         operation="events.patch",
-        summary="Update many events, all of them or none",
+        summary="Update many events",
         query=EventChoice,
         body=EventPatch,
         to="eventLog",
         access="write",
         handler=patch_events,
-        also=_MANY,
+        job=JobQueued,
+        also=_LARGE,
     ),
     Route(
         method="POST",
         path=EVENTS + "/delete",
         operation="events.delete",
-        summary="Delete many events, all of them or none",
+        summary="Delete many events",
         query=EventReport,
         body=EventQuery,
         to="eventLog",
         reply=EventsDeleted,
         access="write",
         handler=delete_events,
-        also=_MANY,
+        job=JobQueued,
     ),
     Route(
         method="GET",
@@ -137,6 +163,7 @@ ROUTES = (
         then=GetEvent,
         reply=EventView,
         access="write",
+        also=_LARGE,
     ),
     Route(
         method="DELETE",

@@ -12,7 +12,7 @@ import trio
 from tests.actors.event_house import Events
 from tests.actors.house import running_house
 from trunkline.actors import records
-from trunkline.actors.errors import PayloadTooLarge
+from trunkline.actors.errors import TooMuchAtOnce
 from trunkline.actors.kinds import EVENT, KINDS, LEVELS, STATES
 from trunkline.limits.table import Limits
 from trunkline.store.backup import verify
@@ -52,9 +52,9 @@ async def test_a_change_of_too_many_changes_nothing(tmp_path: Path) -> None:
             await log.create(subject=f"n{number}")
         before = (await log.page())["items"]
         for change in (log.patch_many({}, state="resolved"), log.delete_many({})):
-            with pytest.raises(PayloadTooLarge, match="More than 3 events match"):
+            with pytest.raises(TooMuchAtOnce, match="More than 3 events match"):
                 await change
-        with pytest.raises(PayloadTooLarge, match="more than 20000 bytes"):
+        with pytest.raises(TooMuchAtOnce, match="more than 20000 bytes"):
             await log.patch_many({"query": {"subject": {"$ne": "n0"}}}, comment="x" * 10_000)
         assert (await log.page())["items"] == before
         assert await log.delete_many({"subject": {"$ne": "n0"}}) == 3

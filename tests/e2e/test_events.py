@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
 
 from tests.actors.house import ManualClock
 from tests.e2e.conftest import Server
@@ -222,15 +223,36 @@ async def test_a_revision_guards_one_event_and_not_many(server: Server) -> None:
     assert (await server.call("GET", path))["state"] == "acknowledged"
 
 
-async def test_too_many_to_change_at_once_is_413(start_server: Any) -> None:
+async def test_more_than_a_call_may_change_is_a_job(start_server: Any) -> None:
     async with start_server(limits={"changed_events_max": 2}) as server:
         application = await server.application()
-        for _ in range(3):
-            await create(server, application)
-        refused = await server.call("PATCH", f"{application}/events", {"state": "resolved"}, status=413)
-        assert refused["message"].startswith("More than 2 events match")
-        await server.call("POST", f"{application}/events/delete", {}, status=413)
-        assert len(await subjects(server, application, "state=new")) == 3
+        events = f"{application}/events"
+        for number in range(4):
+            await create(server, application, subject=f"n{number}", level="error" if number else "info")
+        choice = "state=new&email=ops@example.com&query[level]=error"
+        queued = await server.call("PATCH", f"{events}?{choice}", {"state": "resolved"}, status=202)
+        assert (queued["success"], queued["jobQueued"]) == (True, True)
+        log = await ended(server, application, queued["jobId"])
+        assert (log["name"], log["status"], log["output"]["changed"]) == ("events.patch", "completed", 3)
+        assert [told["to"] for told in log["output"]["told"]] == ["ops@example.com"]
+        assert await subjects(server, application, "state=new") == ["n0"]
+        assert (await server.call("GET", events))["items"][0]["updates"][0]["sourceType"] == "user"
+
+        queued = await server.call("POST", f"{events}/delete", {"state": "resolved"}, status=202)
+        log = await ended(server, application, queued["jobId"])
+        assert log["output"]["removed"] == 3
+        assert await subjects(server, application) == ["n0"]
+        await server.call("POST", f"{events}/delete?callbackUrl=ftp://example.com", {}, status=400)
+        large = {"data": "x" * 70_000}
+        assert "70002 bytes" in (await server.call("PATCH", events, large, status=413))["message"]
+
+
+async def ended(server: Server, application: str, job: str) -> Any:
+    """The log of a job when it has ended."""
+    with trio.fail_after(30):
+        while "runCompletedAt" not in (log := await server.call("GET", f"{application}/jobLogs/{job}")):
+            await trio.lowlevel.checkpoint()
+    return log
 
 
 async def test_exactly_fifteen_creations_in_any_fifteen_seconds(start_server: Any) -> None:
