@@ -143,7 +143,7 @@ async def run(options: argparse.Namespace, place: Place, cores: Cores) -> None:
     tell(f"{'a handler that does nothing':38}{most:10,.0f}")
     peer = Trunkline()
     peer.settings = {"TRUNKLINE_SYNC_DELAY_MS": str(options.sync_delay_ms)}  # type: ignore[misc]
-    async with peer.run(place.directory, place, DEVICES, Bar()) as started:
+    async with peer.run(place.directory, place, options.devices, Bar()) as started:
         pids = place.pids[-1:]
 
         async def load(what: str, connections: int, rate: float | None = None) -> Stage:
@@ -180,6 +180,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--work", type=Path, help="a directory on the disk to be measured")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--connections", type=int, nargs="+", default=[64, 512])
+    parser.add_argument("--devices", type=int, default=DEVICES)
     parser.add_argument("--crowd", type=int, default=CROWD)
     parser.add_argument("--idle", type=int, default=IDLE)
     parser.add_argument("--sync-delay-ms", type=int, default=0)
