@@ -202,6 +202,22 @@ def test_both_forms_of_a_query_are_one(query: Any, numbered: bool) -> None:
     compile_query(found[1], DRAWN_FIELDS)
 
 
+parts_of_names = st.sampled_from(
+    [*TYPED, *("$and", "$or", "$eq", "$in", "$ci", "$date", "$tagKey", "", "0", "1", "10", "x", "\u00b2")]
+)
+texts = st.sampled_from(["", "5", "-1.5", "true", "null", "2024-05-01", "a,b", "1" * 24, "[]", "{", "\u00b2"])
+
+
+@given(st.lists(st.tuples(st.lists(parts_of_names, max_size=5), texts), max_size=5))
+def test_whatever_stands_in_brackets_is_read_or_refused(pairs: list[tuple[list[str], str]]) -> None:
+    named = [("query" + "".join(f"[{part}]" for part in parts), text) for parts, text in pairs]
+    with suppress(Invalid):
+        found = TYPED_PAGE.parse(urlencode(named).encode())[0].query
+        msgspec.json.encode(found)
+        if found is not None:
+            compile_query(found, TYPED).matches({})
+
+
 @pytest.mark.parametrize(
     "route", [route for route in TABLE.routes if "query" in route.query.__struct_encode_fields__]
 )
