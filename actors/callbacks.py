@@ -118,12 +118,10 @@ async def _post(
             try:
                 response = await client.send(request, stream=True)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                failure = str(error) or type(error).__name__
+                failure = _reason(error)
                 continue
             except httpx.HTTPError as error:
-                raise Undelivered(
-                    f"{url.host} did not answer: {str(error) or type(error).__name__}."
-                ) from None
+                raise Undelivered(f"{url.host} did not answer: {_reason(error)}.") from None
             await response.aclose()
             return response.status_code
     raise Undelivered(f"{url.host} can not be reached: {failure}.")
@@ -142,6 +140,16 @@ async def _resolved(url: httpx.URL, *, private: bool) -> list[Address]:
             f"{url.host} stands for an address that is not public; this server calls back only public ones."
         )
     return addresses[:ADDRESSES_MAX]
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in the words of the first error of the chain that has any."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if str(cause):
+            return str(cause).rstrip(".")
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
 
 
 def _literal(host: str) -> Address | None:

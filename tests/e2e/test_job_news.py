@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ import trustme
 from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.receivers import CallbackReceiver, MailServer, listening
 from tests.e2e.test_exports import ended, export, fetched, rows
+from trunkline.actors import callbacks
 
 QUICK = {"outgoing_pause_s": 0.01}
 Start = Callable[..., Any]
@@ -174,6 +176,42 @@ async def test_a_callback_is_tried_again_and_given_up_with_a_sentence(start_serv
         assert "302 (redirects are not followed)" in told(log, "callback")["problem"]
         assert log["status"] == "completed"
         assert {call.path for call in await receiver.number(6)} == {"/done"}
+
+
+@pytest.mark.parametrize("name", ["receiver.example", "other.example"])
+async def test_a_callback_by_tls_needs_the_right_certificate(
+    start_server: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The certificate is that of the name, although the connection goes to an address."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("receiver.example").configure_cert(context)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    callbacks._context.cache_clear()
+    receiver = CallbackReceiver()
+    plain = receiver.serve
+
+    async def secured(stream: trio.abc.Stream) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):
+            await plain(trio.SSLStream(stream, context, server_side=True, https_compatible=True))
+
+    receiver.serve = secured  # type: ignore[method-assign]
+    async with (
+        listening(receiver),
+        resolving(**{name.replace(".", "_"): ["127.0.0.1"]}),
+        start_server(limits=QUICK, callback_private_networks=True) as server,
+    ):
+        body = {"callbackUrl": f"https://{name}:{receiver.port}/done"}
+        _, log = await export(server, await server.device(await server.application()), body)
+        if name == "receiver.example":
+            assert "at" in told(log, "callback"), told(log, "callback")
+            ((_, headers, _),) = await receiver.number(1)
+            assert headers["host"] == f"{name}:{receiver.port}"
+        else:
+            assert "ertificate" in told(log, "callback")["problem"]
+            assert len(receiver) == 0
+    callbacks._context.cache_clear()
 
 
 @pytest.mark.parametrize(
