@@ -44,8 +44,9 @@ PATH: Final = "/downloads"
 PIECE_BYTES: Final = 256 * 1024
 REST_PIECES: Final = 64
 REST_S: Final = 0.00005
-"""A thread that computes keeps the event loop waiting for 5 ms each time, until the interpreter makes it give way.
-One that rests for a moment every 64 lines, about half a millisecond, keeps it waiting for no longer than that."""
+"""A thread that computes keeps the event loop waiting until the interpreter makes it give way. One that rests
+every 64 lines does so by itself. Measured on a busy machine: 99 of 100 waits of the loop under 20 ms instead of 45,
+for a third more time."""
 _ALGORITHM: Final = "HS256"
 _PURPOSE: Final = "download"
 _GONE: Final = "The link has expired, or what it led to is gone; run the job again."
@@ -140,6 +141,7 @@ class Results:
         try:
             content = None if file is None else system.store.results.open(name.hex())
         except StoreError as failure:
+            _log.error("result can not be read", name=name.hex(), exc_info=failure)
             raise Crashed("The file can not be read; the fault is logged.") from failure
         if file is None or content is None:
             raise NotFound(_GONE)

@@ -36,7 +36,7 @@ from trunkline.actors.records import Doc
 from trunkline.actors.telling import Teller
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
-from trunkline.store.errors import StoreError
+from trunkline.store.errors import StoreError, StoreFull
 
 if TYPE_CHECKING:
     from trunkline.actors.system import System
@@ -207,7 +207,8 @@ class Jobs:
         except DomainError as refusal:
             return End("errored", error=_error(refusal.type, refusal.message))
         except StoreError as refusal:
-            return End("failed", error=_error("Overloaded", str(refusal)), again=True)
+            name = (StorageFull if isinstance(refusal, StoreFull) else Overloaded).type
+            return End("failed", error=_error(name, str(refusal)), again=True)
         except Exception as bug:  # noqa: BLE001 - whatever it is, the job gets its end and the runner goes on
             _log.error("job failed", name=kind.operation, job=job.id.hex(), exc_info=bug)
             sentence = "The server failed to do this job; the fault is logged."
