@@ -81,7 +81,9 @@ class Jobs:
         self._stopped = trio.Event()
         self._stopped.set()
         self._nursery: trio.Nursery | None = None
-        self._outgoing = trio.CapacityLimiter(system.limits.outgoing_deliveries_max)
+        # A way each, so that slow callbacks keep no mail waiting.
+        deliveries_max = system.limits.outgoing_deliveries_max
+        self._outgoing = {by: trio.CapacityLimiter(deliveries_max) for by in ("email", "callback")}
 
     def __len__(self) -> int:
         """How many jobs wait."""
@@ -129,7 +131,8 @@ class Jobs:
             try:
                 await self._do(application, id)
             except Exception:  # noqa: BLE001 - a fault of the runner costs this run, not the runner
-                _log.exception("job left to the next start", application=application.hex(), job=id.hex())
+                _log.exception("run of a job broke off", application=application.hex(), job=id.hex())
+                self._again(application, id, self._system.limits.job_attempts_max)
 
     async def _next(self) -> tuple[bytes, bytes]:
         while not self._waiting:
@@ -227,7 +230,7 @@ class Jobs:
                     work.cancel()
             except NotFound:
                 work.cancel()
-            except DomainError:
+            except (DomainError, StoreError):
                 continue  # the log lags behind, no more
 
     def _is_there(self, application: bytes) -> bool:
@@ -306,7 +309,7 @@ class Jobs:
     async def _attempt_to_tell(self, way: Doc, shown: Doc) -> str | None:
         """Tell once; what went wrong, None where nothing did."""
         try:
-            async with self._outgoing:
+            async with self._outgoing[way["by"]]:
                 await self.teller.tell(way, shown, self._system.clock.wall_ms())
         except Undelivered as failure:
             return str(failure)

@@ -342,7 +342,9 @@ class Limits:
     outgoing_pause_s: float = _bound(
         5, "seconds", "Before a second attempt to tell somebody; doubles: over a minute in all.", "delivery"
     )
-    outgoing_deliveries_max: int = _bound(8, "deliveries", "Each may wait for a slow network.")
+    outgoing_deliveries_max: int = _bound(
+        8, "deliveries", "Each may wait for a slow network; as many mails and as many callbacks at once."
+    )
     outbox_length_max: int = _bound(
         1000, "messages", "Mail kept where no server takes it; the oldest goes first."
     )

@@ -6,6 +6,7 @@ Owns no test.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -164,11 +165,11 @@ class CallbackReceiver(Arrivals):
         return f"http://127.0.0.1:{self.port}/done"
 
     async def serve(self, stream: trio.abc.Stream) -> None:
-        line = Line(stream)
-        try:
-            method, path, _ = (await line.read()).decode().split(" ")
-        except EOFError:
-            return
+        with contextlib.suppress(EOFError, trio.BrokenResourceError):  # a caller that was killed
+            await self._take(Line(stream))
+
+    async def _take(self, line: Line) -> None:
+        method, path, _ = (await line.read()).decode().split(" ")
         assert method == "POST"
         headers = {}
         while head := (await line.read()).decode():
