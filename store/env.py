@@ -114,6 +114,7 @@ class Store:
             try:
                 _bring_to_format(memory_map, directory)
                 results = Blobs.prepare(directory / RESULTS)
+                outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
             except BaseException:
                 memory_map.close(CLOSE_WAIT_S)
                 raise
@@ -132,7 +133,7 @@ class Store:
             memory_map,
             journal,
             results=results,
-            outbox=Outbox(directory / OUTBOX, outbox_length_max),
+            outbox=outbox,
             read_threads=read_threads_max,
             read_queue=read_queue_length_max,
         )

@@ -17,6 +17,16 @@ class Outbox:
         self._path = path
         self._length_max = length_max
 
+    @classmethod
+    def prepare(cls, path: Path, length_max: int) -> Outbox:
+        """The outbox in the folder `path`; messages that a crash left half-written are removed."""
+        try:
+            for draft in path.glob(".*.eml.*"):
+                draft.unlink()
+        except OSError as error:
+            raise translate(error, f"opening of {path}") from error
+        return cls(path, length_max)
+
     def put(self, name: str, message: bytes) -> None:
         """Keep a message; one of the same name is replaced. On disk when this returns. Not for the event loop.
 

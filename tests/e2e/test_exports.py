@@ -16,7 +16,7 @@ import httpx
 import pytest
 import trio
 
-from tests.e2e.conftest import EMAIL, Server
+from tests.e2e.conftest import EMAIL, Server, running_server
 from tests.e2e.rows import api_token
 from tests.e2e.server_process import trunkline
 from trunkline.actors import purge
@@ -199,6 +199,21 @@ async def test_a_result_goes_with_its_application(server: Server) -> None:
         pass
     assert await server.system.jobs.results.sweep() == 1
     assert (await fetched(server, log["output"]["file"]["url"])).status_code == 404
+
+
+async def test_a_backup_has_no_results_and_says_so(server: Server, tmp_path: Path) -> None:
+    application, log = await export(server, await server.device(await server.application()))
+    target = tmp_path / "backup"
+    done = await trunkline("backup", str(target), "--data", server.settings.data_dir)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in target.iterdir()) == ["secret", "store"]
+    assert (await trunkline("check", "--data", str(target))).returncode == 0
+    async with running_server(target) as restored:
+        again = await restored.call("GET", f"{application}/jobLogs/{log['id']}")
+        assert again["output"]["file"]["sha256"] == log["output"]["file"]["sha256"]
+        response = await fetched(restored, again["output"]["file"]["url"])
+        assert response.status_code == 404
+        assert "run the job again" in response.json()["message"]
 
 
 async def test_the_link_is_shown_to_those_only_who_may_export(server: Server) -> None:

@@ -120,3 +120,11 @@ def test_the_outbox_keeps_the_newest(tmp_path: Path) -> None:
     outbox.put("4", b"again")
     assert sorted(path.name for path in (tmp_path / "outbox").iterdir()) == ["2.eml", "3.eml", "4.eml"]
     assert (tmp_path / "outbox" / "4.eml").read_bytes() == b"again"
+
+
+def test_what_a_crash_left_in_the_outbox_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    outbox = Outbox.prepare(tmp_path / "outbox", 3)
+    outbox.put("1", b"message")
+    (tmp_path / "outbox" / ".2.eml.0123abcd").write_bytes(b"half")
+    Outbox.prepare(tmp_path / "outbox", 3)
+    assert [path.name for path in (tmp_path / "outbox").iterdir()] == ["1.eml"]
