@@ -49,13 +49,21 @@ class Wanted(NamedTuple):
 
 
 _INDEXED = frozenset({"id", "name", "creationDate", "lastUpdated", "deletedAt"})
-"""Fields that are stored as the query sees them and may have an index. `connectionStatus` is stored otherwise."""
+"""Fields that are stored as the query sees them and may have an index."""
+
+_STATUSES = {"connected": "connected", "disconnected": "disconnected", "notConnected": None}
+"""What `connectionStatus` is to a query, and what its index holds."""
 
 
 def device_query(snapshot: Snapshot, application: bytes, query: object, field: str = "query") -> Wanted:
     """The compiled advanced query over stored device documents. Raises `QueryError` naming the path."""
     compiled = compile_query(query, DEVICE_FIELDS, at=field)
     bounds = {name: each for name, each in compiled.bounds.items() if name in _INDEXED}
+    status = compiled.bounds.get("connectionStatus")
+    if status is not None:
+        bounds["connectionStatus"] = query_bounds.one_of(
+            stored for shown, stored in _STATUSES.items() if shown in status
+        )
     if not query:
         return Wanted()
     derived: dict[str, Callable[[dict[str, Any]], Any]] = {

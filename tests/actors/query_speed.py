@@ -57,6 +57,9 @@ def document(number: int) -> dict[str, Any]:
             {"name": "on", "dataType": "boolean"},
         ],
         "attributeNext": 2,
+        **(
+            {} if number % 1000 else {"connection": {"connected": 1, "time": MADE_MS, "connectedAt": MADE_MS}}
+        ),
     }
 
 

@@ -156,10 +156,20 @@ async def test_a_status_is_found_though_its_index_holds_something_else(
 ) -> None:
     """A device that was never heard of is `notConnected` to a query, and null to the order of a list."""
     monkeypatch.setattr(records, "INDEX_SHARE", 1)
-    new, known = await house.device({}), await house.device({})
+    new, known, gone = [(await house.device({})) for _ in range(3)]
     await house.ask(known, devices.SetConnectionStatus(body=devices.Connected()))
-    for status, expected in (("notConnected", [new.hex()]), ("connected", [known.hex()]), (None, [])):
-        assert (await page(house, query={"connectionStatus": status}))[0] == expected
+    await house.ask(gone, devices.SetConnectionStatus(body=devices.Disconnected()))
+    for condition, expected in (
+        ("notConnected", {new}),
+        ("connected", {known}),
+        ({"$in": ["connected", "notConnected"]}, {new, known}),
+        ({"$startsWith": "d"}, {gone}),
+        ({"$eq": "NOTCONNECTED", "$ci": True}, {new}),
+        (None, set()),
+    ):
+        found, total = await page(house, query={"connectionStatus": condition})
+        assert set(found) == {id.hex() for id in expected}, condition
+        assert total == len(expected)
 
 
 async def test_a_filter_and_a_query_narrow_a_list_together(house: House) -> None:
@@ -178,7 +188,7 @@ async def test_a_filter_and_a_query_narrow_a_list_together(house: House) -> None
     assert ways(**by_name, query={"creationDate": {"$gt": 5}}) == [1, 1]
     assert ways(query=two_names) == [2]
     assert ways(**by_name, query=two_names) == [1]
-    assert ways(query={"id": {"$in": ["0" * 24, "1" * 24]}, "connectionStatus": "connected"}) == [2]
+    assert ways(query={"id": {"$in": ["0" * 24, "1" * 24]}, "connectionStatus": "connected"}) == [2, 1]
 
 
 async def test_a_selection_by_query_goes_by_an_index_and_one_by_tag_does_not(
