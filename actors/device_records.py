@@ -6,6 +6,7 @@ Pure reads of a snapshot, as are those of its history (`history.py`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from trunkline.actors import records
@@ -16,7 +17,12 @@ from trunkline.actors.messages.devices import DeviceShape
 from trunkline.actors.messages.reads import GetAttribute, GetDevice, ListAttributes
 from trunkline.actors.moments import iso
 from trunkline.actors.query import compile_glob
+from trunkline.store import keys
+from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
+
+DECLARED_MAX = 4096
+"""Records whose declarations are remembered by their bytes: some 10 MB."""
 
 
 class Opened(NamedTuple):
@@ -31,8 +37,36 @@ def open_device(snapshot: Snapshot, application: bytes, device: bytes) -> Opened
     """The device's record and declarations; `NotFound` where there is no such device in the application."""
     found = records.find(snapshot, DEVICE, application, device)
     if found is None:
-        raise NotFound(f"There is no device {device.hex()} here.")
+        raise _missing(device)
     return Opened(device, found, Attributes(found.doc["attributes"], found.doc["attributeNext"]))
+
+
+class Declared(NamedTuple):
+    """What a device declares, as it was read."""
+
+    id: bytes
+    attributes: Attributes
+
+
+def open_declared(snapshot: Snapshot, application: bytes, device: bytes) -> Declared:
+    """What the device declares, for who needs no more of it; `NotFound` as `open_device`.
+
+    Whoever reads states reads the same devices again and again, and decoding a record takes longer than a state.
+    """
+    raw = snapshot.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+    if raw is None:
+        raise _missing(device)
+    return Declared(device, _attributes_of(raw))
+
+
+@lru_cache(maxsize=DECLARED_MAX)
+def _attributes_of(raw: bytes) -> Attributes:
+    doc = decode(raw)
+    return Attributes(doc["attributes"], doc["attributeNext"])
+
+
+def _missing(device: bytes) -> NotFound:
+    return NotFound(f"There is no device {device.hex()} here.")
 
 
 # The record.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trunkline.actors.device import shown_command
-from trunkline.actors.device_records import Opened, open_device
+from trunkline.actors.device_records import Declared, Opened, open_declared
 from trunkline.actors.errors import PayloadTooLarge
 from trunkline.actors.head import POSITION_SHIFT, Head
 from trunkline.actors.messages.devices import History
@@ -65,7 +65,7 @@ def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
 
     One that holds nothing but attributes that were taken away is not shown, nor does it count.
     """
-    device = open_device(snapshot, message.application, message.device)
+    device = open_declared(snapshot, message.application, message.device)
     entry = device.attributes.entry
     found: list[dict[str, Any]] = []
     weight = Weight()
@@ -81,7 +81,7 @@ def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
 
 def get_state_is_long(snapshot: Snapshot, message: GetState) -> bool:
     """True where much is to be decoded, or passed over because an attribute was taken away."""
-    attributes = open_device(snapshot, message.application, message.device).attributes
+    attributes = open_declared(snapshot, message.application, message.device).attributes
     return attributes.following != len(attributes.docs) or _weighs(snapshot, keys.TIMELINE, message)
 
 
@@ -126,7 +126,7 @@ def points(
 
 def get_command(snapshot: Snapshot, message: GetCommand) -> list[dict[str, Any]]:
     """Commands by the time of their arrival, newest first unless asked otherwise."""
-    open_device(snapshot, message.application, message.device)
+    open_declared(snapshot, message.application, message.device)
     return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, message)]
 
 
@@ -137,7 +137,7 @@ def get_command_is_long(snapshot: Snapshot, message: GetCommand) -> bool:
 
 def get_log_entries(snapshot: Snapshot, message: GetLogEntries) -> list[dict[str, Any]]:
     """Changes of the connection, newest first unless asked otherwise."""
-    open_device(snapshot, message.application, message.device)
+    open_declared(snapshot, message.application, message.device)
     return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, message)]
 
 
@@ -159,7 +159,7 @@ class Missed(NamedTuple):
 
 def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> Missed:
     """What a stream missed after `position`, encoded as the stream sends it; at least one if there is any."""
-    device = open_device(snapshot, message.application, message.device)
+    device = open_declared(snapshot, message.application, message.device)
     time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
     low = keys.command_key(device.id, time_ms, seq) + b"\x00"
     missed: list[tuple[int, bytes]] = []
@@ -198,7 +198,7 @@ def _span(query: History, now_ms: int) -> Range:
 
 def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[str, Any]:
     """The newest value of each attribute within the range."""
-    device = open_device(snapshot, message.application, message.device)
+    device = open_declared(snapshot, message.application, message.device)
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
     return composite(snapshot, device, span, chosen_names(query.attributes), Weight())
@@ -222,7 +222,7 @@ def chosen_names(attributes: str | None) -> frozenset[str] | None:
 
 
 def composite(
-    snapshot: Snapshot, device: Opened, span: Range, names: frozenset[str] | None, weight: Weight
+    snapshot: Snapshot, device: Opened | Declared, span: Range, names: frozenset[str] | None, weight: Weight
 ) -> dict[str, dict[str, Any]]:
     """`{name: {value, time}}` of the declared (and wanted) attributes that have a value in the range."""
     wanted = {
