@@ -42,7 +42,6 @@ DEVICE_SCOPES = frozenset(
     {
         "all.Device",
         "all.Device.read",
-        "data.export",
         "data.timeSeriesQuery",
         "data.lastValueQuery",
         "device.commandStream",
