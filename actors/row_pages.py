@@ -85,7 +85,7 @@ def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: List
         return rows.counts.rows
     way = find_way(rows, chosen, message.body)
     matches = chosen.matches
-    if order.by_creation:
+    if order.by_creation or not take:  # a sort that is to hold nothing would look at nothing
         found = (row for row in way.rows(rows, descending=order.descending) if matches(*row))
         return page.add_window(found, skip, take)
     matching = (row for row in way.rows(rows) if matches(*row))

@@ -124,6 +124,8 @@ class Rows:
 
     def all(self, order: Order, *, skip: int = 0) -> Iterator[Row]:
         """All rows in an order that is indexed, without the first `skip`."""
+        if skip >= self.counts.rows:
+            return  # else the cursor would go on over the rows of other tables
         if order.by_creation:
             yield from self.created(descending=order.descending, skip=skip)
             return
