@@ -25,7 +25,10 @@ def run_command(work: Callable[[], Awaitable[int]]) -> None:
     """Run a command to its exit code; what it cannot do is a sentence, not a traceback."""
     code = UNABLE
     if threading.current_thread() is threading.main_thread():
-        # Programs that a command has started are to be stopped also where it is told to end.
+        # Programs that a command has started are to be stopped also where it is told to end. A shell without job
+        # control lets what it starts in the background ignore SIGINT, and Trio would then not hear of either.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         code = trio.run(work)

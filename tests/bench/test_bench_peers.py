@@ -309,9 +309,11 @@ async def test_a_broker_takes_part_where_it_is_installed(tmp_path: Path, peer: t
         assert turn.stage.problem or len(turn.rates) >= 1
 
 
+@pytest.mark.parametrize("inherited", ["default_int_handler", "SIG_IGN"])
 @pytest.mark.slow
-async def test_an_interrupted_contest_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_an_interrupted_contest_leaves_nothing_behind(tmp_path: Path, inherited: str) -> None:
     program = (
+        f"import signal; signal.signal(signal.SIGINT, signal.{inherited})\n"
         "import sys; from trunkline.bench.cli import bench_app\n"
         f"sys.argv = ['bench', 'peers', '--work', {str(tmp_path)!r}, '--only', 'trunkline', '--devices', '5',\n"
         "            '--duration', '600', '--server-cores', '0']\n"
