@@ -6,7 +6,7 @@ request is says `request_parser.py`, what an answer is says `exchange.py`.
 Why it is fast: there is no task, no timer, no channel and no event object for a request. The application is
 awaited in the connection's own task, reading and sending go straight to the socket, and time-outs are two
 numbers that one reaper looks at for all connections. An application that need not be awaited is not (`Door`): its
-answer is then sent by whoever has it, while the task waits for the next request.
+request is begun by who sees that it has come, and its answer sent by whoever has it; the task sleeps on.
 
 Long because reading, writing and both ways of answering share the state of one socket.
 """
@@ -102,8 +102,10 @@ class Http1Connection:
         "_delivered",
         "_descriptor",
         "_door",
+        "_fed",
         "_fresh",
         "_half_closed",
+        "_instead",
         "_parser",
         "_pending",
         "_readiness",
@@ -145,6 +147,8 @@ class Http1Connection:
         self._readiness = readiness
         self._descriptor = sock.fileno()
         self._door = app if isinstance(app, Door) else None
+        self._instead = None if self._door is None else self._took_request
+        self._fed = False
         self._pending = False
         self._delivered: trio.Event | None = None
         self._rest = b""
@@ -205,21 +209,14 @@ class Http1Connection:
 
     def close(self) -> None:
         """Let go of the request and the parser: they hold this object, which else waits for the collector."""
-        self._current = None
+        self._current = self._instead = None
         self._parser.close()
 
     async def _respond(self, exchange: Exchange) -> bool:
         """Await the application's answer. Whether the connection goes on afterwards."""
-        self.idle = False
-        self.read_deadline = math.inf
-        self._current = exchange
-        access = self._access
-        began_s = self._began_s = 0.0 if access is None else time.perf_counter()
-        if self._door is not None and exchange.complete and exchange.keep_alive and not self.draining:
-            self._pending = True
-            if self._door.begin(exchange, self._client, self._deliver):
-                return True
-            self._pending = False
+        if self._begins(exchange):
+            return True
+        access, began_s = self._access, self._began_s
         crashed = False
         try:
             await self._app(self._asgi_scope(exchange), exchange.receive, exchange.send)
@@ -277,6 +274,58 @@ class Http1Connection:
         return scope
 
     # Answers that come by themselves.
+
+    def _begins(self, exchange: Exchange) -> bool:
+        """Begin to answer a request. True where the answer comes, or has come, by itself."""
+        self.idle = False
+        self.read_deadline = math.inf
+        self._current = exchange
+        if self._access is not None:
+            self._began_s = time.perf_counter()
+        if self._door is None or not exchange.complete or not exchange.keep_alive or self.draining:
+            return False
+        self._pending = True
+        if self._door.begin(exchange, self._client, self._deliver):
+            return True
+        self._pending = False
+        return False
+
+    def _took_request(self) -> bool:
+        """Read and begin the next request while the task waits for it, if it is one that needs no task.
+
+        That is nearly every request of a busy device, and a task that wakes, asks and sleeps again costs as
+        much as parsing it. What was read and is more, or less, or something else is left to the task (`_fed`).
+        """
+        parser = self._parser
+        if self._pending or self._fresh or parser.amid or parser.requests:
+            return False
+        try:
+            data = self._sock.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if not 0 < len(data) < RECEIVE_BYTES:
+            self._readiness.more(self._descriptor)
+            if not data:
+                return False
+        self._fed = True
+        parser.feed(data)
+        requests = parser.requests
+        if len(requests) != 1 or parser.amid or parser.failure is not None or requests[0].is_handshake:
+            return False
+        try:
+            begun = self._begins(requests[0])
+        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
+            _log_crash(requests[0], bug)
+            self.scope.cancel()
+            return True
+        if begun:
+            requests.popleft()
+            self._fed = False
+        else:
+            self._current = None
+        return begun
 
     def _deliver(self, status: int, headers: Headers, body: bytes) -> None:
         """Send an answer now, as the request's task waits for the next request already.
@@ -340,13 +389,15 @@ class Http1Connection:
 
     # Reading.
 
-    async def _receive(self) -> bytes:
-        """What comes next; b"" where the client has closed its sending half or is gone."""
+    async def _receive(self, instead: Callable[[], bool] | None = None) -> bytes:
+        """What comes next; b"" where the client has closed its sending half or is gone, or where `_fed`."""
         sock = self._sock
         while True:
-            await self._readiness.wait(self._descriptor)
+            await self._readiness.wait(self._descriptor, instead)
             if self._rest:
                 await self._settled()
+            if self._fed:
+                return b""
             try:
                 data = sock.recv(RECEIVE_BYTES)
             except BlockingIOError:
@@ -366,7 +417,14 @@ class Http1Connection:
         if self._backlog:
             data, self._backlog = self._backlog, b""
         else:
-            data = await self._receive()
+            data = await self._receive(self._instead)
+            if self._fed:
+                # What came is in the parser already.
+                self._fed = False
+                if self.idle:
+                    self.idle = False
+                    self.read_deadline = trio.current_time() + self._bounds.head_timeout_s
+                return b""
             if not data:
                 await self._settled()  # who closes only its sending half still gets the answer
                 self.gone = True

@@ -12,6 +12,7 @@ edge with the last bytes, so after an edge that tells of it there always is more
 from __future__ import annotations
 
 import select
+from collections.abc import Callable
 
 import trio
 
@@ -24,7 +25,7 @@ class Readiness:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._waiting: dict[int, trio.lowlevel.Task] = {}
+        self._waiting: dict[int, tuple[trio.lowlevel.Task, Callable[[], bool] | None]] = {}
         self._readable: set[int] = set()
 
     def add(self, descriptor: int) -> None:
@@ -42,18 +43,22 @@ class Readiness:
 
     def wake(self, descriptor: int) -> None:
         """End the wait for a socket, if there is one, although there may be nothing to read."""
-        task = self._waiting.pop(descriptor, None)
-        if task is not None:
-            trio.lowlevel.reschedule(task)
+        waiting = self._waiting.pop(descriptor, None)
+        if waiting is not None:
+            trio.lowlevel.reschedule(waiting[0])
 
-    async def wait(self, descriptor: int) -> None:
-        """Return when the socket can be read, has ended, or was woken. Always a checkpoint; one task for each."""
+    async def wait(self, descriptor: int, instead: Callable[[], bool] | None = None) -> None:
+        """Return when the socket can be read, has ended, or was woken. Always a checkpoint; one task for each.
+
+        `instead` is asked first when it can be read: where it says True, it did what there was to do, and the
+        wait goes on. It must not raise.
+        """
         if descriptor in self._readable:
             self._readable.discard(descriptor)
             await trio.lowlevel.checkpoint()
             return
         waiting = self._waiting
-        waiting[descriptor] = trio.lowlevel.current_task()
+        waiting[descriptor] = (trio.lowlevel.current_task(), instead)
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             del waiting[descriptor]
@@ -67,11 +72,13 @@ class Readiness:
         while True:
             await trio.lowlevel.wait_readable(epoll.fileno())
             for descriptor, events in epoll.poll(0, max(len(waiting), _EVENTS_MIN)):
-                task = waiting.pop(descriptor, None)
-                if task is None or events & _ENDED:
+                waiter = waiting.get(descriptor)
+                if waiter is None or events & _ENDED:
                     self._readable.add(descriptor)
-                if task is not None:
-                    trio.lowlevel.reschedule(task)
+                if waiter is not None:
+                    instead = waiter[1]
+                    if instead is None or events & _ENDED or not instead():
+                        self.wake(descriptor)  # if that did not happen in between
 
     def close(self) -> None:
         """Give the descriptor back, when nobody waits any more."""

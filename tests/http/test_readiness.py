@@ -144,3 +144,47 @@ async def test_nothing_is_left_of_a_socket_for_the_next_one_of_its_number(readin
         assert second.fileno() == number
         readiness.add(number)
         assert not await waited(readiness, second)
+
+
+async def test_what_can_be_done_at_once_wakes_nobody(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    done: list[bytes] = []
+    woken: list[bool] = []
+
+    def instead() -> bool:
+        done.append(ours.recv(10))
+        return done[-1] != b"wake"
+
+    async def wait() -> None:
+        await readiness.wait(ours.fileno(), instead)
+        woken.append(True)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        for sent in (b"1", b"2"):
+            theirs.send(sent)
+            await wait_all_tasks_blocked()
+            assert (done[-1], woken) == (sent, [])
+        theirs.send(b"wake")
+    assert (done, woken) == ([b"1", b"2", b"wake"], [True])
+
+
+async def test_who_wakes_the_task_on_the_way_wakes_it_once(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+
+    def instead() -> bool:
+        ours.recv(10)
+        readiness.wake(ours.fileno())
+        return False
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(readiness.wait, ours.fileno(), instead)
+        await wait_all_tasks_blocked()
+        theirs.send(b"x")
+    assert not await waited(readiness, ours)
