@@ -131,7 +131,7 @@ class Engine:
             async with trio.open_nursery() as accepting:
                 for sock, tls in served:
                     accepting.start_soon(self._accept, sock, tls, connections)
-                task_status.started([_address(sock, tls=tls) for sock, tls in served])
+                task_status.started([address_of(sock, tls=tls) for sock, tls in served])
                 await shutdown()
                 accepting.cancel_scope.cancel()
             self._draining = True
@@ -313,6 +313,7 @@ def _send_last(sock: socket.socket, data: bytes) -> None:
         return
 
 
-def _address(sock: socket.socket, *, tls: bool) -> str:
+def address_of(sock: socket.socket, *, tls: bool) -> str:
+    """Where a listening socket is reached, as a URL."""
     host, port = sock.getsockname()[:2]
     return f"http{'s' * tls}://[{host}]:{port}" if ":" in host else f"http{'s' * tls}://{host}:{port}"

@@ -214,7 +214,8 @@ class Http1Connection:
 
     async def _respond(self, exchange: Exchange) -> bool:
         """Await the application's answer. Whether the connection goes on afterwards."""
-        if self._begins(exchange):
+        # `_took_request` may have asked already, in vain.
+        if self._current is not exchange and self._begins(exchange):
             return True
         access, began_s = self._access, self._began_s
         crashed = False
@@ -323,8 +324,6 @@ class Http1Connection:
         if begun:
             requests.popleft()
             self._fed = False
-        else:
-            self._current = None
         return begun
 
     def _deliver(self, status: int, headers: Headers, body: bytes) -> None:

@@ -34,7 +34,7 @@ from trunkline.http.app import create_app
 from trunkline.http.auth import Tokens
 from trunkline.http.control import serve_control
 from trunkline.http.dispatch import Dispatcher
-from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine, allow_descriptors
+from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
 from trunkline.http.errors import refusal
 from trunkline.http.hot import HotDoor
 from trunkline.http.metrics import Unwired, Wire
@@ -75,7 +75,9 @@ async def serve(
         config = _config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
-        system.jobs.results.base_url = (settings.public_url or _address(settings, listening)).rstrip("/")
+        system.jobs.results.base_url = (
+            settings.public_url or address_of(listening, tls=settings.certfile is not None)
+        ).rstrip("/")
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The process is the server's own: its signals, and its limits.
@@ -156,13 +158,6 @@ def bind(host: str, port: int) -> socket.socket:
             f"{where} can not be listened on: {reason}. Choose another --host or --port."
         ) from error
     return sock
-
-
-def _address(settings: Settings, listening: socket.socket) -> str:
-    """Where this server listens, as a URL."""
-    host, port = listening.getsockname()[:2]
-    scheme = "http" if settings.certfile is None else "https"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _config(settings: Settings) -> Config:

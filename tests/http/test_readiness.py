@@ -164,8 +164,12 @@ async def test_what_can_be_done_at_once_wakes_nobody(
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
         for sent in (b"1", b"2"):
             theirs.send(sent)
+            with trio.fail_after(20):
+                while sent not in done:
+                    await trio.lowlevel.checkpoint()
             await wait_all_tasks_blocked()
             assert (done[-1], woken) == (sent, [])
         theirs.send(b"wake")
