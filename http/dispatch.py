@@ -7,7 +7,6 @@ actor or by a reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ import trio
 
 from trunkline.actors import authority, readers
 from trunkline.actors.actor import Ref
-from trunkline.actors.errors import Crashed, DomainError, Forbidden, Invalid, NotFound, PayloadTooLarge
+from trunkline.actors.errors import Crashed, DomainError, Forbidden, NotFound
 from trunkline.actors.ids import ROOT, parse_id
 from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
@@ -24,11 +23,13 @@ from trunkline.actors.records import Tagged
 from trunkline.actors.system import Answer, System
 from trunkline.http.auth import Tokens, check_scope
 from trunkline.http.call import Call, Headers, Request, Response
-from trunkline.http.errors import JSON, MethodNotAllowed, UnsupportedMediaType, answer, invalid, rate_limit
+from trunkline.http.errors import JSON, MethodNotAllowed, answer, rate_limit
+from trunkline.http.exchange import Delivery
+from trunkline.http.json_body import check_type, decode
 from trunkline.http.lane import Lane
 from trunkline.http.links import with_links
 from trunkline.http.logins import LoginGuard
-from trunkline.http.passes import Pass, Passes
+from trunkline.http.passes import Pass, Passes, Repeat
 from trunkline.http.route import Route, RouteTable
 
 _log = structlog.get_logger("trunkline.http")
@@ -37,6 +38,9 @@ Found = tuple[dict[str, Route], list[str]]
 """The rows of a path by method, and the values of its placeholders."""
 
 SUCCESS = b'{"success":true}'
+_DIFFERING = frozenset({"address", "now_ms"})
+"""Fields of messages that differ from call to call, although head and path are the same."""
+
 _RECORD_IDS = frozenset({"apiTokenId", "applicationKeyId", "eventId"})
 
 
@@ -69,7 +73,7 @@ class Dispatcher:
         """
         operation = "none"
         try:
-            if known is not None and self._holds(known):
+            if known is not None and self.holds(known):
                 route = known.route
                 operation = route.operation
                 response = await self._repeat(known, request)
@@ -93,51 +97,79 @@ class Dispatcher:
         except trio.Cancelled:
             raise
         except Exception as bug:  # noqa: BLE001 - whatever it is, this call gets its answer and the rest goes on
-            response = _crashed(operation, bug)
+            response = Response(*answer(_crashed(operation, bug)))
         self._count(operation, response.status)
         return response
 
-    def begin(self, request: Request, known: Pass, done: Callable[[Response], None]) -> bool:
-        """Handle a known call that is nothing but a message to an actor, without waiting for anything.
+    def recall(self, request: Request, known: Pass) -> Repeat | None:
+        """What all calls that differ from `request` in nothing but the body have in common.
+
+        None where they are more than a message to an actor, or have to be refused: `handle` knows those.
+        """
+        route, ref = known.route, known.ref
+        if ref is None or route.message is None or route.then is not None or route.handler is not None:
+            return None
+        names = set(route.message.__struct_fields__)
+        if not names.isdisjoint(_DIFFERING):
+            return None
+        call = self._call_of(known, request)
+        try:
+            assert route.parser is not None
+            call.query, call.links = route.parser.parse(request.query)
+            if route.decoder is not None:
+                check_type(request)
+                names.discard("body")
+        except DomainError:
+            return None
+        return Repeat(known, ref, call, {name: getattr(call, name) for name in names})
+
+    def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
+        """Handle one more call of a kind that came before, without waiting for anything.
 
         True where it was taken: `done` is called once, now or with the commit, with the same answer that
         `handle` would give. False where it must go that way, and nothing was done.
         """
-        route, ref = known.route, known.ref
-        if ref is None or route.then is not None or route.handler is not None or not self._holds(known):
+        if not self.holds(repeat.known):
             return False
+        system, route = self.system, repeat.known.route
         operation = route.operation
         begun = None
         try:
-            self.system.check_crowd()
-            call = self._call_of(known, request)
-            self._parse(call)
+            system.check_crowd()
             assert route.message is not None
-            if route.lane and type(call.body) is list:
-                return False
-            begun = self.system.begin(ref, self.message(call, route.message))
+            if route.decoder is None:
+                message = route.message(**repeat.fields)
+            elif body or not route.optional_body:
+                decoded = decode(route.decoder, body, system.limits.body_bytes_max)
+                if route.lane and type(decoded) is list:
+                    return False
+                message = route.message(body=decoded, **repeat.fields)
+            else:
+                message = route.message(body=None, **repeat.fields)
+            begun = system.begin(repeat.ref, message)
             if begun is None:
                 return False
             headers = _verdict_headers(route, begun.answer)
             if route.answers:
-                response = reply(call, route.ok, begun.answer.value, headers)
+                response = reply(repeat.call, route.ok, begun.answer.value, headers)
+                told = (response.status, response.headers, response.body)
             else:
-                response = Response(route.ok, headers, SUCCESS)
+                told = (route.ok, headers, SUCCESS)
         except DomainError as refusal:
-            response = Response(*answer(refusal))
+            told = answer(refusal)
         except Exception as bug:  # noqa: BLE001 - as in `handle`
-            response = _crashed(operation, bug)
+            told = answer(_crashed(operation, bug))
         if begun is None or begun.group is None:
-            self._count(operation, response.status)
-            done(response)
+            self._count(operation, told[0])
+            done(*told)
             return True
 
         def stored(failure: DomainError | None) -> None:
-            told = response if failure is None else Response(*answer(failure))
-            self._count(operation, told.status)
-            done(told)
+            status, headers, text = told if failure is None else answer(failure)
+            self._count(operation, status)
+            done(status, headers, text)
 
-        self.system.when_stored(begun, stored)
+        system.when_stored(begun, stored)
         return True
 
     def _count(self, operation: str, status: int) -> None:
@@ -162,8 +194,8 @@ class Dispatcher:
             self.passes.keep(call, ref, self.system.authority_epoch)
         return await self._admitted(call, None)
 
-    def _holds(self, known: Pass) -> bool:
-        """Whether a pass that was found before the body came is still good."""
+    def holds(self, known: Pass) -> bool:
+        """Whether a pass that was found before is still good."""
         expires_ms = known.principal.expires_ms
         return known.epoch == self.system.authority_epoch and (
             expires_ms is None or self.system.clock.wall_ms() < expires_ms
@@ -194,7 +226,10 @@ class Dispatcher:
         assert route.parser is not None
         call.query, call.links = route.parser.parse(call.request.query)
         if route.decoder is not None and (call.request.body or not route.optional_body):
-            call.body = _decode(route.decoder, call.request, self.system.limits.body_bytes_max)
+            request = call.request
+            if len(request.body) <= self.system.limits.body_bytes_max:
+                check_type(request)  # a body that is too large is told so first
+            call.body = decode(route.decoder, request.body, self.system.limits.body_bytes_max)
 
     def _place(self, call: Call, values: list[str]) -> None:
         """Put the values of the path's placeholders where messages look for them."""
@@ -321,10 +356,10 @@ def _verdict_headers(route: Route, answered: Answer) -> Headers:
     return [JSON, *rate_limit(route.throttle, answered.verdict)]
 
 
-def _crashed(operation: str, bug: Exception) -> Response:
-    """The answer where we failed; the fault is in the log."""
+def _crashed(operation: str, bug: Exception) -> Crashed:
+    """What is told where we failed; the fault is in the log."""
     _log.error("call failed", operation=operation, exc_info=bug)
-    return Response(*answer(Crashed("The server failed to handle this call; the fault is logged.")))
+    return Crashed("The server failed to handle this call; the fault is logged.")
 
 
 def reply(call: Call, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
@@ -349,27 +384,3 @@ def _same(if_none_match: str | None, etag: str) -> bool:
         return False
     tags = {tag.strip().removeprefix("W/").strip('"') for tag in if_none_match.split(",")}
     return "*" in tags or etag in tags
-
-
-def _decode(decoder: msgspec.json.Decoder[Any], request: Request, bytes_max: int) -> Any:
-    """The typed body. Another content type is 415, malformed JSON 400 with the place, a wrong value 400."""
-    if len(request.body) > bytes_max:
-        raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
-    content_type = request.headers.get(b"content-type", b"")
-    if (
-        content_type != b"application/json"
-        and content_type.partition(b";")[0].strip().lower() != b"application/json"
-    ):
-        shown = repr(content_type[:100].decode("latin1")) if content_type else "no content type"
-        raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
-    if not request.body:
-        raise Invalid("The body is empty; this call needs a JSON body.")
-    try:
-        return decoder.decode(request.body)
-    except msgspec.ValidationError as error:
-        raise invalid(error, "body") from None
-    except UnicodeDecodeError as error:
-        raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        place = "" if "byte" in str(error) else f" (byte {len(request.body)})"
-        raise Invalid(f"The body is not JSON: {error}{place}.") from None

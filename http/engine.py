@@ -27,6 +27,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
 from trunkline.http.exchange import Exchange, last_answer
+from trunkline.http.heads import Heads
 from trunkline.http.http1 import (
     WRITE_STEP_BYTES,
     Access,
@@ -81,6 +82,7 @@ class Engine:
         self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()
         self._readiness = Readiness()
+        self._heads = Heads(limits.head_cache_length_max)
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
@@ -226,6 +228,7 @@ class Engine:
             self._bounds,
             self._refuse,
             self._readiness,
+            self._heads,
             client,
             server,
             self._access,

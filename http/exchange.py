@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
 
+if TYPE_CHECKING:
+    from trunkline.http.heads import KnownHead
+
 Headers = list[tuple[bytes, bytes]]
+Delivery = Callable[[int, Headers, bytes], None]
+"""Takes an answer: status, fields, body."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {
@@ -63,6 +69,7 @@ class Exchange:
         "headers",
         "is_handshake",
         "keep_alive",
+        "known",
         "method",
         "response_headers",
         "sent_bytes",
@@ -73,15 +80,25 @@ class Exchange:
         "version",
     )
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, known: KnownHead | None = None, body: bytes = b"") -> None:
+        """Of a request that has begun; with `known`, one that is complete and needs no parsing."""
         self._wire = wire
-        self.method = ""
-        self.target = b""
+        self.known = known
+        """What its head was parsed to when it came before; None where it was parsed now."""
+        if known is None:
+            self.method = ""
+            self.target = b""
+            self.headers: Headers = []
+            self.body: list[bytes] = []
+            self.complete = False
+            """The request was parsed to its end."""
+        else:
+            self.method = known.method
+            self.target = known.target
+            self.headers = known.headers
+            self.body = [body] if body else []
+            self.complete = True
         self.version = "1.1"
-        self.headers: Headers = []
-        self.body: list[bytes] = []
-        self.complete = False
-        """The request was parsed to its end."""
         self.keep_alive = True
         self.expects = False
         self.upgrade = b""

@@ -24,8 +24,9 @@ from trunkline.actors.errors import PayloadTooLarge
 from trunkline.http.call import Request, Response
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.errors import JSON, answer
-from trunkline.http.exchange import Exchange
-from trunkline.http.http1 import EXTENSIONS, Address, Application, Delivery
+from trunkline.http.exchange import Delivery, Exchange
+from trunkline.http.http1 import EXTENSIONS, Address, Application
+from trunkline.http.passes import Repeat
 
 _DEADLINES = next(iter(EXTENSIONS))
 _BODILESS = frozenset({204, 304})
@@ -41,26 +42,33 @@ class HotDoor:
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
-    def begin(self, exchange: Exchange, client: Address, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, done: Delivery) -> bool:
         """Handle a whole request, if it is of a kind that needs no waiting. Never raises, and takes microseconds.
 
         True where it was taken: `done` is called once with status, fields and body, now or with the commit.
         """
+        head = exchange.known
+        repeat: Repeat | None = None if head is None else head.memo
+        if repeat is None or not self._dispatcher.holds(repeat.known):
+            repeat = self._recalled(exchange)
+            if repeat is None:
+                return False
+            if head is not None:
+                head.memo = repeat
+        body = exchange.whole_body()
+        if len(body) > self._body_bytes_max:
+            return False
+        return self._dispatcher.begin(repeat, body, done)
+
+    def _recalled(self, exchange: Exchange) -> Repeat | None:
+        """What calls with the head of this request have in common, if such calls came before."""
         target, _, query = exchange.target.partition(b"?")
         path = target.decode("ascii")
         headers = dict(exchange.headers)
         known = self._dispatcher.known(exchange.method, path, headers.get(b"authorization"))
         if known is None:
-            return False
-        body = exchange.whole_body()
-        if len(body) > self._body_bytes_max:
-            return False
-        request = Request(exchange.method, path, query, headers, body, self._address(client, headers))
-
-        def answered(response: Response) -> None:
-            done(response.status, response.headers, response.body)
-
-        return self._dispatcher.begin(request, known, answered)
+            return None
+        return self._dispatcher.recall(Request(exchange.method, path, query, headers, b"", ""), known)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":

@@ -24,7 +24,8 @@ from urllib.parse import unquote
 import structlog
 import trio
 
-from trunkline.http.exchange import Exchange, Headers, last_answer
+from trunkline.http.exchange import Delivery, Exchange, Headers, last_answer
+from trunkline.http.heads import Heads
 from trunkline.http.readiness import Readiness
 from trunkline.http.request_parser import Bounds, Malformed, RequestParser
 
@@ -35,15 +36,12 @@ Refuse = Callable[[int, str], tuple[Headers, bytes]]
 Access = Callable[[Exchange, Address, float], None]
 """Told of each answer: the exchange, the client, and the seconds that the answer took."""
 
-Delivery = Callable[[int, Headers, bytes], None]
-"""Takes an answer: status, fields, body."""
-
 
 @runtime_checkable
 class Door(Protocol):
     """An application that may answer a whole request without being awaited."""
 
-    def begin(self, exchange: Exchange, client: Address, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, done: Delivery) -> bool:
         """True where the request was taken: `done` is called once with the answer, now or later."""
         ...
 
@@ -105,6 +103,7 @@ class Http1Connection:
         "_fed",
         "_fresh",
         "_half_closed",
+        "_heads",
         "_instead",
         "_parser",
         "_pending",
@@ -131,6 +130,7 @@ class Http1Connection:
         bounds: Bounds,
         refuse: Refuse,
         readiness: Readiness,
+        heads: Heads,
         client: Address,
         server: Address,
         access: Access | None = None,
@@ -145,6 +145,7 @@ class Http1Connection:
         self.read_deadline = trio.current_time() + bounds.head_timeout_s
         self._app = app
         self._readiness = readiness
+        self._heads = heads
         self._descriptor = sock.fileno()
         self._door = app if isinstance(app, Door) else None
         self._instead = None if self._door is None else self._took_request
@@ -168,7 +169,7 @@ class Http1Connection:
         self._body_of: Exchange | None = None
         self._body_left_s = 0.0
         self._body_bytes = 0
-        self._parser = RequestParser(self, bounds)
+        self._parser = RequestParser(self, bounds, heads)
 
     # The life of a connection.
 
@@ -286,7 +287,7 @@ class Http1Connection:
         if self._door is None or not exchange.complete or not exchange.keep_alive or self.draining:
             return False
         self._pending = True
-        if self._door.begin(exchange, self._client, self._deliver):
+        if self._door.begin(exchange, self._deliver):
             return True
         self._pending = False
         return False
@@ -298,7 +299,7 @@ class Http1Connection:
         much as parsing it. What was read and is more, or less, or something else is left to the task (`_fed`).
         """
         parser = self._parser
-        if self._pending or self._fresh or parser.amid or parser.requests:
+        if self._pending or self._fresh or self.gone or parser.amid or parser.requests:
             return False
         try:
             data = self._sock.recv(RECEIVE_BYTES)
@@ -322,7 +323,9 @@ class Http1Connection:
             self.scope.cancel()
             return True
         if begun:
-            requests.popleft()
+            exchange = requests.popleft()
+            if exchange.known is None:
+                self._heads.keep(data, exchange)
             self._fed = False
         return begun
 

@@ -9,7 +9,7 @@ whose gateway) no pass is made.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trunkline.actors.actor import Ref
 from trunkline.actors.authority import Principal, chooses_by_tags
@@ -31,6 +31,21 @@ class Pass(NamedTuple):
     device: bytes | None
     table: bytes | None
     ref: Ref | None
+
+
+class Repeat:
+    """Calls that differ in nothing but their body: what `Dispatcher.recall` found out about them once.
+
+    `fields` are what their messages are made of beside the body; `call` is for the shape of their answers.
+    """
+
+    __slots__ = ("call", "fields", "known", "ref")
+
+    def __init__(self, known: Pass, ref: Ref, call: Call, fields: dict[str, Any]) -> None:
+        self.known = known
+        self.ref = ref
+        self.call = call
+        self.fields = fields
 
 
 class Passes:

@@ -19,6 +19,7 @@ import httptools
 import structlog
 
 from trunkline.http.exchange import Exchange, Wire
+from trunkline.http.heads import Heads
 
 _FRAMING_BYTES_FOR_EACH = 16
 """A chunk of one byte costs six on the wire; one that costs more than this is made to keep us busy."""
@@ -65,6 +66,7 @@ class RequestParser:
         "_head_bytes",
         "_head_bytes_max",
         "_headers_length_max",
+        "_heads",
         "_hosts",
         "_parser",
         "_unseen_bytes",
@@ -73,10 +75,11 @@ class RequestParser:
         "requests",
     )
 
-    def __init__(self, wire: Wire, bounds: Bounds) -> None:
+    def __init__(self, wire: Wire, bounds: Bounds, heads: Heads) -> None:
         self.requests: deque[Exchange] = deque()
         self.failure: Malformed | None = None
         self._wire = wire
+        self._heads = heads
         self._bounds = bounds
         self._head_bytes_max = bounds.header_bytes_max
         self._headers_length_max = bounds.headers_length_max
@@ -100,6 +103,10 @@ class RequestParser:
 
     def feed(self, data: bytes) -> None:
         """Parse `data`; what is wrong with it stands in `failure`."""
+        if self._exchange is None and not self.requests and (found := self._heads.find(data)) is not None:
+            # llhttp stands before a head, and does not need to see a whole request.
+            self.requests.append(Exchange(self._wire, *found))
+            return
         while data:
             exchange = self._exchange
             had = -1 if exchange is None or not exchange.method else len(exchange.body)
@@ -222,6 +229,8 @@ class RequestParser:
             raise Malformed(400, "The request needs exactly one Host field.")
         exchange.version = version
         exchange.keep_alive = parser.should_keep_alive()
+        if not exchange.keep_alive:
+            self._heads = _NO_HEADS  # llhttp refuses whatever follows, and it has to see that
         method = parser.get_method()
         name = _METHODS.get(method) or _rare_method(method)
         if exchange.target[:1] != b"/" or b"#" in exchange.target:
@@ -249,6 +258,9 @@ class RequestParser:
             return  # llhttp has left the body out: `_after_upgrade` follows
         exchange.complete = True
         self._exchange = None
+
+
+_NO_HEADS = Heads(0)
 
 
 def _cause(wrapped: httptools.HttpParserCallbackError) -> Malformed:

@@ -295,6 +295,11 @@ class Limits:
         "calls",
         "Some 0.6 kB each, 10 MB; a miss costs 8 us. One for each device and path that is busy.",
     )
+    head_cache_length_max: int = _bound(
+        16_384,
+        "heads",
+        "Some 1.5 kB each, 25 MB; a miss costs 15 us. One for each busy device and length of a body.",
+    )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
     login_windows_length_max: int = _bound(
         10_000, "windows", "Accounts and addresses that failed lately: about 6 MB."

@@ -15,8 +15,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.wire import PATIENCE_S, Peer, Wired, application, echo, serving
-from trunkline.http.exchange import Exchange
-from trunkline.http.http1 import Address, Delivery
+from trunkline.http.exchange import Delivery, Exchange
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 TEXT = [(b"content-type", b"text/plain")]
@@ -34,8 +33,7 @@ class Later:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._app(scope, receive, send)
 
-    def begin(self, exchange: Exchange, client: Address, done: Delivery) -> bool:
-        assert client is not None
+    def begin(self, exchange: Exchange, done: Delivery) -> bool:
         if exchange.target == b"/asgi":
             return False
         if exchange.target == b"/now":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from tests.http.two_doors import HOT, Twin, request, two_doors
-from trunkline.http.call import Request, Response
+from trunkline.http.call import Headers, Request, Response
 from trunkline.http.errors import JSON
 
 STATE = HOT["device.sendState"]
@@ -31,6 +32,10 @@ def refused(response: Response) -> bool:
     return True
 
 
+def tell(answers: list[Response], status: int, headers: Headers, body: bytes) -> None:
+    answers.append(Response(status, headers, body))
+
+
 async def test_no_more_writes_than_the_bound_wait_for_one_commit(tmp_path: Path) -> None:
     async with two_doors(tmp_path / "data", limits=LIMITS) as doors:
         twin, token = doors.hot, doors.hot.token()
@@ -52,11 +57,14 @@ async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Pat
         assert (await twin.dispatcher.handle(post(twin, token, 0))).status == 200
         known = twin.dispatcher.known("POST", twin.path(STATE), b"Bearer " + token.encode())
         assert known is not None
+        repeat = twin.dispatcher.recall(post(twin, token, 0), known)
+        assert repeat is not None
         at_once: list[Response] = []
         later: list[Response] = []
         for number in range(1, 11):
             answers = at_once if number > WAITING_MAX else later
-            assert twin.dispatcher.begin(post(twin, token, number), known, answers.append)
+            done = partial(tell, answers)
+            assert twin.dispatcher.begin(repeat, post(twin, token, number).body, done)
         assert later == []
         assert len(at_once) == 10 - WAITING_MAX
         assert all(map(refused, at_once))

@@ -1,0 +1,39 @@
+"""The JSON body of a request: that it is one, and the typed value in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trunkline.actors.errors import Invalid, PayloadTooLarge
+from trunkline.http.call import Request
+from trunkline.http.errors import UnsupportedMediaType, invalid
+
+
+def check_type(request: Request) -> None:
+    """Raise where a body of this request would not be JSON."""
+    content_type = request.headers.get(b"content-type", b"")
+    if (
+        content_type != b"application/json"
+        and content_type.partition(b";")[0].strip().lower() != b"application/json"
+    ):
+        shown = repr(content_type[:100].decode("latin1")) if content_type else "no content type"
+        raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
+
+
+def decode(decoder: msgspec.json.Decoder[Any], body: bytes, bytes_max: int) -> Any:
+    """The typed body. Malformed JSON is 400 with the place, a wrong value 400."""
+    if len(body) > bytes_max:
+        raise PayloadTooLarge(f"The body has {len(body)} bytes; a call takes at most {bytes_max}.")
+    if not body:
+        raise Invalid("The body is empty; this call needs a JSON body.")
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise invalid(error, "body") from None
+    except UnicodeDecodeError as error:
+        raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        place = "" if "byte" in str(error) else f" (byte {len(body)})"
+        raise Invalid(f"The body is not JSON: {error}{place}.") from None

@@ -1,0 +1,254 @@
+"""Heads that come again: looked up instead of parsed, and never taken for anything that they are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from trio.testing import wait_all_tasks_blocked
+
+from tests.http.test_fuzz import streams
+from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors, without_date
+from tests.http.wire import Peer, Wired, application, echo, serving
+from trunkline.actors.actor import Ref
+from trunkline.actors.ids import ROOT
+from trunkline.actors.messages.applications import DeleteRecord
+from trunkline.http.exchange import Delivery, Exchange, Wire
+from trunkline.http.heads import HEAD_BYTES_MAX, Heads
+from trunkline.http.request_parser import Bounds, RequestParser
+
+STATE = HOT["device.sendState"]
+BODY = GOOD_BODIES[STATE.operation]
+BOUNDS = Bounds(
+    header_bytes_max=16_384,
+    headers_length_max=64,
+    pipelined_requests_max=16,
+    head_timeout_s=1,
+    body_timeout_s=1,
+    write_timeout_s=1,
+    idle_s=1,
+)
+
+
+# On the wire.
+
+
+class Telling:
+    """An application that takes each whole request, and says whether its head was looked up."""
+
+    def __init__(self) -> None:
+        self._app = application(echo)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)
+
+    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+        told = [(b"known", str(exchange.known is not None).encode())]
+        done(200, told, exchange.target + b" " + exchange.whole_body())
+        return True
+
+
+@asynccontextmanager
+async def telling(**limits: Any) -> AsyncIterator[tuple[Wired, Peer]]:
+    async with serving(Telling(), limits=limits) as wired:
+        peer = await wired.connect()
+        await peer.exchange(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n")
+        yield wired, peer
+
+
+async def ask(peer: Peer, *pieces: bytes) -> tuple[bool, bytes]:
+    """Whether the head was known, and what was understood."""
+    for piece in pieces[:-1]:
+        await peer.send(piece)
+        await wait_all_tasks_blocked()  # until the other side has read it
+    answer = await peer.exchange(pieces[-1])
+    return answer.header(b"known") == b"True", answer.body
+
+
+def post(body: bytes, *fields: bytes, target: bytes = b"/a", version: bytes = b"1.1") -> bytes:
+    lines = [b"POST %b HTTP/%b" % (target, version), b"Host: x", *fields, b"Content-Length: %d" % len(body)]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+async def test_a_head_that_comes_again_is_looked_up_whatever_the_body() -> None:
+    async with telling() as (wired, peer):
+        assert await ask(peer, post(b"one")) == (False, b"/a one")
+        assert await ask(peer, post(b"two")) == (True, b"/a two")
+        assert await ask(peer, post(b"\r\n\r")) == (True, b"/a \r\n\r")
+        assert await ask(peer, post(b"four")) == (False, b"/a four"), "another length is another head"
+        assert await ask(peer, post(b"five")) == (True, b"/a five")
+        other = await wired.connect()
+        assert await ask(other, post(b"six")) == (True, b"/a six"), "connections share what they know"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (post(b"one")[:-1], b"e"),
+        (post(b"one")[:20], post(b"one")[20:]),
+        (b"\r\n" + post(b"one"),),
+        (post(b"one").replace(b"Host: x", b"host: x"),),
+        (post(b"one").replace(b"Host: x", b"Host:  x"),),
+        (post(b"one", b"Accept: *"),),
+    ],
+    ids=["its end later", "its head in two", "a line before", "a letter", "a space", "a field"],
+)
+async def test_what_is_not_the_same_bytes_at_once_is_parsed(pieces: tuple[bytes, ...]) -> None:
+    async with telling() as (_, peer):
+        await ask(peer, post(b"one"))
+        known, body = await ask(peer, *pieces)
+        assert not known
+        assert b"one" in body
+        assert await ask(peer, post(b"one")) == (True, b"/a one")
+
+
+async def test_more_than_one_request_at_once_is_parsed() -> None:
+    async with telling() as (_, peer):
+        await ask(peer, post(b"one"))
+        await peer.send(post(b"one") + post(b"two"))
+        for body in (b"/a one", b"/a two"):
+            answer = await peer.answer()
+            assert answer is not None
+            assert (answer.header(b"known"), answer.body) == (b"False", body)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        post(b"one", b"Upgrade: h2c", b"Connection: upgrade"),
+        post(b"one", b"Padding: " + b"x" * HEAD_BYTES_MAX),
+        b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n",
+        post(b"one", b"Connection: keep-alive", version=b"1.0"),
+        post(b"one", b"Expect: 100-continue"),
+    ],
+    ids=["an upgrade", "long", "chunked", "of 1.0", "an expectation"],
+)
+async def test_heads_that_are_not_plain_are_parsed_each_time(data: bytes) -> None:
+    async with telling() as (_, peer):
+        for _ in range(3):
+            assert await ask(peer, data) == (False, b"/a one")
+
+
+async def test_no_more_heads_are_kept_than_the_bound() -> None:
+    async with telling(head_cache_length_max=2) as (_, peer):
+        for target in (b"/1", b"/2", b"/3"):
+            await ask(peer, post(b"x", target=target))
+        known = [(await ask(peer, post(b"y", target=target)))[0] for target in (b"/3", b"/2")]
+        assert known == [True, True]
+        assert (await ask(peer, post(b"y", target=b"/1")))[0] is False
+
+
+# Against the parser.
+
+
+def understood(exchange: Exchange) -> tuple[Any, ...]:
+    return (
+        exchange.method,
+        exchange.target,
+        exchange.version,
+        exchange.headers,
+        exchange.whole_body(),
+        exchange.complete,
+        exchange.keep_alive,
+        exchange.expects,
+        exchange.upgrade,
+        exchange.is_handshake,
+        exchange.after_upgrade,
+    )
+
+
+WIRE = cast("Wire", None)
+"""Nothing is answered here."""
+
+SHARED = Heads(64)
+"""Lives as long as the test, so that what comes in one example is known in the next."""
+
+
+@given(pieces=streams())
+@settings(max_examples=500)
+def test_what_is_looked_up_is_what_would_be_parsed(pieces: list[bytes]) -> None:
+    parsed, looked_up = RequestParser(WIRE, BOUNDS, Heads(0)), RequestParser(WIRE, BOUNDS, SHARED)
+    for piece in [piece for piece in pieces for _ in range(2)]:
+        for parser in (parsed, looked_up):
+            parser.feed(piece)
+        assert str(parsed.failure) == str(looked_up.failure)
+        assert [*map(understood, parsed.requests)] == [*map(understood, looked_up.requests)]
+        assert parsed.amid == looked_up.amid
+        if parsed.failure is not None or any(exchange.is_handshake for exchange in parsed.requests):
+            return
+        if len(looked_up.requests) == 1 and not looked_up.amid:
+            SHARED.keep(piece, looked_up.requests[0])
+        if not parsed.amid:
+            parsed.requests.clear()
+            looked_up.requests.clear()
+
+
+def test_nothing_is_looked_up_behind_the_last_request() -> None:
+    heads = Heads(64)
+    first = RequestParser(WIRE, BOUNDS, heads)
+    first.feed(post(b"one"))
+    heads.keep(post(b"one"), first.requests[0])
+    last = RequestParser(WIRE, BOUNDS, heads)
+    last.feed(post(b"one"))
+    assert last.requests.popleft().known is not None
+    last.feed(post(b"two", b"Connection: close"))
+    last.requests.clear()
+    last.feed(post(b"one"))
+    assert not last.requests
+    assert last.failure is not None
+
+
+# What the application remembers beside them.
+
+
+async def statuses(twin: Twin, peer: Peer, token: str, times: int = 3) -> list[int]:
+    data = request(twin, STATE, BODY, token=token)
+    return [(await peer.exchange(data, method="POST")).status for _ in range(times)]
+
+
+async def test_what_ends_access_ends_it_for_a_head_that_is_known(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin = doors.hot
+        brief, lasting = twin.token(ttl_s=60), twin.token()
+        peer = await twin.wired.connect()
+        assert await statuses(twin, peer, brief) == await statuses(twin, peer, lasting) == [200] * 3
+        twin.house.clock.pass_s(60)
+        assert await statuses(twin, peer, brief) == [401] * 3
+        assert await statuses(twin, peer, lasting) == [200] * 3
+        revoke = DeleteRecord(kind="applicationKey", id=twin.key, if_match=None)
+        await twin.house.system.ask(Ref("application", ROOT, twin.house.application), revoke)
+        assert await statuses(twin, peer, lasting) == [401] * 3
+
+
+@pytest.mark.parametrize("query", ["", "?_links=false", "?nothing=1"])
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [
+        *GOOD_BODIES.items(),
+        (STATE.operation, b'{"data":{"a":"no number"}}'),
+        (STATE.operation, b"{"),
+        (STATE.operation, b""),
+        (STATE.operation, b'[{"data":{"a":1}},{"data":{"a":2}}]'),
+        ("dataTableRows.post", b'[{"a":1},{"a":2}]'),
+        ("dataTableRows.post", b'{"b":1}'),
+    ],
+)
+async def test_both_doors_answer_the_same_each_time(
+    tmp_path: Path, operation: str, body: bytes, query: str
+) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        answers: list[list[bytes]] = []
+        for twin in doors:
+            peer, route = await twin.wired.connect(), HOT[operation]
+            data = request(twin, route, body, query=query)
+            got = [await peer.exchange(data, method=route.method) for _ in range(4)]
+            answers.append(
+                [re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_date(a.head) + a.body) for a in got]
+            )
+        assert answers[0] == answers[1]
+        assert len({answer.split(b" ")[1] for answer in answers[0]}) == 1
