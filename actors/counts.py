@@ -117,7 +117,7 @@ def count_device_payloads(snapshot: Snapshot, message: CountDevicePayloads) -> d
     high = keys.counts_key(message.device, last) + b"\x00"
     for _, raw in snapshot.range(keys.TIMELINE, low, high):
         sums.update(decode(raw))
-    head = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(message.device)))
+    head = Head.read(snapshot, message.device)
     if first <= head.hour <= last:
         sums.update(head.counts)
     return {name: sums[name] for name in DEVICE_PAYLOADS}

@@ -16,7 +16,7 @@ from trunkline.actors import family, records
 from trunkline.actors.actor import Actor, Ref
 from trunkline.actors.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.errors import Invalid, NotFound, PayloadTooLarge
-from trunkline.actors.head import HOUR_MS, POSITION_SHIFT, Head
+from trunkline.actors.head import HOUR_MS, POSITION_SHIFT, STATE_COUNT, Head
 from trunkline.actors.kinds import APPLICATION, DELETED_DEVICE, DEVICE
 from trunkline.actors.messages.base import Message
 from trunkline.actors.messages.devices import (
@@ -63,11 +63,12 @@ class Device(Actor):
     noun: ClassVar[str] = "device"
     births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
 
-    __slots__ = ("attributes", "head", "raw")
+    __slots__ = ("_follows", "attributes", "head", "raw")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self.raw = b""
         self.head = Head()
+        self._follows = False
         self.attributes = Attributes([], 0)
         super().__init__(system, ref)
 
@@ -79,7 +80,7 @@ class Device(Actor):
         self.raw = raw
         doc = self.doc
         self.attributes = Attributes(doc["attributes"], doc["attributeNext"]).shared()
-        self.head = Head.decoded(journal.get(keys.TIMELINE, keys.head_key(self.ref.id)))
+        self.head = Head.read(journal, self.ref.id)
         return True
 
     @property
@@ -88,7 +89,9 @@ class Device(Actor):
         return decode(self.raw) if self.raw else {}
 
     def flush(self) -> None:
-        if self.exists:
+        if self._follows:
+            self._follows = False  # the head is as before, and what the point of this turn says
+        elif self.exists:
             self.put(keys.TIMELINE, keys.head_key(self.ref.id), self.head.encoded())
 
     # State.
@@ -102,14 +105,21 @@ class Device(Actor):
         if len(checked) == 1 and checked[0][0] > head.newest_ms:
             ((time_ms, point),) = checked
             self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode(point))
-            head.report(time_ms, point)
+            self._follows = head.follows(time_ms, now_ms)
+            if self._follows:
+                head.follow(time_ms, point)
+            else:
+                head.report(time_ms, point)
         elif checked:
             merged = self._merged(checked)
             points = {keys.point_key(id, time_ms): encode(point) for time_ms, point in merged.items()}
             self.put_all(keys.TIMELINE, points)
             head.report_all(checked)
         if checked:
-            self._count("deviceState", len(checked), now_ms)
+            if self._follows:
+                self._count_in_application(STATE_COUNT, 1, head.hour)
+            else:
+                self._count(STATE_COUNT, len(checked), now_ms)
             self.after_commit(partial(self._announce_states, self.attributes, checked))
 
     def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
@@ -355,6 +365,9 @@ class Device(Actor):
                 self.add(keys.TIMELINE, keys.counts_key(self.ref.id, head.hour), head.counts)
             head.hour, head.counts = hour, {}
         head.counts[what] = head.counts.get(what, 0) + by
+        self._count_in_application(what, by, hour)
+
+    def _count_in_application(self, what: str, by: int, hour: int) -> None:
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
 
 

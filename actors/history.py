@@ -246,7 +246,7 @@ def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collecti
     The head answers at once for every attribute whose newest report lies in the range; only for those that
     were reported after its end are older points read.
     """
-    head = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(device)))
+    head = Head.read(snapshot, device)
     found: Composite = {}
     sought: set[int] = set()
     for number in wanted:
@@ -280,6 +280,5 @@ def composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
     """True where points must be read because something was reported after the end of the range."""
     if not message.query.end:
         return False
-    raw = snapshot.get(keys.TIMELINE, keys.head_key(message.device))
     end_ms = resolve_moment(message.query.end, message.now_ms, field="end")
-    return raw is not None and Head.decoded(raw).newest_ms > end_ms
+    return Head.read(snapshot, message.device).newest_ms > end_ms

@@ -193,6 +193,17 @@ class Journal:
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
+    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
+        """Keys and values for lo <= key < hi as they will be after the next commit, in order.
+
+        For a few entries of one actor. Looks at every key that waits for the commit.
+        """
+        try:
+            with self._map.env.begin() as transaction:
+                return self._overlay.range(db, lo, hi, transaction, self._map.handles[db])
+        except lmdb.Error as error:
+            raise translate(error, "read") from error
+
     @property
     def pending_bytes(self) -> int:
         """What waits for the next commit, in bytes of memory."""

@@ -78,6 +78,23 @@ class Overlay:
             return stored_sums(raw, sums[key])
         return raw
 
+    def range(
+        self, db: str, lo: bytes, hi: bytes, transaction: lmdb.Transaction[bytes], handle: Handle
+    ) -> list[tuple[bytes, bytes]]:
+        """The entries with lo <= key < hi as they would be, in order. See `get`."""
+        found: dict[bytes, bytes | None] = {}
+        with transaction.cursor(handle) as cursor:
+            if cursor.set_range(lo):
+                for key, value in cursor.iternext():
+                    if key >= hi:
+                        break
+                    found[key] = value
+        found |= {key: value for key, value in self.writes.get(db, {}).items() if lo <= key < hi}
+        for key, counts in self.sums.get(db, {}).items():
+            if lo <= key < hi:
+                found[key] = stored_sums(found.get(key), counts)
+        return sorted((key, value) for key, value in found.items() if value is not None)
+
     def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> Written:
         """Write everything into `transaction`. The overlay stays as it is, so it can be written again."""
         puts = deletes = size = 0

@@ -159,7 +159,7 @@ def _check_device(snapshot: Snapshot, ref: Ref, device: Device) -> None:
     low, high = keys.point_key(ref.id, 0), keys.point_key(ref.id, keys.TIME_MS_MAX)
     points = {keys.point_time_ms(key): decode(raw) for key, raw in snapshot.range(keys.TIMELINE, low, high)}
     assert points == device.points
-    head = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(ref.id)))
+    head = Head.read(snapshot, ref.id)
     assert head.values == device.newest
     logged = snapshot.range(keys.COMMANDS, ref.id, keys.prefix_end(ref.id))
     assert [decode(raw)["name"] for _, raw in logged] == [name for _, name in device.commands]

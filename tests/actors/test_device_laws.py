@@ -7,15 +7,22 @@ them. The oracle is a dict of points.
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, at, running_house
+from trunkline.actors.errors import Invalid
+from trunkline.actors.head import FOLLOWING_MAX, Head
+from trunkline.actors.messages import devices
+from trunkline.actors.messages.terms import Attribute
+from trunkline.store import keys
 
 TIMES = range(-12, 3)
 reports = st.fixed_dictionaries(
@@ -149,3 +156,77 @@ async def test_every_window_of_the_history_is_the_oracles(plan: list[Any], windo
                     low = max(low, START_MS + since + 1)
                 found = await house.states(device, limit=limit, sortDirection=direction, **query)
                 assert found == oracle.history(low, high, limit, direction), query
+
+
+# What a stored head does not know yet.
+
+HOUR_S = 3600
+OFFSETS_MS = {"now": 0, "late": -1500, "ahead": 700}
+lives = st.lists(
+    st.sampled_from(
+        ["refused", "command", "connect", "declare", "forget", "late", "ahead", 0.001, 0.5, HOUR_S]
+    )
+    | st.sampled_from(["now", 0.001, "commit"]),
+    max_size=40,
+)
+
+
+def turn(house: House, device: bytes, report: dict[str, Any]) -> None:
+    """Have a report handled. Nothing else runs meanwhile, so it waits for its commit with those that follow."""
+    body = msgspec.convert(report, devices.StateOrStates)
+    assert house.system.begin(house.ref(device), devices.SendState(body=body)) is not None
+
+
+@pytest.mark.slow
+@given(life=lives)
+@settings(max_examples=150)
+async def test_a_head_is_what_all_reports_say_however_few_times_it_is_stored(life: list[Any]) -> None:
+    """Reports that move forward within an hour mostly store no head; whatever comes between, nothing is lost."""
+    with tempfile.TemporaryDirectory() as directory:
+        async with running_house(Path(directory)) as house:
+            device, oracle, counts = await house.device(), Oracle(), Counter[str]()
+            for number, step in enumerate(life):
+                if isinstance(step, float | int):
+                    house.clock.pass_s(step)
+                elif step in OFFSETS_MS:
+                    time_ms = house.clock.wall_ms() + OFFSETS_MS[step]
+                    report = {"data": {"ab"[number % 2]: number}}
+                    oracle.take({**report, "time": time_ms})
+                    counts["deviceState"] += 1
+                    turn(house, device, report if step == "now" else {**report, "time": time_ms})
+                elif step == "refused":
+                    with pytest.raises(Invalid):
+                        turn(house, device, {"data": {"a": "no number"}})
+                elif step == "command":
+                    await house.command(device, "on")
+                    counts["deviceCommand"] += 1
+                elif step == "connect":
+                    status = devices.Connected()
+                    await house.ask(device, devices.SetConnectionStatus(body=status))
+                    counts["deviceConnect"] += 1
+                elif step == "declare":
+                    attribute = msgspec.convert({"name": f"x{number}", "dataType": "number"}, Attribute)
+                    await house.ask(device, devices.AddAttribute(body=attribute))
+                elif step == "forget":
+                    house.forget()
+                else:
+                    house.system.journal.flush()
+            house.system.journal.flush()
+            assert await house.composite(device) == oracle.composite()
+            assert await house.payloads(device) == counts
+            with house.system.store.snapshot() as snapshot:
+                stored = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(device)))
+                head = Head.read(snapshot, device)
+                behind = [
+                    *snapshot.range(
+                        keys.TIMELINE,
+                        keys.point_key(device, stored.newest_ms + 1),
+                        keys.point_key(device, keys.TIME_MS_MAX),
+                    )
+                ]
+            assert len(behind) == head.following <= FOLLOWING_MAX
+            house.forget()
+            await house.command(device, "stores a head")
+            with house.system.store.snapshot() as snapshot:
+                again = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(device)))
+            assert (again.values, again.newest_ms) == (head.values, head.newest_ms)

@@ -151,6 +151,9 @@ def test_batches_take_effect_in_their_order_before_and_after_the_commit(
                 assert decoded(store.journal.get(META, key)) == state.get(key)
                 if commit:
                     assert decoded(stored(store, key, META)) == state.get(key)
+            for low, high in ((b"a", b"b"), (b"a", b"c"), (b"b", b"c"), (b"", b"b")):
+                found = [(key, decoded(raw)) for key, raw in store.journal.range(META, low, high)]
+                assert found == sorted((key, value) for key, value in state.items() if low <= key < high)
 
 
 async def test_an_actor_reads_its_own_pending_writes(store: Store) -> None:
