@@ -113,7 +113,10 @@ class Actor:
 
     def add(self, db: str, key: bytes, counts: dict[str, int]) -> None:
         """Add to the counters at `key` with the batch of this turn."""
-        self._writes().add(db, key, counts)
+        batch = self.batch
+        if batch is None:
+            batch = self.batch = Batch()
+        batch.add(db, key, counts)
 
     def _writes(self) -> Batch:
         if self.batch is None:

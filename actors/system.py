@@ -53,7 +53,8 @@ class Answer(NamedTuple):
 class Begun(NamedTuple):
     """A turn that is over. Its answer may be told when `group` is on disk, at once where it is None."""
 
-    answer: Answer
+    value: Any
+    verdict: Verdict | None
     group: Group | None
     mailbox: Mailbox
 
@@ -118,7 +119,8 @@ class System:
             value, group = await self._queued(mailbox, Waiting(message, handler, now_s))
             answer = Answer(value, verdict)
         else:
-            answer, group, mailbox = begun
+            value, verdict, group, mailbox = begun
+            answer = Answer(value, verdict)
         if group is not None:
             mailbox.held += 1
             try:
@@ -140,7 +142,7 @@ class System:
             return None
         verdict = self._admit(mailbox, message, self.clock.monotonic_s())
         value, group = self._turns.take(mailbox, message, handler)
-        return Begun(Answer(value, verdict), group, mailbox)
+        return Begun(value, verdict, group, mailbox)
 
     def check_crowd(self) -> None:
         """Raise `Overloaded` where as many writes wait for the commit as may wait.

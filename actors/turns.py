@@ -199,7 +199,10 @@ class Turns:
         self.handled += 1
         if actor.effects is not None:
             for effect in actor.effects:
-                _after(group, effect)
+                if group is not None:
+                    group.then(effect)
+                else:
+                    _now(effect)
             actor.effects = None
         if actor.batch is not None:
             actor.batch = None
@@ -207,7 +210,8 @@ class Turns:
             mailbox.gone = False
             if not actor.exists:
                 mailbox.actor = None  # born again, it must not remember its former life
-                _after(group, partial(self._deleted, mailbox))
+                assert group is not None
+                group.then(partial(self._deleted, mailbox))
 
     def _refused(self, mailbox: Mailbox, refusal: DomainError, unborn: bool) -> None:
         """A refused turn leaves nothing: no write, no memory, and no mailbox of what was not born."""
@@ -259,11 +263,8 @@ def _drop(mailboxes: list[Mailbox]) -> None:
         mailbox.actor = None
 
 
-def _after(group: Group | None, effect: Callable[[], None]) -> None:
-    """Run `effect` after the commit of `group`, or now where there is none. What it raises hurts nobody."""
-    if group is not None:
-        group.then(effect)
-        return
+def _now(effect: Callable[[], None]) -> None:
+    """Run an effect of a turn that waits for no commit. What it raises hurts nobody."""
     try:
         effect()
     except Exception:  # noqa: BLE001 - as in the journal: the turn itself is over and was right

@@ -20,23 +20,25 @@ from trunkline.actors.ids import ROOT, parse_id
 from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
 from trunkline.actors.records import Tagged
-from trunkline.actors.system import Answer, System
+from trunkline.actors.system import System
 from trunkline.http.auth import Tokens, check_scope
-from trunkline.http.call import Call, Headers, Request, Response
+from trunkline.http.call import Call, Request, Response
 from trunkline.http.errors import JSON, MethodNotAllowed, answer, rate_limit
-from trunkline.http.exchange import Delivery
+from trunkline.http.exchange import Delivery, Fields
 from trunkline.http.json_body import check_type, decode
 from trunkline.http.lane import Lane
 from trunkline.http.links import with_links
 from trunkline.http.logins import LoginGuard
 from trunkline.http.passes import Pass, Passes, Repeat
 from trunkline.http.route import Route, RouteTable
+from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")
 
 Found = tuple[dict[str, Route], list[str]]
 """The rows of a path by method, and the values of its placeholders."""
 
+_PLAIN = (JSON,)
 SUCCESS = b'{"success":true}'
 _DIFFERING = frozenset({"address", "now_ms"})
 """Fields of messages that differ from call to call, although head and path are the same."""
@@ -124,16 +126,15 @@ class Dispatcher:
         return Repeat(known, ref, call, {name: getattr(call, name) for name in names})
 
     def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
-        """Handle one more call of a kind that came before, without waiting for anything.
+        """Handle one more call of a kind that came before, without waiting for anything. Its pass has to hold.
 
         True where it was taken: `done` is called once, now or with the commit, with the same answer that
         `handle` would give. False where it must go that way, and nothing was done.
         """
-        if not self.holds(repeat.known):
-            return False
         system, route = self.system, repeat.known.route
         operation = route.operation
         begun = None
+        told: tuple[int, Fields, bytes]
         try:
             system.check_crowd()
             assert route.message is not None
@@ -149,12 +150,12 @@ class Dispatcher:
             begun = system.begin(repeat.ref, message)
             if begun is None:
                 return False
-            headers = _verdict_headers(route, begun.answer)
+            fields = _verdict_fields(route, begun.verdict)
             if route.answers:
-                response = reply(repeat.call, route.ok, begun.answer.value, headers)
+                response = reply(repeat.call, route.ok, begun.value, [*fields])
                 told = (response.status, response.headers, response.body)
             else:
-                told = (route.ok, headers, SUCCESS)
+                told = (route.ok, fields, SUCCESS)
         except DomainError as refusal:
             told = answer(refusal)
         except Exception as bug:  # noqa: BLE001 - as in `handle`
@@ -165,9 +166,9 @@ class Dispatcher:
             return True
 
         def stored(failure: DomainError | None) -> None:
-            status, headers, text = told if failure is None else answer(failure)
+            status, fields, text = told if failure is None else answer(failure)
             self._count(operation, status)
-            done(status, headers, text)
+            done(status, fields, text)
 
         system.when_stored(begun, stored)
         return True
@@ -288,7 +289,7 @@ class Dispatcher:
                     answered = await self.system.ask(ref or self.ref(call), message)
             else:
                 answered = await self.system.ask(ref or self.ref(call), message)
-            headers = _verdict_headers(route, answered)
+            headers = [*_verdict_fields(route, answered.verdict)]
             if route.answers:
                 return reply(call, route.ok, answered.value, headers)
             self._keep(call, answered.value)
@@ -348,12 +349,12 @@ class Dispatcher:
         return Ref("user", ROOT, call.principal.user_id)
 
 
-def _verdict_headers(route: Route, answered: Answer) -> Headers:
+def _verdict_fields(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes, bytes], ...]:
     """The fields of an answer of an actor: with those of the throttle, where one applied."""
-    if answered.verdict is None:
-        return [JSON]
+    if verdict is None:
+        return _PLAIN
     assert route.throttle is not None
-    return [JSON, *rate_limit(route.throttle, answered.verdict)]
+    return JSON, *rate_limit(route.throttle, verdict)
 
 
 def _crashed(operation: str, bug: Exception) -> Crashed:

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from trunkline.http.heads import KnownHead
 
 Headers = list[tuple[bytes, bytes]]
-Delivery = Callable[[int, Headers, bytes], None]
+Fields = Headers | tuple[tuple[bytes, bytes], ...]
+"""The fields of an answer; a tuple where the same ones come often, so that they are checked once."""
+
+Delivery = Callable[[int, Fields, bytes], None]
 """Takes an answer: status, fields, body."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -131,13 +135,19 @@ class Exchange:
             body[:] = [b"".join(body)]
         return body[0] if body else b""
 
-    def answer(self, status: int, headers: Headers, body: bytes) -> bytes:
+    def answer(self, status: int, headers: Fields, body: bytes) -> bytes:
         """The bytes of a whole answer, which the caller sends: the same that two `send`s would."""
         self.status = status
         self.response_headers = headers
-        data = self._head(body, more=False)
-        if self.method != "HEAD" and status not in _BODILESS:
-            data += self._framed(body, more=False)
+        bodiless = self.method == "HEAD" or status in _BODILESS
+        if self.known is not None and type(headers) is tuple and not (bodiless or self._wire.draining):
+            # The connection goes on, in 1.1, and it was said before what this says but for the body.
+            self.sent_bytes = len(body)
+            data = b"%b%d\r\n%b%b" % (_beginning(status, headers), len(body), _date_line(), body)
+        else:
+            data = self._head(body, more=False)
+            if not bodiless:
+                data += self._framed(body, more=False)
         self.started = self.finished = True
         return data
 
@@ -208,19 +218,9 @@ class Exchange:
         return body
 
     def _head(self, body: bytes, *, more: bool) -> bytes:
-        fields: list[bytes] = []
-        length = None
-        for name, value in self.response_headers:
-            prefix = _prefixes.get(name) or _prefix(name)
-            if prefix not in _OURS:
-                fields += (prefix, value, b"\r\n")
-            elif prefix == b"content-length: ":
-                length = value
-            elif prefix == b"connection: " and b"close" in value.lower():
-                self.keep_alive = False
-        given = b"".join(fields)
-        if given.count(b"\n") * 3 != len(fields) or given.count(b"\r") * 3 != len(fields) or b"\0" in given:
-            raise ValueError("a field of an answer holds a line break or NUL")
+        given, length, closes = _given(self.response_headers)
+        if closes:
+            self.keep_alive = False
         framing = self._length_line(length, body, more=more)
         if self._wire.draining or not self.complete:
             # A body that was not read to its end leaves the connection in the middle of a message.
@@ -248,6 +248,36 @@ class Exchange:
             return b"transfer-encoding: chunked\r\n"
         self.keep_alive = False
         return b""
+
+
+def _given(headers: Fields) -> tuple[bytes, bytes | None, bool]:
+    """The lines of an application's fields, the length that it says, and whether it ends the connection.
+
+    Raises ValueError for fields that would break the head.
+    """
+    fields: list[bytes] = []
+    length, closes = None, False
+    for name, value in headers:
+        prefix = _prefixes.get(name) or _prefix(name)
+        if prefix not in _OURS:
+            fields += (prefix, value, b"\r\n")
+        elif prefix == b"content-length: ":
+            length = value
+        elif prefix == b"connection: " and b"close" in value.lower():
+            closes = True
+    given = b"".join(fields)
+    if given.count(b"\n") * 3 != len(fields) or given.count(b"\r") * 3 != len(fields) or b"\0" in given:
+        raise ValueError("a field of an answer holds a line break or NUL")
+    return given, length, closes
+
+
+@lru_cache(1024)
+def _beginning(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """The head of an answer up to its length. Only for fields that leave length and connection to us."""
+    given, length, closes = _given(headers)
+    if length is not None or closes:
+        raise ValueError("fields that are said again and again leave length and connection to the server")
+    return b"%b%bcontent-length: " % (_status_line(status), given)
 
 
 _OURS = frozenset({b"content-length: ", b"connection: ", b"transfer-encoding: ", b"date: "})

@@ -24,7 +24,7 @@ from urllib.parse import unquote
 import structlog
 import trio
 
-from trunkline.http.exchange import Delivery, Exchange, Headers, last_answer
+from trunkline.http.exchange import Delivery, Exchange, Fields, Headers, last_answer
 from trunkline.http.heads import Heads
 from trunkline.http.readiness import Readiness
 from trunkline.http.request_parser import Bounds, Malformed, RequestParser
@@ -329,7 +329,7 @@ class Http1Connection:
             self._fed = False
         return begun
 
-    def _deliver(self, status: int, headers: Headers, body: bytes) -> None:
+    def _deliver(self, status: int, headers: Fields, body: bytes) -> None:
         """Send an answer now, as the request's task waits for the next request already.
 
         What the socket does not take at once is left to that task.

@@ -42,6 +42,7 @@ QUOTA_RETRY_S: Final = 1.0
 """How long only batches that delete are let in after the quota was reached."""
 
 _GROUP_SIZES: Final = 20
+_FAILED: Final = "a callback after a commit failed"
 _log = structlog.get_logger("trunkline.store")
 
 
@@ -72,10 +73,9 @@ class Group:
         Never called where the commit failed; called at once where it is done already. What it raises is
         logged and hurts nobody.
         """
-        if not self.done:
-            self._callbacks.append(callback)
-        elif self.error is None:
-            _call(callback)
+        self._callbacks.append(callback)
+        if self.done:
+            self.finish(self.error)
 
     def settled(self, watcher: Callable[[StoreError | None], None]) -> None:
         """Call `watcher` when the commit is over, with its error or None, after all that `then` asks for.
@@ -93,9 +93,15 @@ class Group:
         try:
             if error is None:
                 for callback in callbacks:
-                    _call(callback)
+                    try:
+                        callback()
+                    except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
+                        _log.exception(_FAILED)
             for watcher in watchers:
-                _call(watcher, error)
+                try:
+                    watcher(error)
+                except Exception:  # noqa: BLE001 - as above
+                    _log.exception(_FAILED)
         finally:
             self._event.set()
 
@@ -343,10 +349,3 @@ class Journal:
         self.statistics.failures += 1
         self.epoch += 1
         self._finish(error)
-
-
-def _call(callback: Callable[..., None], *args: object) -> None:
-    try:
-        callback(*args)
-    except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
-        _log.exception("a callback after a commit failed")

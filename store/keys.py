@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from functools import lru_cache
 from typing import Final
 
 META: Final = "meta"
@@ -291,6 +292,7 @@ def event_updates_prefix(app: bytes, event: bytes) -> bytes:
 # Counts.
 
 
+@lru_cache(1024)  # one for all reports to an application in an hour
 def app_counts_key(app: bytes, hour: int) -> bytes:
     """The key in COUNTS of an application's payload counts in one hour."""
     return _checked(app) + _hour(hour)
