@@ -27,7 +27,9 @@ ATTRIBUTES_MAX = 256
 """The API's bound; the message types carry the same number for whole lists."""
 
 _NUMBER = COERCE["number"]
+_NUMBERS = frozenset({int, float})
 _LARGEST = sys.float_info.max
+"""Neither infinite nor no number, as any comparison with that is false."""
 
 META = -1
 FLOW_VERSION = -2
@@ -61,10 +63,8 @@ class Attributes:
             if declared is None:
                 raise Invalid(self._undeclared(name))
             number, coerce = declared
-            if type(value) is float and coerce is _NUMBER and -_LARGEST <= value <= _LARGEST:
-                point[number] = (
-                    value  # nearly every value of nearly every report; neither infinite nor no number
-                )
+            if coerce is _NUMBER and type(value) in _NUMBERS and -_LARGEST <= value <= _LARGEST:
+                point[number] = value  # nearly each value of nearly each report
                 continue
             stored = point[number] = coerce(name, value)
             if type(stored) is str and len(stored) * 4 > string_bytes_max:

@@ -41,7 +41,7 @@ from trunkline.actors.messages.terms import Moment
 from trunkline.actors.moments import SECONDS_BELOW, iso, parse_report_time
 from trunkline.actors.nesting import check_nesting
 from trunkline.store import keys
-from trunkline.store.codec import decode, encode
+from trunkline.store.codec import decode, encode, encode_numbered
 
 STATES = "states"
 COMMANDS = "commands"
@@ -104,7 +104,7 @@ class Device(Actor):
         checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
         if len(checked) == 1 and checked[0][0] > head.newest_ms:
             ((time_ms, point),) = checked
-            self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode(point))
+            self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode_numbered(point))
             self._follows = head.follows(time_ms, now_ms)
             if self._follows:
                 head.follow(time_ms, point)
@@ -112,7 +112,9 @@ class Device(Actor):
                 head.report(time_ms, point)
         elif checked:
             merged = self._merged(checked)
-            points = {keys.point_key(id, time_ms): encode(point) for time_ms, point in merged.items()}
+            points = {
+                keys.point_key(id, time_ms): encode_numbered(point) for time_ms, point in merged.items()
+            }
             self.put_all(keys.TIMELINE, points)
             head.report_all(checked)
         if checked:

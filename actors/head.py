@@ -104,7 +104,7 @@ class Head:
         return (
             time_ms > self.newest_ms
             and self.following < FOLLOWING_MAX
-            and self.hour == now_ms // HOUR_MS == time_ms // HOUR_MS  # it is counted in the hour of its point
+            and self.hour == now_ms // HOUR_MS  # it is counted in the hour that the stored head has
         )
 
     def follow(self, time_ms: int, point: Mapping[int, Any]) -> None:

@@ -55,7 +55,10 @@ class Heads:
         return known, data[end:]
 
     def keep(self, data: bytes, exchange: Exchange) -> None:
-        """Remember the head of a complete request, where `data` is all of it and nothing else."""
+        """Remember the head of a complete request, where `data` is all of it and nothing else.
+
+        It must not have begun before `data`: the parser stood before a head.
+        """
         body_bytes = sum(map(len, exchange.body))
         end = data.find(_END) + 4
         if (

@@ -299,7 +299,7 @@ class Http1Connection:
         much as parsing it. What was read and is more, or less, or something else is left to the task (`_fed`).
         """
         parser = self._parser
-        if self._pending or self._fresh or self.gone or parser.amid or parser.requests:
+        if self._pending or self._fresh or self.gone or parser.amid:
             return False
         try:
             data = self._sock.recv(RECEIVE_BYTES)
@@ -313,17 +313,17 @@ class Http1Connection:
                 return False
         self._fed = True
         parser.feed(data)
-        requests = parser.requests
-        if len(requests) != 1 or parser.amid or parser.failure is not None or requests[0].is_handshake:
+        exchange = parser.only
+        if exchange is None:
             return False
         try:
-            begun = self._begins(requests[0])
+            begun = self._begins(exchange)
         except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
-            _log_crash(requests[0], bug)
+            _log_crash(exchange, bug)
             self.scope.cancel()
             return True
         if begun:
-            exchange = requests.popleft()
+            parser.requests.popleft()
             if exchange.known is None:
                 self._heads.keep(data, exchange)
             self._fed = False

@@ -95,6 +95,14 @@ class RequestParser:
         """A request has begun and is not complete."""
         return self._exchange is not None
 
+    @property
+    def only(self) -> Exchange | None:
+        """The one request that has come, whole and plain, with nothing begun or wrong behind it; else None."""
+        if len(self.requests) != 1 or self._exchange is not None or self.failure is not None:
+            return None
+        exchange = self.requests[0]
+        return None if exchange.is_handshake else exchange
+
     def close(self) -> None:
         """Let go of everything that holds this object."""
         self._parser = self._exchange = None

@@ -28,3 +28,19 @@ def test_what_goes_in_comes_out(obj: Any) -> None:
 def test_damage_is_a_value_error(raw: bytes) -> None:
     with pytest.raises(ValueError, match="no CBOR"):
         codec.decode(raw)
+
+
+@given(
+    st.dictionaries(
+        st.integers(-3, 300),
+        st.floats()
+        | st.integers()
+        | st.booleans()
+        | st.text(max_size=30)
+        | st.none()
+        | st.lists(st.floats(), max_size=2),
+        max_size=30,
+    )
+)
+def test_a_numbered_map_has_the_bytes_of_any_other(values: dict[int, Any]) -> None:
+    assert codec.encode_numbered(values) == codec.encode(values)
