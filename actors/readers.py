@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from trunkline.actors.system import System
     from trunkline.store.snapshot import Snapshot
 
+LATER = object()
+"""What is not answered at once."""
+
 _log = structlog.get_logger("trunkline.actors")
 
 
@@ -113,14 +116,28 @@ READERS: dict[type[Message], Reader] = {
 
 async def read(system: System, message: Message) -> Any:
     """Answer a reading message. Raises the `DomainError` that the read ends with."""
+    value = read_at_once(system, message)
+    if value is not LATER:
+        return value
     reader = READERS[type(message)]
     try:
-        with system.store.snapshot() as snapshot:
-            if not reader.is_long(snapshot, message):
-                return reader.read(snapshot, message)
         return await system.read(lambda beside: reader.read(beside, message))
     except ReadQueueFull as full:
         raise Overloaded(f"{full} Try again in a second.") from full
     except StoreError as broken:
-        _log.error("read failed", message=type(message).__name__, exc_info=broken)
-        raise Crashed("The store failed to read; the fault is logged.") from broken
+        raise _broken(message, broken) from broken
+
+
+def read_at_once(system: System, message: Message) -> Any:
+    """Answer a reading message without waiting; `LATER` where the read is long. Raises as `read`."""
+    reader = READERS[type(message)]
+    try:
+        with system.store.snapshot() as snapshot:
+            return LATER if reader.is_long(snapshot, message) else reader.read(snapshot, message)
+    except StoreError as broken:
+        raise _broken(message, broken) from broken
+
+
+def _broken(message: Message, broken: StoreError) -> Crashed:
+    _log.error("read failed", message=type(message).__name__, exc_info=broken)
+    return Crashed("The store failed to read; the fault is logged.")

@@ -19,6 +19,7 @@ from trunkline.actors.errors import Crashed, DomainError, Forbidden, NotFound
 from trunkline.actors.ids import ROOT, parse_id
 from trunkline.actors.jobs import parse_job_id
 from trunkline.actors.messages.base import Message
+from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records import Tagged
 from trunkline.actors.system import System
 from trunkline.http.auth import Tokens, check_scope
@@ -40,9 +41,6 @@ Found = tuple[dict[str, Route], list[str]]
 
 _PLAIN = (JSON,)
 SUCCESS = b'{"success":true}'
-_DIFFERING = frozenset({"address", "now_ms"})
-"""Fields of messages that differ from call to call, although head and path are the same."""
-
 _RECORD_IDS = frozenset({"apiTokenId", "applicationKeyId", "eventId"})
 
 
@@ -106,24 +104,24 @@ class Dispatcher:
     def recall(self, request: Request, known: Pass) -> Repeat | None:
         """What all calls that differ from `request` in nothing but the body have in common.
 
-        None where they are more than a message to an actor, or have to be refused: `handle` knows those.
+        None where they are more than one message, or have to be refused: `handle` knows those.
         """
-        route, ref = known.route, known.ref
-        if ref is None or route.message is None or route.then is not None or route.handler is not None:
+        route = known.route
+        if route.message is None or route.then is not None or route.handler is not None:
             return None
         names = set(route.message.__struct_fields__)
-        if not names.isdisjoint(_DIFFERING):
-            return None
+        if "address" in names:
+            return None  # it differs by connection
         call = self._call_of(known, request)
         try:
             assert route.parser is not None
             call.query, call.links = route.parser.parse(request.query)
             if route.decoder is not None:
                 check_type(request)
-                names.discard("body")
         except DomainError:
             return None
-        return Repeat(known, ref, call, {name: getattr(call, name) for name in names})
+        fields = {name: getattr(call, name) for name in names - {"body", "now_ms"}}
+        return Repeat(known, call, fields, takes_now="now_ms" in names)
 
     def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
         """Handle one more call of a kind that came before, without waiting for anything. Its pass has to hold.
@@ -131,31 +129,31 @@ class Dispatcher:
         True where it was taken: `done` is called once, now or with the commit, with the same answer that
         `handle` would give. False where it must go that way, and nothing was done.
         """
-        system, route = self.system, repeat.known.route
+        system, route, ref = self.system, repeat.known.route, repeat.known.ref
         operation = route.operation
         begun = None
         told: tuple[int, Fields, bytes]
         try:
-            system.check_crowd()
-            assert route.message is not None
-            if route.decoder is None:
-                message = route.message(**repeat.fields)
-            elif body or not route.optional_body:
-                decoded = decode(route.decoder, body, system.limits.body_bytes_max)
-                if route.lane and type(decoded) is list:
+            if ref is None:
+                value = read_at_once(system, self._repeated(repeat, None))
+                if value is LATER:
                     return False
-                message = route.message(body=decoded, **repeat.fields)
+                told = _told(reply(repeat.call, route.ok, value))
             else:
-                message = route.message(body=None, **repeat.fields)
-            begun = system.begin(repeat.ref, message)
-            if begun is None:
-                return False
-            fields = _verdict_fields(route, begun.verdict)
-            if route.answers:
-                response = reply(repeat.call, route.ok, begun.value, [*fields])
-                told = (response.status, response.headers, response.body)
-            else:
-                told = (route.ok, fields, SUCCESS)
+                system.check_crowd()
+                decoded = None
+                if route.decoder is not None and (body or not route.optional_body):
+                    decoded = decode(route.decoder, body, system.limits.body_bytes_max)
+                    if route.lane and type(decoded) is list:
+                        return False
+                begun = system.begin(ref, self._repeated(repeat, decoded))
+                if begun is None:
+                    return False
+                fields = _verdict_fields(route, begun.verdict)
+                if route.answers:
+                    told = _told(reply(repeat.call, route.ok, begun.value, [*fields]))
+                else:
+                    told = (route.ok, fields, SUCCESS)
         except DomainError as refusal:
             told = answer(refusal)
         except Exception as bug:  # noqa: BLE001 - as in `handle`
@@ -172,6 +170,16 @@ class Dispatcher:
 
         system.when_stored(begun, stored)
         return True
+
+    def _repeated(self, repeat: Repeat, body: Any) -> Message:
+        """The message of one more call."""
+        route, fields = repeat.known.route, repeat.fields
+        assert route.message is not None
+        if repeat.takes_now:
+            fields = {**fields, "now_ms": self.system.clock.wall_ms()}
+        if route.decoder is not None:
+            return route.message(body=body, **fields)
+        return route.message(**fields)
 
     def _count(self, operation: str, status: int) -> None:
         key = (operation, status)
@@ -355,6 +363,10 @@ def _verdict_fields(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes,
         return _PLAIN
     assert route.throttle is not None
     return JSON, *rate_limit(route.throttle, verdict)
+
+
+def _told(response: Response) -> tuple[int, Fields, bytes]:
+    return response.status, response.headers, response.body
 
 
 def _crashed(operation: str, bug: Exception) -> Crashed:

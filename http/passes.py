@@ -36,16 +36,17 @@ class Pass(NamedTuple):
 class Repeat:
     """Calls that differ in nothing but their body: what `Dispatcher.recall` found out about them once.
 
-    `fields` are what their messages are made of beside the body; `call` is for the shape of their answers.
+    `fields` are what their messages are made of beside the body and, where it `takes_now`, the time; `call` is for
+    the shape of their answers.
     """
 
-    __slots__ = ("call", "fields", "known", "ref")
+    __slots__ = ("call", "fields", "known", "takes_now")
 
-    def __init__(self, known: Pass, ref: Ref, call: Call, fields: dict[str, Any]) -> None:
+    def __init__(self, known: Pass, call: Call, fields: dict[str, Any], *, takes_now: bool) -> None:
         self.known = known
-        self.ref = ref
         self.call = call
         self.fields = fields
+        self.takes_now = takes_now
 
 
 class Passes:

@@ -40,6 +40,8 @@ def encode_numbered(values: Mapping[int, Any]) -> bytes:
             parts += (encode(number), encode(value))
         elif type(value) is float and value - value == 0.0:  # infinite and no number are shorter
             parts += (_FLOATS[number], _PACK(value))
+        elif value is True or value is False:
+            parts += (_NUMBERS[number], b"\xf5" if value else b"\xf4")
         else:
             parts += (_NUMBERS[number], encode(value))
     return b"".join(parts)
