@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -91,9 +92,18 @@ def rate_limit(bucket: str, verdict: Any) -> Headers:
 
     `t` is the whole number of seconds, rounded up, until the oldest counted call leaves the window.
     """
-    policy = f'"{bucket}";q={verdict.limit};w={verdict.window_s:g}'
-    state = f'"{bucket}";r={verdict.remaining};t={math.ceil(verdict.reset_s)}'
-    return [(b"ratelimit-policy", policy.encode()), (b"ratelimit", state.encode())]
+    policy = _policy(bucket, verdict.limit, verdict.window_s)
+    return [policy, _state(bucket, verdict.remaining, math.ceil(verdict.reset_s))]
+
+
+@lru_cache(256)
+def _policy(bucket: str, limit: int, window_s: float) -> tuple[bytes, bytes]:
+    return b"ratelimit-policy", f'"{bucket}";q={limit};w={window_s:g}'.encode()
+
+
+@lru_cache(4096)  # few of the possible ones are in use at a time
+def _state(bucket: str, remaining: int, reset_s: int) -> tuple[bytes, bytes]:
+    return b"ratelimit", f'"{bucket}";r={remaining};t={reset_s}'.encode()
 
 
 _AT = re.compile(r"^(?P<problem>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)

@@ -271,7 +271,7 @@ def _given(headers: Fields) -> tuple[bytes, bytes | None, bool]:
     return given, length, closes
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def _beginning(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
     """The head of an answer up to its length. Only for fields that leave length and connection to us."""
     given, length, closes = _given(headers)
