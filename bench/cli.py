@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from trunkline.bench.command import DIFFERENT, run_command
@@ -29,7 +28,7 @@ from trunkline.bench.options import (
 )
 from trunkline.bench.peers.cli import peers
 from trunkline.bench.replay import STATES_PER_CALL, Replay
-from trunkline.bench.report import print_account, print_measurements
+from trunkline.bench.report import output, print_account, print_measurements
 
 bench_app = typer.Typer(
     name="bench", help="Load a running server over the wire and check what it kept.", no_args_is_help=True
@@ -106,7 +105,7 @@ async def _replay(
     password: str,
     token: str,
 ) -> int:
-    console = Console()
+    console = output()
     found = read_measurements(
         files,
         time_column=time_column,
@@ -134,7 +133,7 @@ async def _replay(
 
 
 async def _demo(url: str, email: str, password: str, token: str, application: str | None) -> int:
-    console = Console()
+    console = output()
     session = await sign_in(url, email, password, token)
     signed_in = session.token or ""
 

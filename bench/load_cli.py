@@ -7,13 +7,12 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from trunkline.bench.command import EXIT_CODES, run_command, write_report
 from trunkline.bench.options import Common, Devices, sign_in, with_common
 from trunkline.bench.page import page_of
 from trunkline.bench.progress import Bar
-from trunkline.bench.report import print_result
+from trunkline.bench.report import output, print_result
 from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.arrays import ArraysScenario
 from trunkline.bench.scenarios.commands import CommandsScenario
@@ -84,7 +83,7 @@ def _run(options: Common, scenario: Scenario) -> None:
 
 
 async def _load(options: Common, scenario: Scenario) -> int:
-    console = Console()
+    console = output()
     session = await sign_in(options.url, options.email, options.password, options.token)
     result = await run_scenario(scenario, session, options.plan, Bar())
     print_result(console, result)

@@ -5,6 +5,8 @@ Owns the words and the layout in a terminal. Which figures may be told was decid
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from rich.console import Console
@@ -15,6 +17,15 @@ from trunkline.bench.comparison import Account
 from trunkline.bench.measurements import Measurements
 from trunkline.bench.result import Calls, Latency, Result, Stage
 from trunkline.bench.words import figure, milliseconds, share, size
+
+PIPE_COLUMNS = 150
+"""How wide the tables are where no terminal says how wide it is."""
+
+
+def output() -> Console:
+    """Standard output; into a file or a pipe as wide as the tables are, unless `COLUMNS` says otherwise."""
+    chosen = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if chosen else PIPE_COLUMNS)
 
 
 def print_result(console: Console, result: Result) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from trunkline.bench.command import run_command, write_report
 from trunkline.bench.cores import Cores
@@ -15,6 +14,7 @@ from trunkline.bench.options import HtmlFile, JsonFile
 from trunkline.bench.peers.contest import Contest, chosen, compare
 from trunkline.bench.peers.report import page_of_outcome, print_outcome
 from trunkline.bench.progress import Bar
+from trunkline.bench.report import output
 from trunkline.bench.stage import Plan
 
 
@@ -64,7 +64,7 @@ async def _peers(
         cores=Cores.split(server_cores),
     )
     outcome = await compare(contest, Bar())
-    print_outcome(Console(), outcome)
+    print_outcome(output(), outcome)
     if json is not None:
         write_report(json, msgspec.json.format(msgspec.json.encode(outcome)).decode())
     if html is not None:

@@ -24,7 +24,8 @@ def print_outcome(console: Console, outcome: Outcome) -> None:
     for work in _works(outcome):
         shown = Table(title=work, title_justify="left")
         for number, heading in enumerate(_HEADINGS):
-            shown.add_column(heading, justify="right" if number else "left", no_wrap=not number)
+            # In a narrow terminal a cell gets more lines; no figure is cut.
+            shown.add_column(heading, justify="right" if number else "left", overflow="fold")
         for entry, turn in _turns(outcome, work):
             shown.add_row(plain(entry.name), *_cells(entry, turn))
         console.print(shown)
