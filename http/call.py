@@ -62,6 +62,11 @@ class Response:
         self.body = body
         self.stream = stream
 
+    @property
+    def parts(self) -> tuple[int, Headers, bytes]:
+        """Status, headers and body of what is no stream."""
+        return self.status, self.headers, self.body
+
 
 class Call:
     """A matched, authenticated, parsed call. Messages take their fields from it by name.

@@ -121,7 +121,8 @@ class Dispatcher:
         except DomainError:
             return None
         fields = {name: getattr(call, name) for name in names - {"body", "now_ms"}}
-        return Repeat(known, call, fields, takes_now="now_ms" in names)
+        replies = known.ref is None or route.answers
+        return Repeat(known, call if replies else None, fields, takes_now="now_ms" in names)
 
     def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
         """Handle one more call of a kind that came before, without waiting for anything. Its pass has to hold.
@@ -138,7 +139,8 @@ class Dispatcher:
                 value = read_at_once(system, self._repeated(repeat, None))
                 if value is LATER:
                     return False
-                told = _told(reply(repeat.call, route.ok, value))
+                assert repeat.call is not None
+                told = reply(repeat.call, route.ok, value).parts
             else:
                 system.check_crowd()
                 decoded = None
@@ -150,8 +152,8 @@ class Dispatcher:
                 if begun is None:
                     return False
                 fields = _verdict_fields(route, begun.verdict)
-                if route.answers:
-                    told = _told(reply(repeat.call, route.ok, begun.value, [*fields]))
+                if repeat.call is not None:
+                    told = reply(repeat.call, route.ok, begun.value, [*fields]).parts
                 else:
                     told = (route.ok, fields, SUCCESS)
         except DomainError as refusal:
@@ -363,10 +365,6 @@ def _verdict_fields(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes,
         return _PLAIN
     assert route.throttle is not None
     return JSON, *rate_limit(route.throttle, verdict)
-
-
-def _told(response: Response) -> tuple[int, Fields, bytes]:
-    return response.status, response.headers, response.body
 
 
 def _crashed(operation: str, bug: Exception) -> Crashed:

@@ -19,6 +19,18 @@ _END: Final = b"\r\n\r\n"
 _NOT_KEPT: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect"})
 
 
+_SHARED_BYTES_MAX: Final = 64
+_SHARED_LENGTH_MAX: Final = 1024
+_shared_texts: dict[bytes, bytes] = {}
+
+
+def _shared(text: bytes) -> bytes:
+    """An equal text that is in memory already: a fleet sends the same names and mostly the same values."""
+    if len(text) > _SHARED_BYTES_MAX or len(_shared_texts) >= _SHARED_LENGTH_MAX:
+        return _shared_texts.get(text, text)
+    return _shared_texts.setdefault(text, text)
+
+
 class KnownHead:
     """What a head was parsed to, and what the application remembers of it.
 
@@ -31,7 +43,7 @@ class KnownHead:
     def __init__(self, exchange: Exchange, body_bytes: int) -> None:
         self.method = exchange.method
         self.target = exchange.target
-        self.headers: Headers = exchange.headers
+        self.headers: Headers = [(_shared(name), _shared(value)) for name, value in exchange.headers]
         self.body_bytes = body_bytes
         self.memo: Any = None
 

@@ -37,12 +37,12 @@ class Repeat:
     """Calls that differ in nothing but their body: what `Dispatcher.recall` found out about them once.
 
     `fields` are what their messages are made of beside the body and, where it `takes_now`, the time; `call` is for
-    the shape of their answers.
+    the shape of their answers, None where the answer is only that they succeeded.
     """
 
     __slots__ = ("call", "fields", "known", "takes_now")
 
-    def __init__(self, known: Pass, call: Call, fields: dict[str, Any], *, takes_now: bool) -> None:
+    def __init__(self, known: Pass, call: Call | None, fields: dict[str, Any], *, takes_now: bool) -> None:
         self.known = known
         self.call = call
         self.fields = fields

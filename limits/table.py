@@ -298,7 +298,7 @@ class Limits:
     head_cache_length_max: int = _bound(
         16_384,
         "heads",
-        "Some 1.5 kB each, 25 MB; a miss costs 15 us. One for each busy device and length of a body.",
+        "Some 1.5 kB each, 25 MB; a miss costs 10 us. One for each busy device and length of a body.",
     )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
     login_windows_length_max: int = _bound(
