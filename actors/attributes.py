@@ -26,10 +26,10 @@ from trunkline.store.codec import encode
 ATTRIBUTES_MAX = 256
 """The API's bound; the message types carry the same number for whole lists."""
 
-_NUMBER = COERCE["number"]
-_NUMBERS = frozenset({int, float})
+_PLAIN: dict[str, frozenset[type]] = {"number": frozenset({int, float}), "boolean": frozenset({bool})}
+"""Types whose values are stored as they are, if they are not larger than a double can hold."""
+
 _LARGEST = sys.float_info.max
-"""Neither infinite nor no number, as any comparison with that is false."""
 
 META = -1
 FLOW_VERSION = -2
@@ -46,7 +46,10 @@ class Attributes:
         self.following = following
         """The number that the next new attribute gets. Stored with the documents."""
         self.names: dict[int, str] = {doc["n"]: doc["name"] for doc in docs}
-        self._types = {doc["name"]: (doc["n"], COERCE[doc["dataType"]]) for doc in docs}
+        self._types = {
+            doc["name"]: (doc["n"], COERCE[doc["dataType"]], _PLAIN.get(doc["dataType"], frozenset()))
+            for doc in docs
+        }
 
     def shared(self) -> Attributes:
         """The one in memory that is equal to this: the devices of a fleet declare the same, and keep one."""
@@ -62,8 +65,8 @@ class Attributes:
             declared = types.get(name)
             if declared is None:
                 raise Invalid(self._undeclared(name))
-            number, coerce = declared
-            if coerce is _NUMBER and type(value) in _NUMBERS and -_LARGEST <= value <= _LARGEST:
+            number, coerce, plain = declared
+            if type(value) in plain and -_LARGEST <= value <= _LARGEST:
                 point[number] = value  # nearly each value of nearly each report
                 continue
             stored = point[number] = coerce(name, value)

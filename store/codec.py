@@ -18,8 +18,11 @@ _SMALL = 24
 
 _NUMBERS = [bytes([number]) for number in range(_SMALL)]
 _MAPS = [bytes([0xA0 + length]) for length in range(_SMALL)]
-_FLOATS = [number + b"\xfb" for number in _NUMBERS]
-_PACK = struct.Struct(">d").pack
+# A key, the head of its value, and the value.
+_BYTE = struct.Struct(">BBB").pack
+_SHORT = struct.Struct(">BBH").pack
+_LONG = struct.Struct(">BBI").pack
+_FLOAT = struct.Struct(">BBd").pack
 
 
 def encode(obj: Any) -> bytes:
@@ -28,23 +31,33 @@ def encode(obj: Any) -> bytes:
 
 
 def encode_numbered(values: Mapping[int, Any]) -> bytes:
-    """The same bytes as `encode` for a map whose keys are numbers; twice as fast for floats under small ones.
+    """The same bytes as `encode` for a map whose keys are numbers, in half the time for plain numbers.
 
     For the points of devices, of which one is encoded for each report.
     """
     if len(values) >= _SMALL:
         return encode(values)
-    parts = [_MAPS[len(values)]]
+    raw = _MAPS[len(values)]
     for number, value in values.items():
+        kind = type(value)
         if not 0 <= number < _SMALL:
-            parts += (encode(number), encode(value))
-        elif type(value) is float and value - value == 0.0:  # infinite and no number are shorter
-            parts += (_FLOATS[number], _PACK(value))
-        elif value is True or value is False:
-            parts += (_NUMBERS[number], b"\xf5" if value else b"\xf4")
+            raw += encode(number) + encode(value)
+        elif kind is float and value - value == 0.0:  # infinite and no number have shorter forms
+            raw += _FLOAT(number, 0xFB, value)
+        elif kind is int and 0 <= value <= 0xFFFFFFFF:
+            if value < _SMALL:
+                raw += _NUMBERS[number] + _NUMBERS[value]
+            elif value <= 0xFF:
+                raw += _BYTE(number, 0x18, value)
+            elif value <= 0xFFFF:
+                raw += _SHORT(number, 0x19, value)
+            else:
+                raw += _LONG(number, 0x1A, value)
+        elif kind is bool:
+            raw += _NUMBERS[number] + (b"\xf5" if value else b"\xf4")
         else:
-            parts += (_NUMBERS[number], encode(value))
-    return b"".join(parts)
+            raw += _NUMBERS[number] + encode(value)
+    return raw
 
 
 def decode(raw: bytes) -> Any:

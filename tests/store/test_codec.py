@@ -30,11 +30,15 @@ def test_damage_is_a_value_error(raw: bytes) -> None:
         codec.decode(raw)
 
 
+edges = st.sampled_from([2**bits + by for bits in (0, 8, 16, 32, 64) for by in (-2, -1, 0, 1)] + [23, 24, 25])
+
+
 @given(
     st.dictionaries(
         st.integers(-3, 300),
         st.floats()
         | st.integers()
+        | edges
         | st.booleans()
         | st.text(max_size=30)
         | st.none()
