@@ -16,10 +16,7 @@ from collections.abc import Callable
 
 import trio
 
-_EVENTS_MAX = 512
-"""Sockets that are told of in one turn of the loop, as what is read is also handled then: some 15 ms of work. The
-others are told of in the next one."""
-
+_EVENTS_MIN = 64
 _ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 
 
@@ -70,11 +67,15 @@ class Readiness:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def run(self) -> None:
-        """Wake whoever waits for what has become readable, until cancelled."""
+        """Wake whoever waits for what has become readable, until cancelled.
+
+        All of them each time: what has come must be seen as soon as it is too much, to be refused at once. What
+        waits unread in sockets waits for as long as the crowd lasts.
+        """
         epoll, waiting = self._epoll, self._waiting
         while True:
             await trio.lowlevel.wait_readable(epoll.fileno())
-            for descriptor, events in epoll.poll(0, _EVENTS_MAX):
+            for descriptor, events in epoll.poll(0, max(len(waiting), _EVENTS_MIN)):
                 waiter = waiting.get(descriptor)
                 if waiter is None or events & _ENDED:
                     self._readable.add(descriptor)
