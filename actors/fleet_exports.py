@@ -10,8 +10,6 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
 from trunkline.actors import records
 from trunkline.actors.authority import has_tag
 from trunkline.actors.csv_text import CSV, CsvLines
@@ -23,6 +21,7 @@ from trunkline.actors.jobs import Job, JobKind
 from trunkline.actors.kinds import DEVICE
 from trunkline.actors.messages.devices import DeviceShape
 from trunkline.actors.messages.jobs import QueueJob
+from trunkline.actors.record_export import export_records
 from trunkline.actors.records import Doc
 
 if TYPE_CHECKING:
@@ -58,9 +57,8 @@ _COLUMNS: Final = (
 async def export_devices(job: Job) -> Doc:
     """Write the records of the devices that match. Input: `query` (None for all), and `format` (csv or json)."""
     wanted = job.input
-    lines = CsvLines()
 
-    def shown(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    def shown(snapshot: Snapshot) -> Iterator[Doc]:
         match = None
         if wanted["query"] is None:
             job.total = records.total(snapshot, DEVICE, job.application)
@@ -71,29 +69,13 @@ async def export_devices(job: Job) -> Doc:
                 found = open_device(snapshot, job.application, id).found
                 device = show_device(snapshot, job.application, found, DeviceShape())
                 yield {name: value for name, value in device.items() if not name.startswith("_")}
-                job.completed += 1
 
-    def as_csv(snapshot: Snapshot, write: Write) -> None:
-        write(lines.line(_COLUMNS))
-        for device in shown(snapshot):
-            connection = device["connectionInfo"]
-            row = {**device, "connected": connection["connected"], "connectionTime": connection.get("time")}
-            write(lines.line(row.get(name) for name in _COLUMNS))
+    return await export_records(job, "devices", _COLUMNS, shown, _row)
 
-    def as_json(snapshot: Snapshot, write: Write) -> None:
-        before = b"[\n"
-        for device in shown(snapshot):
-            write(before + msgspec.json.encode(device))
-            before = b",\n"
-        write(b"\n]\n" if before == b",\n" else b"[]\n")
 
-    job.completed, job.total = 0, None
-    name = f"devices-{job.application.hex()}"
-    if wanted["format"] == "json":
-        file = await job.write_file(f"{name}.json", "application/json", as_json)
-    else:
-        file = await job.write_file(f"{name}.csv", CSV, as_csv)
-    return {"file": file, "devices": job.completed, "escapedTexts": lines.escaped}
+def _row(device: Doc) -> Doc:
+    connection = device["connectionInfo"]
+    return {**device, "connected": connection["connected"], "connectionTime": connection.get("time")}
 
 
 def check_devices_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:
