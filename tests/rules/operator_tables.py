@@ -18,6 +18,7 @@ import typer
 
 from tests.rules.markdown import code, codes, first_paragraph, table
 from trunkline.actors import boot
+from trunkline.actors.job_kinds import JOB_KINDS
 from trunkline.actors.messages.base import Message
 from trunkline.http.cli import app
 from trunkline.http.metrics import Figures
@@ -167,9 +168,10 @@ def limit_effect(name: str) -> str:
 
 @cache
 def _limits_read() -> frozenset[str]:
-    """Names read from the table of limits anywhere outside of `limits/`, and the throttles of messages."""
+    """Names read from the table of limits anywhere outside of `limits/`, throttles of messages, gates of jobs."""
     throttles = {each.throttle for each in _messages(Message) if each.throttle is not None}
-    return frozenset(throttles | _attributes_read("limits", "_limits", "_BOUNDS"))
+    gates = {kind.gate for kind in JOB_KINDS if kind.gate is not None}
+    return frozenset(throttles | gates | _attributes_read("limits", "_limits", "_BOUNDS"))
 
 
 def _messages(base: type[Message]) -> Iterator[type[Message]]:
