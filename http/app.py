@@ -21,7 +21,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTim
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
 from trunkline.actors.errors import Invalid, PayloadTooLarge
-from trunkline.http.call import Headers, Request, Response, Stream
+from trunkline.http.call import Headers, Request, Response, Stream, address_of
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.errors import JSON, MethodNotAllowed, answer
 from trunkline.http.metrics import Unwired, Wire, exposition
@@ -121,7 +121,7 @@ def create_app(
 
     async def dispatched(body: Any) -> QuartResponse:
         headers = dict(request.scope["headers"])
-        address = _address(headers, trust_forwarded_for=trust_forwarded_for)
+        address = address_of(request.scope.get("client"), headers, trusted=trust_forwarded_for)
         plain = Request(
             request.method,
             request.scope["path"],
@@ -156,14 +156,6 @@ def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, b
             msgspec.json.encode({"type": "RequestTimeout", "message": "The body came too slowly."}),
         )
     return answer(Invalid(f"The request can not be read: {error.name}."))
-
-
-def _address(headers: dict[bytes, bytes], *, trust_forwarded_for: bool) -> str:
-    if trust_forwarded_for and headers.get(b"x-forwarded-for"):
-        # The last entry is the one that the proxy added; those before it are the client's own words.
-        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
-    client: Any = request.scope.get("client")
-    return str(client[0]) if client else ""
 
 
 def _quart(response: Response) -> QuartResponse:

@@ -37,6 +37,14 @@ class Request:
         return None if value is None else value.decode("latin1")
 
 
+def address_of(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
+    """Where a request comes from: its connection, or what a `trusted` proxy says in X-Forwarded-For."""
+    if trusted and headers.get(b"x-forwarded-for"):
+        # The last entry is the one that the proxy added; those before it are the client's own words.
+        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
+    return str(client[0]) if client else ""
+
+
 class Stream(Protocol):
     """A body that is sent piece by piece. The door calls `close` when the client or the stream is gone."""
 

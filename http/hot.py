@@ -21,11 +21,11 @@ import msgspec
 import trio
 
 from trunkline.actors.errors import PayloadTooLarge
-from trunkline.http.call import Request, Response
+from trunkline.http.call import Request, Response, address_of
 from trunkline.http.dispatch import Dispatcher
 from trunkline.http.errors import JSON, answer
 from trunkline.http.exchange import Delivery, Exchange
-from trunkline.http.http1 import EXTENSIONS, Address, Application
+from trunkline.http.http1 import EXTENSIONS, Application
 from trunkline.http.passes import Repeat
 
 _DEADLINES = next(iter(EXTENSIONS))
@@ -106,9 +106,8 @@ class HotDoor:
         if len(body) > self._body_bytes_max:
             await _send(send, _too_large(self._body_bytes_max))
             return
-        request = Request(
-            method, path, scope["query_string"], headers, body, self._address(scope["client"], headers)
-        )
+        address = address_of(scope["client"], headers, trusted=self._trust_forwarded_for)
+        request = Request(method, path, scope["query_string"], headers, body, address)
         await _send(send, await self._dispatcher.handle(request, found, known))
 
     async def _body(self, receive: Any) -> bytes | None:
@@ -128,12 +127,6 @@ class HotDoor:
             pieces.append(message["body"])
             size += len(message["body"])
         return b"".join(pieces)
-
-    def _address(self, client: Address, headers: dict[bytes, bytes]) -> str:
-        if self._trust_forwarded_for and headers.get(b"x-forwarded-for"):
-            # As in `app.py`: the entry of the proxy, not what the client claims.
-            return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
-        return str(client[0]) if client else ""
 
 
 def _path_of(target: str) -> str:
