@@ -34,7 +34,7 @@ from trunkline.bench.reactor import quiet_collector
 from trunkline.bench.stage import Plan, measure
 from trunkline.store import keys
 from trunkline.store.batch import Batch
-from trunkline.store.codec import encode
+from trunkline.store.codec import encode_numbered
 from trunkline.store.env import Store
 
 DEVICES = 1000
@@ -63,7 +63,7 @@ def bare(directory: Path, per_call: int, seconds: float) -> tuple[float, float]:
                 batch = Batch()
                 for number, report in enumerate(body if isinstance(body, list) else [body]):
                     key = keys.point_key(devices[device], FIRST_MS + lap * per_call + number)
-                    batch.put(keys.TIMELINE, key, encode(dict(enumerate(report.data.values()))))
+                    batch.put(keys.TIMELINE, key, encode_numbered(dict(enumerate(report.data.values()))))
                 store.journal.submit(batch)
                 states += per_call
             store.journal.flush()
