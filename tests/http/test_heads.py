@@ -257,3 +257,44 @@ async def test_both_doors_answer_the_same_each_time(
             )
         assert answers[0] == answers[1]
         assert len({answer.split(b" ")[1] for answer in answers[0]}) == 1
+
+
+async def test_a_known_head_does_not_say_which_way_its_body_goes(tmp_path: Path) -> None:
+    """Bodies of one length: a row, rows that wait for their lane, and what is refused."""
+    bodies = [
+        b'{"a":1,"label":"xyz"}',
+        b'[{"a":1.25},{"a":22}]',
+        b'{"a":1,"label":12345}',
+        b'{"a":1,"label":"xyz"]',
+    ]
+    assert len({*map(len, bodies)}) == 1
+    async with two_doors(tmp_path / "data") as doors:
+        answers: list[list[bytes]] = []
+        for twin in doors:
+            peer, route = await twin.wired.connect(), HOT["dataTableRows.post"]
+            got = [
+                await peer.exchange(request(twin, route, body), method="POST")
+                for body in bodies
+                for _ in range(3)
+            ]
+            got += [await peer.exchange(request(twin, route, body), method="POST") for body in bodies]
+            answers.append(
+                [re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_date(a.head) + a.body) for a in got]
+            )
+        assert answers[0] == answers[1]
+        statuses = b" ".join(answer.split(b" ")[1] for answer in answers[0][::3])
+        assert statuses == b"201 201 400 400 201 400"
+
+
+async def test_a_server_that_stops_answers_a_known_head_and_ends(tmp_path: Path) -> None:
+    async with two_doors(tmp_path / "data") as doors:
+        twin = doors.hot
+        peer, data = await twin.wired.connect(), request(twin, STATE, BODY)
+        for _ in range(3):
+            assert (await peer.exchange(data, method="POST")).status == 200
+        await peer.send(data)
+        twin.wired.drain()
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.status == 200
+        assert await peer.answer() is None
