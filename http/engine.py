@@ -82,7 +82,7 @@ class Engine:
         self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()
         self._readiness = Readiness()
-        self._heads = Heads(limits.head_cache_length_max)
+        self.heads = Heads(limits.head_cache_length_max)
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
@@ -228,7 +228,7 @@ class Engine:
             self._bounds,
             self._refuse,
             self._readiness,
-            self._heads,
+            self.heads,
             client,
             server,
             self._access,

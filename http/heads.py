@@ -52,6 +52,8 @@ class Heads:
     """The known heads of one server, the oldest dropped for the newest."""
 
     def __init__(self, length_max: int) -> None:
+        self.found = 0
+        """Requests whose head was known."""
         self._length_max = length_max
         self._heads: dict[bytes, KnownHead] = {}
 
@@ -64,6 +66,7 @@ class Heads:
         known = self._heads.get(data[:end])
         if known is None or len(data) != end + known.body_bytes:
             return None
+        self.found += 1
         return known, data[end:]
 
     def keep(self, data: bytes, exchange: Exchange) -> None:

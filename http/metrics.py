@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from trunkline.http.collector import PAUSES
 from trunkline.http.dispatch import Dispatcher
+from trunkline.http.heads import Heads
 
 
 class Wire(Protocol):
@@ -38,6 +39,10 @@ class Wire(Protocol):
     def timed_out(self) -> int:
         """Those closed because a client was idle or slow for too long."""
 
+    @property
+    def heads(self) -> Heads:
+        """The heads of requests that came before."""
+
 
 class Unwired(NamedTuple):
     """The figures where no engine counts: in a test, and with Hypercorn's stock connections."""
@@ -46,6 +51,7 @@ class Unwired(NamedTuple):
     accepted: int = 0
     refused: int = 0
     timed_out: int = 0
+    heads: Heads = Heads(0)
 
 
 def exposition(dispatcher: Dispatcher, wire: Wire) -> tuple[bytes, str]:
@@ -80,6 +86,12 @@ class Figures(Collector):
             "connections_timed_out",
             "Connections closed because the client was idle or slow for too long.",
             wire.timed_out,
+        )
+        yield _gauge(
+            "heads_known", "Heads of requests that are looked up when they come again.", len(wire.heads)
+        )
+        yield _counter(
+            "heads_found", "Requests whose head was looked up instead of parsed.", wire.heads.found
         )
 
     def _calls(self) -> Iterator[Metric]:

@@ -97,6 +97,7 @@ async def test_the_metrics_count_what_happened(server: Server) -> None:
     ours = server.settings.engine == "fast"  # the stock connections are not counted
     assert counted("trunkline_connections_accepted_total") == (7 if ours else 0)
     assert value(after, "trunkline_connections_open") == (1 if ours else 0)
+    assert counted("trunkline_heads_found_total") == counted("trunkline_heads_known") == 0  # each came alone
     assert value(after, "trunkline_actors_active") >= 2
     assert value(after, "trunkline_store_used_bytes") > 0
 

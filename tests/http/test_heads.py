@@ -84,6 +84,7 @@ async def test_a_head_that_comes_again_is_looked_up_whatever_the_body() -> None:
         assert await ask(peer, post(b"five")) == (True, b"/a five")
         other = await wired.connect()
         assert await ask(other, post(b"six")) == (True, b"/a six"), "connections share what they know"
+        assert (len(wired.engine.heads), wired.engine.heads.found) == (2, 4)
 
 
 @pytest.mark.parametrize(
