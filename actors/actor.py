@@ -113,10 +113,7 @@ class Actor:
 
     def add(self, db: str, key: bytes, counts: dict[str, int]) -> None:
         """Add to the counters at `key` with the batch of this turn."""
-        batch = self.batch
-        if batch is None:
-            batch = self.batch = Batch()
-        batch.add(db, key, counts)
+        self._writes().add(db, key, counts)
 
     def _writes(self) -> Batch:
         if self.batch is None:

@@ -105,11 +105,9 @@ class Device(Actor):
         if len(checked) == 1 and checked[0][0] > head.newest_ms:
             ((time_ms, point),) = checked
             self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode_numbered(point))
-            self._follows = head.follows(time_ms, now_ms)
-            if self._follows:
-                head.follow(time_ms, point)
-            else:
-                head.report(time_ms, point)
+            self._follows = head.takes_follower(now_ms)
+            head.following += self._follows
+            head.report(time_ms, point)
         elif checked:
             merged = self._merged(checked)
             points = {
@@ -118,10 +116,7 @@ class Device(Actor):
             self.put_all(keys.TIMELINE, points)
             head.report_all(checked)
         if checked:
-            if self._follows:
-                self._count_in_application(STATE_COUNT, 1, head.hour)
-            else:
-                self._count(STATE_COUNT, len(checked), now_ms)
+            self._count(STATE_COUNT, len(checked), now_ms)
             self.after_commit(partial(self._announce_states, self.attributes, checked))
 
     def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
@@ -367,9 +362,6 @@ class Device(Actor):
                 self.add(keys.TIMELINE, keys.counts_key(self.ref.id, head.hour), head.counts)
             head.hour, head.counts = hour, {}
         head.counts[what] = head.counts.get(what, 0) + by
-        self._count_in_application(what, by, hour)
-
-    def _count_in_application(self, what: str, by: int, hour: int) -> None:
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
 
 

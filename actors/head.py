@@ -78,7 +78,9 @@ class Head:
         head = cls.decoded(source.get(keys.TIMELINE, keys.head_key(device)))
         behind, end = keys.point_key(device, head.newest_ms + 1), keys.point_key(device, keys.TIME_MS_MAX)
         for key, raw in source.range(keys.TIMELINE, behind, end):
-            head.follow(keys.point_time_ms(key), decode(raw))
+            head.report(keys.point_time_ms(key), decode(raw))
+            head.counts[STATE_COUNT] = head.counts.get(STATE_COUNT, 0) + 1
+            head.following += 1
         return head
 
     @classmethod
@@ -99,19 +101,12 @@ class Head:
             }
         return head
 
-    def follows(self, time_ms: int, now_ms: int) -> bool:
-        """Whether a report, coming now and alone, may be stored without the head."""
-        return (
-            time_ms > self.newest_ms
-            and self.following < FOLLOWING_MAX
-            and self.hour == now_ms // HOUR_MS  # it is counted in the hour that the stored head has
-        )
+    def takes_follower(self, now_ms: int) -> bool:
+        """Whether a report that comes now, alone and newer than all others, may be stored without the head.
 
-    def follow(self, time_ms: int, point: Mapping[int, Any]) -> None:
-        """Take in a report for which `follows` is true: what the point says, and that it was counted."""
-        self.report(time_ms, point)
-        self.counts[STATE_COUNT] = self.counts.get(STATE_COUNT, 0) + 1
-        self.following += 1
+        It is counted in the hour that the stored head has.
+        """
+        return self.following < FOLLOWING_MAX and self.hour == now_ms // HOUR_MS
 
     def report(self, time_ms: int, point: Mapping[int, Any]) -> None:
         """Take a report in: what is older than an attribute's newest value does not change the head."""

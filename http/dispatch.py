@@ -26,7 +26,7 @@ from trunkline.http.auth import Tokens, check_scope
 from trunkline.http.call import Call, Request, Response
 from trunkline.http.errors import JSON, MethodNotAllowed, answer, rate_limit
 from trunkline.http.exchange import Delivery, Fields
-from trunkline.http.json_body import check_type, decode
+from trunkline.http.json_body import check, decode
 from trunkline.http.lane import Lane
 from trunkline.http.links import with_links
 from trunkline.http.logins import LoginGuard
@@ -117,7 +117,7 @@ class Dispatcher:
             assert route.parser is not None
             call.query, call.links = route.parser.parse(request.query)
             if route.decoder is not None:
-                check_type(request)
+                check(request, self.system.limits.body_bytes_max)
         except DomainError:
             return None
         fields = {name: getattr(call, name) for name in names - {"body", "now_ms"}}
@@ -125,8 +125,9 @@ class Dispatcher:
         return Repeat(known, call if replies else None, fields, takes_now="now_ms" in names)
 
     def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
-        """Handle one more call of a kind that came before, without waiting for anything. Its pass has to hold.
+        """Handle one more call of a kind that came before, without waiting for anything.
 
+        Its pass has to hold, and its body to be no larger than one may be.
         True where it was taken: `done` is called once, now or with the commit, with the same answer that
         `handle` would give. False where it must go that way, and nothing was done.
         """
@@ -145,7 +146,7 @@ class Dispatcher:
                 system.check_crowd()
                 decoded = None
                 if route.decoder is not None and (body or not route.optional_body):
-                    decoded = decode(route.decoder, body, system.limits.body_bytes_max)
+                    decoded = decode(route.decoder, body)
                     if route.lane and type(decoded) is list:
                         return False
                 begun = system.begin(ref, self._repeated(repeat, decoded))
@@ -237,10 +238,8 @@ class Dispatcher:
         assert route.parser is not None
         call.query, call.links = route.parser.parse(call.request.query)
         if route.decoder is not None and (call.request.body or not route.optional_body):
-            request = call.request
-            if len(request.body) <= self.system.limits.body_bytes_max:
-                check_type(request)  # a body that is too large is told so first
-            call.body = decode(route.decoder, request.body, self.system.limits.body_bytes_max)
+            check(call.request, self.system.limits.body_bytes_max)
+            call.body = decode(route.decoder, call.request.body)
 
     def _place(self, call: Call, values: list[str]) -> None:
         """Put the values of the path's placeholders where messages look for them."""

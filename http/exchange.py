@@ -139,15 +139,9 @@ class Exchange:
         """The bytes of a whole answer, which the caller sends: the same that two `send`s would."""
         self.status = status
         self.response_headers = headers
-        bodiless = self.method == "HEAD" or status in _BODILESS
-        if self.known is not None and type(headers) is tuple and not (bodiless or self._wire.draining):
-            # The connection goes on, in 1.1, and it was said before what this says but for the body.
-            self.sent_bytes = len(body)
-            data = b"%b%d\r\n%b%b" % (_beginning(status, headers), len(body), _date_line(), body)
-        else:
-            data = self._head(body, more=False)
-            if not bodiless:
-                data += self._framed(body, more=False)
+        data = self._head(body, more=False)
+        if self.method != "HEAD" and status not in _BODILESS:
+            data += self._framed(body, more=False)
         self.started = self.finished = True
         return data
 
@@ -218,7 +212,8 @@ class Exchange:
         return body
 
     def _head(self, body: bytes, *, more: bool) -> bytes:
-        given, length, closes = _given(self.response_headers)
+        headers = self.response_headers
+        given, length, closes = _given_often(headers) if type(headers) is tuple else _given(headers)
         if closes:
             self.keep_alive = False
         framing = self._length_line(length, body, more=more)
@@ -271,13 +266,7 @@ def _given(headers: Fields) -> tuple[bytes, bytes | None, bool]:
     return given, length, closes
 
 
-@lru_cache(4096)
-def _beginning(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
-    """The head of an answer up to its length. Only for fields that leave length and connection to us."""
-    given, length, closes = _given(headers)
-    if length is not None or closes:
-        raise ValueError("fields that are said again and again leave length and connection to the server")
-    return b"%b%bcontent-length: " % (_status_line(status), given)
+_given_often = lru_cache(4096)(_given)
 
 
 _OURS = frozenset({b"content-length: ", b"connection: ", b"transfer-encoding: ", b"date: "})

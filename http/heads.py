@@ -17,8 +17,6 @@ HEAD_BYTES_MAX: Final = 1024
 
 _END: Final = b"\r\n\r\n"
 _NOT_KEPT: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect"})
-
-
 _SHARED_BYTES_MAX: Final = 64
 _SHARED_LENGTH_MAX: Final = 1024
 _shared_texts: dict[bytes, bytes] = {}

@@ -11,8 +11,10 @@ from trunkline.http.call import Request
 from trunkline.http.errors import UnsupportedMediaType, invalid
 
 
-def check_type(request: Request) -> None:
-    """Raise where a body of this request would not be JSON."""
+def check(request: Request, bytes_max: int) -> None:
+    """Raise where the body is too large (413), or is said to be something else than JSON (415)."""
+    if len(request.body) > bytes_max:
+        raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
     content_type = request.headers.get(b"content-type", b"")
     if (
         content_type != b"application/json"
@@ -22,10 +24,8 @@ def check_type(request: Request) -> None:
         raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
 
 
-def decode(decoder: msgspec.json.Decoder[Any], body: bytes, bytes_max: int) -> Any:
+def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """The typed body. Malformed JSON is 400 with the place, a wrong value 400."""
-    if len(body) > bytes_max:
-        raise PayloadTooLarge(f"The body has {len(body)} bytes; a call takes at most {bytes_max}.")
     if not body:
         raise Invalid("The body is empty; this call needs a JSON body.")
     try:

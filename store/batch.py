@@ -47,17 +47,12 @@ class Batch:
         """
         if type(value) is not bytes:
             raise TypeError("a value is bytes")
-        size_bytes = _key_bytes(key) + len(value) + _ENTRY_BYTES
+        self.size_bytes += _key_bytes(key) + len(value) + _ENTRY_BYTES
         writes = self.writes.get(db)
-        if self.sums:
+        if writes is None or self.sums:
             self._set(db, key, value)
-        elif writes is not None:
-            writes[key] = value
-        elif db in _KNOWN:
-            self.writes[db] = {key: value}
         else:
-            raise ValueError(f"{db!r} is no database")
-        self.size_bytes += size_bytes
+            writes[key] = value
 
     def put_all(self, db: str, writes: dict[bytes, bytes]) -> None:
         """Store every value of `writes` under its key: as many `put`, for a tenth of their time."""
@@ -84,18 +79,12 @@ class Batch:
 
     def add(self, db: str, key: bytes, counts: Mapping[str, int]) -> None:
         """Add `counts` to the sums stored at `key` (a CBOR map of name to integer; absent ones are 0)."""
-        for name, count in counts.items():
-            if type(name) is not str or type(count) is not int:
-                raise TypeError("counts are integers by name")
-        size_bytes = _key_bytes(key) + _ENTRY_BYTES * (1 + len(counts))
-        sums = self.sums.get(db)
-        if sums is not None:
-            merge_sums(sums, key, counts)
-        elif db in _KNOWN:
-            self.sums[db] = {key: dict(counts)}
-        else:
+        if db not in _KNOWN:
             raise ValueError(f"{db!r} is no database")
-        self.size_bytes += size_bytes
+        if not _are_counts(counts):
+            raise TypeError("counts are integers by name")
+        self.size_bytes += _key_bytes(key) + _ENTRY_BYTES * (1 + len(counts))
+        merge_sums(self.sums.setdefault(db, {}), key, counts)
 
     def extend(self, other: Batch) -> None:
         """Do everything `other` does after what this batch does."""
@@ -169,7 +158,10 @@ class Batch:
 
 
 def _are_counts(counts: Mapping[Any, Any]) -> TypeGuard[Mapping[str, int]]:
-    return all(type(name) is str and type(count) is int for name, count in counts.items())
+    for name, count in counts.items():  # noqa: SIM110 - on the path of each report, and twice as fast
+        if type(name) is not str or type(count) is not int:
+            return False
+    return True
 
 
 def _key_bytes(key: bytes) -> int:

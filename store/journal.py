@@ -24,6 +24,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import lmdb
@@ -42,7 +43,6 @@ QUOTA_RETRY_S: Final = 1.0
 """How long only batches that delete are let in after the quota was reached."""
 
 _GROUP_SIZES: Final = 20
-_FAILED: Final = "a callback after a commit failed"
 _log = structlog.get_logger("trunkline.store")
 
 
@@ -91,17 +91,11 @@ class Group:
         callbacks, self._callbacks = self._callbacks, []
         watchers, self._watchers = self._watchers, []
         try:
-            if error is None:
-                for callback in callbacks:
-                    try:
-                        callback()
-                    except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
-                        _log.exception(_FAILED)
-            for watcher in watchers:
+            for call in [*(callbacks if error is None else ()), *(partial(each, error) for each in watchers)]:
                 try:
-                    watcher(error)
-                except Exception:  # noqa: BLE001 - as above
-                    _log.exception(_FAILED)
+                    call()
+                except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
+                    _log.exception("a callback after a commit failed")
         finally:
             self._event.set()
 

@@ -82,18 +82,15 @@ class Overlay:
         self, db: str, lo: bytes, hi: bytes, transaction: lmdb.Transaction[bytes], handle: Handle
     ) -> list[tuple[bytes, bytes]]:
         """The entries with lo <= key < hi as they would be, in order. See `get`."""
-        found: dict[bytes, bytes | None] = {}
+        keys = {key for pending in (self.writes, self.sums) for key in pending.get(db, ()) if lo <= key < hi}
         with transaction.cursor(handle) as cursor:
             if cursor.set_range(lo):
-                for key, value in cursor.iternext():
+                for key in cursor.iternext(values=False):
                     if key >= hi:
                         break
-                    found[key] = value
-        found |= {key: value for key, value in self.writes.get(db, {}).items() if lo <= key < hi}
-        for key, counts in self.sums.get(db, {}).items():
-            if lo <= key < hi:
-                found[key] = stored_sums(found.get(key), counts)
-        return sorted((key, value) for key, value in found.items() if value is not None)
+                    keys.add(key)
+        values = ((key, self.get(db, key, transaction, handle)) for key in sorted(keys))
+        return [(key, value) for key, value in values if value is not None]
 
     def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> Written:
         """Write everything into `transaction`. The overlay stays as it is, so it can be written again."""

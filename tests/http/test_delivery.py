@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.wire import PATIENCE_S, Peer, Wired, application, echo, serving
+from tests.http.wire import PATIENCE_S, Doored, Peer, Wired, echo, serving
 from trunkline.http.exchange import Delivery, Exchange
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -22,16 +22,13 @@ TEXT = [(b"content-type", b"text/plain")]
 LARGE = b"x" * (8 << 20)
 
 
-class Later:
+class Later(Doored):
     """An application whose answers wait until the test delivers them; `/asgi` goes the ordinary way."""
 
     def __init__(self) -> None:
-        self._app = application(echo)
+        super().__init__(echo)
         self.begun: list[tuple[bytes, Delivery]] = []
         self._arrived = trio.Event()
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)
 
     def begin(self, exchange: Exchange, done: Delivery) -> bool:
         if exchange.target == b"/asgi":

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.http.test_smuggling import CASES
-from tests.http.wire import Receive, Scope, Send, application, reply, serving, until_disconnect, whole_body
+from tests.http.wire import (
+    Doored,
+    Receive,
+    Scope,
+    Send,
+    application,
+    reply,
+    serving,
+    until_disconnect,
+    whole_body,
+)
 from trunkline.http.exchange import Delivery, Exchange
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -52,14 +62,11 @@ async def http(scope: Scope, receive: Receive, send: Send) -> None:
         nursery.cancel_scope.cancel()
 
 
-class Taking:
+class Taking(Doored):
     """The same, but whole requests other than PUT are taken by the door, half of them answered later."""
 
     def __init__(self) -> None:
-        self._app = application(http)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        super().__init__(http)
 
     def begin(self, exchange: Exchange, done: Delivery) -> bool:
         if exchange.method == "PUT":

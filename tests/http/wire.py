@@ -21,6 +21,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.http.engine import Engine
 from trunkline.http.errors import refusal
+from trunkline.http.exchange import Delivery, Exchange
 from trunkline.http.serve import _config, bind
 from trunkline.limits.settings import Settings
 
@@ -50,6 +51,19 @@ def application(http: Handler, websocket: Handler | None = None) -> Handler:
             await http(scope, receive, send)
 
     return app
+
+
+class Doored:
+    """An application with a door: subclasses say what `begin` takes, the rest goes to `http`."""
+
+    def __init__(self, http: Handler) -> None:
+        self._app = application(http)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+        raise NotImplementedError
 
 
 async def whole_body(receive: Receive) -> bytes | None:
