@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trunkline.actors import records
-from trunkline.actors.account import email_key, token_generation
-from trunkline.actors.application import hash_secret
-from trunkline.actors.errors import Forbidden, NotFound, Unauthorized
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, GATEWAYS, USER
-from trunkline.actors.messages.account import Session
-from trunkline.actors.messages.applications import Creator
+from trunkline.actors.accounts.actor import email_key, token_generation
+from trunkline.actors.accounts.messages import Session
+from trunkline.actors.applications.actor import hash_secret
+from trunkline.actors.applications.messages import Creator
 from trunkline.actors.messages.reads import Reach
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, GATEWAYS, USER
+from trunkline.actors.values.errors import Forbidden, NotFound, Unauthorized
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 
 if TYPE_CHECKING:

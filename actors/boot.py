@@ -15,26 +15,26 @@ from typing import NamedTuple
 
 import trio
 
-from trunkline.actors import records
-from trunkline.actors.account import Account, check_new_password
-from trunkline.actors.actor import Ref
-from trunkline.actors.application import Application
+from trunkline.actors.accounts.actor import Account, check_new_password
+from trunkline.actors.accounts.messages import CreateUser, SetPassword
+from trunkline.actors.applications.actor import Application
 from trunkline.actors.authority import find_user
-from trunkline.actors.clock import Clock, SystemClock
-from trunkline.actors.data_table import DataTable
-from trunkline.actors.device import Device
-from trunkline.actors.errors import NotFound
-from trunkline.actors.event_log import EventLog
-from trunkline.actors.ids import ROOT
-from trunkline.actors.job_kinds import JOB_KINDS
-from trunkline.actors.job_results import result_problems
-from trunkline.actors.kinds import KINDS, USER
-from trunkline.actors.messages.account import CreateUser, SetPassword
-from trunkline.actors.moments import iso
-from trunkline.actors.purge import run_purge
-from trunkline.actors.row_check import row_problems
-from trunkline.actors.system import System
-from trunkline.actors.telling import Teller
+from trunkline.actors.catalogue import JOB_KINDS
+from trunkline.actors.devices.actor import Device
+from trunkline.actors.events.actor import EventLog
+from trunkline.actors.jobs.notifications import Teller
+from trunkline.actors.jobs.results import result_problems
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import KINDS, USER
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.system import System
+from trunkline.actors.sweep import run_purge
+from trunkline.actors.tables.actor import DataTable
+from trunkline.actors.tables.check import row_problems
+from trunkline.actors.values.clock import Clock, SystemClock
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs

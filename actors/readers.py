@@ -11,28 +11,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
-from trunkline.actors import (
-    counts,
-    device_records,
-    devices,
-    events,
-    history,
-    job_logs,
-    listings,
-    measurements,
-    records,
-    row_pages,
-    tables,
-)
-from trunkline.actors.errors import Crashed, Overloaded
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY
+from trunkline.actors.applications import counts
+from trunkline.actors.applications import reads as listings
+from trunkline.actors.devices import history, measurements
+from trunkline.actors.devices import reads as device_records
+from trunkline.actors.devices import selection as devices
+from trunkline.actors.events import reads as events
+from trunkline.actors.jobs import reads as job_logs
 from trunkline.actors.messages import reads
-from trunkline.actors.messages.base import Message
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY
+from trunkline.actors.tables import pages as row_pages
+from trunkline.actors.tables import reads as tables
+from trunkline.actors.values.errors import Crashed, Overloaded
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
 from trunkline.store.errors import ReadQueueFull, StoreError
 
 if TYPE_CHECKING:
-    from trunkline.actors.system import System
+    from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
 LATER = object()

@@ -1,6 +1,6 @@
 """The Quart-Trio application: a thin door to the dispatcher, and the pages for operators.
 
-Quart takes a request apart and sends the answer; what the answer is, `dispatch.py` says. Beside the API
+Quart takes a request apart and sends the answer; what the answer is, `calls/dispatch.py` says. Beside the API
 stand `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need no token.
 """
 
@@ -20,12 +20,12 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
-from trunkline.actors.errors import Invalid, PayloadTooLarge
-from trunkline.http.call import Headers, Request, Response, Stream, address_of
-from trunkline.http.dispatch import Dispatcher
-from trunkline.http.errors import JSON, MethodNotAllowed, answer
-from trunkline.http.metrics import Unwired, Wire, exposition
-from trunkline.http.openapi import document
+from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.http.calls.call import Headers, Request, Response, Stream, address_of
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.errors import JSON, MethodNotAllowed, answer
+from trunkline.http.pages.metrics import Unwired, Wire, exposition
+from trunkline.http.pages.openapi import document
 from trunkline.http.version import VERSION
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]

@@ -20,8 +20,8 @@ import structlog
 import trio
 
 from trunkline.actors import boot
-from trunkline.actors.errors import DomainError, Invalid
-from trunkline.actors.system import System
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.errors import DomainError, Invalid
 
 SOCKET = "control.sock"
 LINE_BYTES_MAX = 64 * 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trunkline.http.calls.route import RouteTable
 from trunkline.http.resources import (
     applications,
     auth,
@@ -13,7 +14,6 @@ from trunkline.http.resources import (
     me,
     measurements,
 )
-from trunkline.http.route import RouteTable
 
 TABLE = RouteTable(
     (

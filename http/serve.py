@@ -27,19 +27,19 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
-from trunkline.actors.clock import Clock
-from trunkline.actors.system import System
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.clock import Clock
 from trunkline.http import collector
 from trunkline.http.app import create_app
-from trunkline.http.auth import Tokens
+from trunkline.http.calls.auth import Tokens
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.errors import refusal
+from trunkline.http.calls.hot import HotDoor
 from trunkline.http.control import serve_control
-from trunkline.http.dispatch import Dispatcher
-from trunkline.http.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
-from trunkline.http.errors import refusal
-from trunkline.http.hot import HotDoor
-from trunkline.http.metrics import Unwired, Wire
+from trunkline.http.pages.metrics import Unwired, Wire
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import Lossy
+from trunkline.http.wire.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 

@@ -1,6 +1,6 @@
 """The one way in which this room says no by exception.
 
-Owns: what is raised for a wrong setting. Does not own status codes (`http/errors.py`) nor refused throttles:
+Owns: what is raised for a wrong setting. Does not own status codes (`http/calls/errors.py`) nor refused throttles:
 those are no exceptions but a `Verdict`, because being refused is ordinary and must be cheap. It stands here,
 apart from the modules that raise it, so that the modules of this room import each other without a cycle.
 """

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.messages.account import MeChoice
-from trunkline.actors.messages.applications import (
+from trunkline.actors.accounts.messages import MeChoice
+from trunkline.actors.applications.messages import (
     ApplicationPage,
     CountRange,
     KeyPage,
@@ -18,8 +18,7 @@ from trunkline.actors.messages.applications import (
     SummaryChoice,
     TokenPage,
 )
-from trunkline.actors.messages.base import Message
-from trunkline.actors.messages.devices import (
+from trunkline.actors.devices.messages import (
     AttributeList,
     AttributeNameSearch,
     CommandToMany,
@@ -32,10 +31,11 @@ from trunkline.actors.messages.devices import (
     PayloadRange,
     TagValueSearch,
 )
-from trunkline.actors.messages.events import EventPage, RecentChoice
-from trunkline.actors.messages.jobs import JobLogPage
-from trunkline.actors.messages.series import LastValueQuery, TimeSeriesQuery
-from trunkline.actors.messages.tables import AdvancedQuery, RowsLimit, RowsPage, TablePage
+from trunkline.actors.devices.series_messages import LastValueQuery, TimeSeriesQuery
+from trunkline.actors.events.messages import EventPage, RecentChoice
+from trunkline.actors.jobs.messages import JobLogPage
+from trunkline.actors.tables.messages import AdvancedQuery, RowsLimit, RowsPage, TablePage
+from trunkline.actors.values.structs import Message
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from trunkline.bench.progress import Bar
 from trunkline.bench.session import Session
 
 _EMAIL = "bench@localhost"
-_MAIN = "from trunkline.http.cli import main; main()"
+_MAIN = "from trunkline.http.cli.main import main; main()"
 
 
 class Trunkline(Peer):

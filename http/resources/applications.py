@@ -6,10 +6,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from trunkline.actors.authority import session_claims
-from trunkline.actors.errors import Forbidden
-from trunkline.actors.messages.account import Session
-from trunkline.actors.messages.applications import (
+from trunkline.actors.accounts.messages import Session
+from trunkline.actors.applications.messages import (
     ApplicationPage,
     ApplicationPatch,
     ApplicationPost,
@@ -34,6 +32,7 @@ from trunkline.actors.messages.applications import (
     TokenPost,
     TokenView,
 )
+from trunkline.actors.authority import session_claims
 from trunkline.actors.messages.reads import (
     CountDevices,
     CountPayloads,
@@ -43,10 +42,11 @@ from trunkline.actors.messages.reads import (
     ListKeys,
     ListTokens,
 )
-from trunkline.actors.moments import parse_iso
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import reply
-from trunkline.http.route import APP, ME, Route
+from trunkline.actors.values.errors import Forbidden
+from trunkline.actors.values.timestamps import parse_iso
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.route import APP, ME, Route
 
 
 async def create_key(call: Call) -> Response:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from trunkline.actors.account import burn
-from trunkline.actors.actor import Ref
-from trunkline.actors.authority import admit_device, find_user, key_admits_address, session_claims
-from trunkline.actors.errors import Invalid, Unauthorized
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.account import (
+from trunkline.actors.accounts.actor import burn
+from trunkline.actors.accounts.messages import (
     AuthedDevice,
     AuthedUser,
     DeviceCredentials,
@@ -17,9 +13,13 @@ from trunkline.actors.messages.account import (
     Session,
     UserCredentials,
 )
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import reply
-from trunkline.http.route import ME, Route
+from trunkline.actors.authority import admit_device, find_user, key_admits_address, session_claims
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.errors import Invalid, Unauthorized
+from trunkline.actors.values.ids import ROOT
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.route import ME, Route
 
 _TTL_S_MAX = 10 * 366 * 86_400
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trunkline.actors.messages.reads import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
-from trunkline.actors.messages.tables import (
+from trunkline.actors.tables.messages import (
     AddColumn,
     AdvancedQuery,
     Column,
@@ -32,9 +32,9 @@ from trunkline.actors.messages.tables import (
     TableView,
     TruncateRows,
 )
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import reply
-from trunkline.http.route import APP, TABLE, Route
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.route import APP, TABLE, Route
 
 TABLES = APP + "/data-tables"
 COLUMN = TABLE + "/column"

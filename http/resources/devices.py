@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.actors.actor import Ref
-from trunkline.actors.messages.device_views import (
-    AttributeNames,
-    AttributeView,
-    CommandEntry,
-    CompositeValue,
-    DeviceComposite,
-    DeviceNames,
-    DevicePayloadCounts,
-    DeviceView,
-    LogEntry,
-    StateEntry,
-    TagKeys,
-    TagValues,
-)
-from trunkline.actors.messages.devices import (
+from trunkline.actors.devices.messages import (
     AddAttribute,
     AttributeList,
     AttributeNameSearch,
@@ -46,6 +31,20 @@ from trunkline.actors.messages.devices import (
     StateOrStates,
     TagValueSearch,
 )
+from trunkline.actors.devices.views import (
+    AttributeNames,
+    AttributeView,
+    CommandEntry,
+    CompositeValue,
+    DeviceComposite,
+    DeviceNames,
+    DevicePayloadCounts,
+    DeviceView,
+    LogEntry,
+    StateEntry,
+    TagKeys,
+    TagValues,
+)
 from trunkline.actors.messages.reads import (
     CountDevicePayloads,
     GetAttribute,
@@ -63,12 +62,13 @@ from trunkline.actors.messages.reads import (
     ListTagValues,
     SelectDevices,
 )
-from trunkline.actors.messages.terms import Attribute
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import SUCCESS
-from trunkline.http.errors import JSON, rate_limit
-from trunkline.http.route import APP, DEVICE, Route
-from trunkline.http.sse import command_stream, state_stream
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.terms import Attribute
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.errors import JSON, rate_limit
+from trunkline.http.calls.route import APP, DEVICE, Route
+from trunkline.http.streams.sse import command_stream, state_stream
 
 DEVICES = APP + "/devices"
 ATTRIBUTES = DEVICE + "/attributes"

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.errors import PreconditionFailed, TooMuchAtOnce
-from trunkline.actors.messages.events import (
+from trunkline.actors.events.messages import (
     CreateEvent,
     DeleteEvent,
     DeleteEvents,
@@ -23,14 +22,15 @@ from trunkline.actors.messages.events import (
     RecentChoice,
     RecentEvent,
 )
-from trunkline.actors.messages.jobs import JobQueued
+from trunkline.actors.jobs.messages import JobQueued
 from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
-from trunkline.actors.messages.terms import EventQuery
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import SUCCESS
-from trunkline.http.errors import JSON
+from trunkline.actors.values.errors import PreconditionFailed, TooMuchAtOnce
+from trunkline.actors.values.terms import EventQuery
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.errors import JSON
+from trunkline.http.calls.route import APP, Route
 from trunkline.http.resources.jobs import queue_job
-from trunkline.http.route import APP, Route
 
 EVENTS = APP + "/events"
 EVENT = EVENTS + "/{eventId}"

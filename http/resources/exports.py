@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.messages.exports import (
+from trunkline.actors.jobs.export_messages import (
     DataExport,
     DeviceExport,
     DeviceExportQuery,
@@ -14,11 +14,11 @@ from trunkline.actors.messages.exports import (
     RowExport,
     ToldQuery,
 )
-from trunkline.actors.messages.jobs import JobQueued
-from trunkline.actors.moments import resolve_range
-from trunkline.http.call import Call, Response
+from trunkline.actors.jobs.messages import JobQueued
+from trunkline.actors.values.timestamps import resolve_range
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.route import APP, DEVICE, TABLE, Route
 from trunkline.http.resources.jobs import queue_job
-from trunkline.http.route import APP, DEVICE, TABLE, Route
 
 _BUSY = {429: "Such an export is queued or runs already, or the application has too many jobs"}
 

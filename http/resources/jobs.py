@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.jobs import short_job_id
-from trunkline.actors.messages.jobs import DownloadLink, JobLogPage, JobLogView, QueueJob
+from trunkline.actors.jobs.kind import short_job_id
+from trunkline.actors.jobs.messages import DownloadLink, JobLogPage, JobLogView, QueueJob
 from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import reply
-from trunkline.http.route import APP, Route
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.ids import ROOT
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.route import APP, Route
 
 
 async def queue_job(

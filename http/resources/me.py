@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from trunkline.actors.messages.account import MeChoice, MePatch, MeView, PatchMe
-from trunkline.actors.messages.applications import CountRange, DeviceCounts
+from trunkline.actors.accounts.messages import MeChoice, MePatch, MeView, PatchMe
+from trunkline.actors.applications.messages import CountRange, DeviceCounts
 from trunkline.actors.messages.reads import CountMyDevices, GetMe
-from trunkline.http.call import Call, Response
-from trunkline.http.dispatch import reply
-from trunkline.http.route import ME, Route
+from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.route import ME, Route
 
 
 async def patch_me(call: Call) -> Response:

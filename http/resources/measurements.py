@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from trunkline.actors.devices.series_messages import LastValueQuery, LastValues, TimeSeries, TimeSeriesQuery
 from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
-from trunkline.actors.messages.series import LastValueQuery, LastValues, TimeSeries, TimeSeriesQuery
-from trunkline.http.route import APP, Route
+from trunkline.http.calls.route import APP, Route
 
 ROUTES = (
     Route(

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from tests.actors.house import House
-from trunkline.actors.actor import Ref
-from trunkline.actors.messages import events, reads
-from trunkline.actors.messages.applications import Creator
-from trunkline.actors.messages.base import Message
+from trunkline.actors.applications.messages import Creator
+from trunkline.actors.events import messages as events
+from trunkline.actors.messages import reads
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 
 BY = Creator("0123456789abcdef01234567", "user", "owner@example.com")

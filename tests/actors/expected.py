@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from tests.actors.probes import tally_key
-from trunkline.actors import records
-from trunkline.actors.actor import Ref
-from trunkline.actors.head import Head
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, KINDS
+from trunkline.actors.devices.head import Head
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, KINDS
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.backup import verify
 from trunkline.store.codec import decode

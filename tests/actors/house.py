@@ -10,15 +10,16 @@ from typing import Any
 import msgspec
 
 from trunkline.actors import boot, readers
-from trunkline.actors.actor import Ref
-from trunkline.actors.device import COMMANDS
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages import devices, reads
-from trunkline.actors.messages.applications import ApplicationPost, CreateApplication
-from trunkline.actors.messages.base import Message
-from trunkline.actors.moments import iso
-from trunkline.actors.subscription import Subscription
-from trunkline.actors.system import System
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.actor import COMMANDS
+from trunkline.actors.messages import reads
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.subscription import Subscription
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
+from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 

@@ -14,14 +14,14 @@ import trio
 
 from tests.actors.house import ManualClock
 from trunkline.actors import boot, readers
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.jobs import Job, JobKind
-from trunkline.actors.messages.applications import ApplicationPost, CreateApplication, Creator
-from trunkline.actors.messages.jobs import JobLogPage, QueueJob
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication, Creator
+from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.messages import JobLogPage, QueueJob
 from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
-from trunkline.actors.records import Doc
-from trunkline.actors.system import System
+from trunkline.actors.records.records import Doc
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.ids import ROOT
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 

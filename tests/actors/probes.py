@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import trio
 
 from trunkline.actors import boot
-from trunkline.actors.actor import Actor, Ref
-from trunkline.actors.clock import Clock, SystemClock
-from trunkline.actors.errors import DomainError, Invalid
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.base import Message
-from trunkline.actors.system import Answer, System
+from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.runtime.system import Answer, System
+from trunkline.actors.values.clock import Clock, SystemClock
+from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode

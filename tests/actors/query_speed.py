@@ -18,13 +18,14 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors import devices, records
-from trunkline.actors.actor import Actor, Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import DEVICE
-from trunkline.actors.messages.devices import DevicePage
+from trunkline.actors.devices import selection as devices
+from trunkline.actors.devices.messages import DevicePage
 from trunkline.actors.messages.reads import ListDevices
-from trunkline.actors.query import DEVICE_FIELDS, compile_query
+from trunkline.actors.query.compile import DEVICE_FIELDS, compile_query
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import DEVICE
+from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.values.ids import ROOT
 from trunkline.store.env import Store
 
 APPLICATION: Final = b"a" * 12

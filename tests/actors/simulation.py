@@ -27,9 +27,11 @@ from tests.actors.world import (
     Reader,
     World,
 )
-from trunkline.actors.actor import Ref
-from trunkline.actors.device import COMMANDS
-from trunkline.actors.errors import (
+from trunkline.actors.applications import messages as applications
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.actor import COMMANDS
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
     Invalid,
@@ -38,10 +40,9 @@ from trunkline.actors.errors import (
     StorageFull,
     TooManyRequests,
 )
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages import applications, devices
-from trunkline.actors.messages.base import Message
-from trunkline.actors.moments import iso
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
+from trunkline.actors.values.timestamps import iso
 
 CREATOR = applications.Creator(ROOT.hex(), "user", "owner")
 

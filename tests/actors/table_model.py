@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from tests.actors.house import House
-from trunkline.actors.actor import Ref
-from trunkline.actors.errors import Invalid
-from trunkline.actors.messages import reads, tables
-from trunkline.actors.row_check import row_problems
+from trunkline.actors.messages import reads
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.tables import messages as tables
+from trunkline.actors.tables.check import row_problems
+from trunkline.actors.values.errors import Invalid
 
 Json = dict[str, Any]
 COLUMNS: list[Json] = [

@@ -20,7 +20,7 @@ from tests.actors.probes import (
     tally,
     workshop,
 )
-from trunkline.actors.errors import (
+from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
     Invalid,

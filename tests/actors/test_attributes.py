@@ -9,10 +9,16 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from trunkline.actors.attributes import ATTRIBUTES_MAX, FLOW_VERSION, META, Attributes, shown_attribute
-from trunkline.actors.errors import Invalid, NotFound
-from trunkline.actors.messages.devices import AttributePatch
-from trunkline.actors.messages.terms import Attribute
+from trunkline.actors.devices.attributes import (
+    ATTRIBUTES_MAX,
+    FLOW_VERSION,
+    META,
+    Attributes,
+    shown_attribute,
+)
+from trunkline.actors.devices.messages import AttributePatch
+from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.terms import Attribute
 
 KINDS = ("number", "string", "boolean", "gps", "blob")
 

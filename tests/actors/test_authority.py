@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors import account
-from trunkline.actors.account import check_new_password
+from trunkline.actors.accounts import actor as account
+from trunkline.actors.accounts.actor import check_new_password
 from trunkline.actors.authority import chooses_by_tags, has_tag, key_admits, key_admits_address
-from trunkline.actors.errors import Invalid
+from trunkline.actors.values.errors import Invalid
 
 FLOOR_1 = {"key": "floor", "value": "1"}
 FLOOR_2 = {"key": "floor", "value": "2"}

@@ -10,16 +10,16 @@ import trio
 
 from tests.actors.house import START_MS, ManualClock
 from trunkline.actors import boot
-from trunkline.actors.account import check_new_password
-from trunkline.actors.actor import Ref
-from trunkline.actors.errors import Invalid, NotFound, Overloaded
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.account import LogIn
-from trunkline.actors.messages.applications import ApplicationPost, CreateApplication
-from trunkline.actors.messages.devices import Listen
-from trunkline.actors.moments import iso
-from trunkline.actors.subscription import Ending
-from trunkline.actors.system import System
+from trunkline.actors.accounts.actor import check_new_password
+from trunkline.actors.accounts.messages import LogIn
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.devices.messages import Listen
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.subscription import Ending
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.errors import Invalid, NotFound, Overloaded
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
 

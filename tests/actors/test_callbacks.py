@@ -6,8 +6,8 @@ import ipaddress
 
 import pytest
 
-from trunkline.actors.callbacks import check_url, is_public
-from trunkline.actors.errors import Invalid
+from trunkline.actors.outgoing.http_calls import check_url, is_public
+from trunkline.actors.values.errors import Invalid
 
 INSIDE = [
     "0.0.0.0",

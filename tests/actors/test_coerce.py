@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.coerce import COERCE
-from trunkline.actors.errors import Invalid
+from trunkline.actors.devices.coercion import COERCE
+from trunkline.actors.values.errors import Invalid
 from trunkline.store.codec import decode, encode
 
 LARGEST = int(1.7976931348623157e308)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.csv_text import CsvLines
+from trunkline.actors.values.csv_text import CsvLines
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("=+-@\t\r\n'\",;"))
 

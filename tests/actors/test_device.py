@@ -11,15 +11,15 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors import history
-from trunkline.actors.actor import Ref
-from trunkline.actors.device import Device
-from trunkline.actors.errors import Crashed, Invalid, NotFound, PayloadTooLarge, TooManyRequests
-from trunkline.actors.head import TEXT_CHARS_MAX
-from trunkline.actors.messages import devices
-from trunkline.actors.messages.base import Message
-from trunkline.actors.messages.terms import Attribute
-from trunkline.actors.nesting import NESTING_MAX
+from trunkline.actors.devices import history
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.actor import Device
+from trunkline.actors.devices.head import TEXT_CHARS_MAX
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.errors import Crashed, Invalid, NotFound, PayloadTooLarge, TooManyRequests
+from trunkline.actors.values.nesting import NESTING_MAX
+from trunkline.actors.values.structs import Message
+from trunkline.actors.values.terms import Attribute
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 

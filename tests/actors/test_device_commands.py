@@ -9,9 +9,9 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, House, at
-from trunkline.actors.device import STATES
-from trunkline.actors.errors import Crashed, Invalid
+from trunkline.actors.devices.actor import STATES
 from trunkline.actors.messages import reads
+from trunkline.actors.values.errors import Crashed, Invalid
 from trunkline.store import keys
 
 DAY_MS = 86_400_000

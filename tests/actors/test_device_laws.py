@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors.errors import Invalid
-from trunkline.actors.head import FOLLOWING_MAX, Head
-from trunkline.actors.messages import devices
-from trunkline.actors.messages.terms import Attribute
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.head import FOLLOWING_MAX, Head
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.terms import Attribute
 from trunkline.store import keys
 
 TIMES = range(-12, 3)

@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, running_house
-from trunkline.actors import records
-from trunkline.actors.devices import device_listing
-from trunkline.actors.messages import devices, reads
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.selection import device_listing
+from trunkline.actors.messages import reads
+from trunkline.actors.records import records
 
 EVERY: dict[str, Any] = {"$nor": [{"id": None}]}
 """A query that every device matches and that no index serves."""

@@ -11,22 +11,23 @@ import trio
 
 from tests.actors.event_house import BY, Events
 from tests.actors.house import House, running_house
-from trunkline.actors import purge, records
-from trunkline.actors.actor import Ref
-from trunkline.actors.event_jobs import PART_EVENTS
-from trunkline.actors.event_log import Progress
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import KINDS
-from trunkline.actors.messages.applications import DeleteApplication
-from trunkline.actors.messages.events import (
+from trunkline.actors import sweep as purge
+from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.events.actor import Progress
+from trunkline.actors.events.jobs import PART_EVENTS
+from trunkline.actors.events.messages import (
     BeginEventJob,
     DeleteSomeEvents,
     EventChoice,
     EventPatch,
     PatchSomeEvents,
 )
-from trunkline.actors.messages.jobs import QueueJob
+from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.messages.reads import GetJobLog
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import KINDS
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.backup import verify

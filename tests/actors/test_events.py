@@ -10,14 +10,20 @@ import pytest
 
 from tests.actors.event_house import BY, Events
 from tests.actors.house import START_MS, at, running_house
-from trunkline.actors.actor import Ref
-from trunkline.actors.errors import Invalid, NotFound, PayloadTooLarge, PreconditionFailed, TooManyRequests
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import STATES
-from trunkline.actors.messages.applications import DeleteApplication, PayloadCountRange
-from trunkline.actors.messages.devices import DeleteDevice, DevicePatch, PatchDevice
-from trunkline.actors.messages.events import DeleteEvent, EventPatch, PatchEvent
+from trunkline.actors.applications.messages import DeleteApplication, PayloadCountRange
+from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
+from trunkline.actors.events.messages import DeleteEvent, EventPatch, PatchEvent
 from trunkline.actors.messages.reads import CountPayloads
+from trunkline.actors.records.kinds import STATES
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.errors import (
+    Invalid,
+    NotFound,
+    PayloadTooLarge,
+    PreconditionFailed,
+    TooManyRequests,
+)
+from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits
 
 UNKNOWN = bytes.fromhex("0123456789abcdef01234567")

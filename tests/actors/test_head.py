@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.head import TEXT_CHARS_MAX, Head
+from trunkline.actors.devices.head import TEXT_CHARS_MAX, Head
 
 values = st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5))
 long_texts = st.just("x" * (TEXT_CHARS_MAX + 1))

@@ -13,17 +13,16 @@ import trio.testing
 
 from tests.actors.house import ManualClock
 from tests.actors.job_desk import BY, Held, desk, nothing
-from trunkline.actors import purge, records
-from trunkline.actors.actor import Ref
-from trunkline.actors.errors import Invalid, NotFound, Overloaded, TooManyRequests
-from trunkline.actors.ids import ROOT
-from trunkline.actors.jobs import Job, parse_job_id, short_job_id
-from trunkline.actors.kinds import KINDS
-from trunkline.actors.messages.applications import (
-    DeleteApplication,
-)
-from trunkline.actors.messages.jobs import EndJob, QueueJob
-from trunkline.actors.records import Doc
+from trunkline.actors import sweep as purge
+from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.jobs.kind import Job, parse_job_id, short_job_id
+from trunkline.actors.jobs.messages import EndJob, QueueJob
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import KINDS
+from trunkline.actors.records.records import Doc
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.errors import Invalid, NotFound, Overloaded, TooManyRequests
+from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits
 from trunkline.store import backup, keys
 

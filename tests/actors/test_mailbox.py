@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.probes import Add, AddThrottled, Tally, tally
-from trunkline.actors.actor import Handler
-from trunkline.actors.errors import Overloaded, TooManyRequests
-from trunkline.actors.mailbox import Mailbox, Waiting
+from trunkline.actors.runtime.actor import Handler
+from trunkline.actors.runtime.mailbox import Mailbox, Waiting
+from trunkline.actors.values.errors import Overloaded, TooManyRequests
 from trunkline.limits.table import Limits
 from trunkline.store.journal import Group
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trunkline.actors.moments import (
+from trunkline.actors.values.timestamps import (
     MOMENT_MS_MAX,
     SECONDS_BELOW,
     MomentError,

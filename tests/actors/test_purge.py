@@ -16,14 +16,19 @@ import trio
 import trio.testing
 
 from tests.actors.house import House, ManualClock, running_house
-from trunkline.actors import boot, purge, records
-from trunkline.actors.actor import Ref
-from trunkline.actors.errors import NotFound, StorageFull
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, EVENT, KINDS
-from trunkline.actors.messages import applications, devices, events, tables
-from trunkline.actors.row_check import row_problems
-from trunkline.actors.system import System
+from trunkline.actors import boot
+from trunkline.actors import sweep as purge
+from trunkline.actors.applications import messages as applications
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.events import messages as events
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, EVENT, KINDS
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.system import System
+from trunkline.actors.tables import messages as tables
+from trunkline.actors.tables.check import row_problems
+from trunkline.actors.values.errors import NotFound, StorageFull
+from trunkline.actors.values.ids import ROOT
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys

@@ -11,11 +11,13 @@ import pytest
 
 from tests.actors.house import House
 from tests.actors.test_purge import application, check, house_of, insert, opened, space, sweep_all, table
-from trunkline.actors import purge, records, row_tidy
-from trunkline.actors.errors import NotFound
-from trunkline.actors.kinds import KINDS
-from trunkline.actors.messages import tables
-from trunkline.actors.row_check import row_problems
+from trunkline.actors import sweep as purge
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import KINDS
+from trunkline.actors.tables import messages as tables
+from trunkline.actors.tables import tidy as row_tidy
+from trunkline.actors.tables.check import row_problems
+from trunkline.actors.values.errors import NotFound
 from trunkline.store import keys
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch

@@ -1,6 +1,6 @@
 """The advanced query means what its rules say, and a mistake in one is named with its place.
 
-Tables, ordered as the rules in `trunkline.actors.query`; what holds for all queries stands in
+Tables, ordered as the rules in `trunkline.actors.query.compile`; what holds for all queries stands in
 `test_query_laws.py`. It is long because each rule and each mistake has a row.
 """
 
@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.actors.errors import Invalid
-from trunkline.actors.query import (
+from trunkline.actors.query.compile import (
     APPLICATION_KEY_FIELDS,
     DEVICE_FIELDS,
     Field,
@@ -20,7 +19,8 @@ from trunkline.actors.query import (
     compile_glob,
     compile_query,
 )
-from trunkline.actors.query_conditions import ITEMS_MAX, TAG_CHARS_MAX
+from trunkline.actors.query.conditions import ITEMS_MAX, TAG_CHARS_MAX
+from trunkline.actors.values.errors import Invalid
 from trunkline.limits.table import Limits
 
 ID_A, ID_B, ID_C = "0a" * 12, "0b" * 12, "0c" * 12

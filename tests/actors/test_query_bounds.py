@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.actors.query_strategies import FIELDS, HEX_IDS, Doc, Json, World
-from trunkline.actors import query_bounds
-from trunkline.actors.query import Bounds, Field, compile_query, glob_bounds
-from trunkline.actors.query import compile_glob as glob_of
-from trunkline.actors.query_bounds import SPANS_MAX, Span, id_ranges, listed_ids
+from trunkline.actors.query import bounds as query_bounds
+from trunkline.actors.query.bounds import SPANS_MAX, Span, id_ranges, listed_ids
+from trunkline.actors.query.compile import Bounds, Field, compile_query, glob_bounds
+from trunkline.actors.query.compile import compile_glob as glob_of
 from trunkline.store import keys
 
 ID_A, ID_B, ID_C = HEX_IDS

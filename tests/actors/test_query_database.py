@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from montydb.engine.queries import QueryFilter
 
 from tests.actors.query_strategies import FIELDS, PLAIN, Doc, Json, iso_of
-from trunkline.actors.query import compile_query
+from trunkline.actors.query.compile import compile_query
 
 ALL_OPERATORS = [
     *("$eq", "$ne", "$gt", "$lt", "$gte", "$lte", "$in", "$nin"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.query_strategies import FIELDS, PLAIN, Json, hex_ids, sides, tag_texts
-from trunkline.actors.query import QueryError, compile_glob, compile_query
+from trunkline.actors.query.compile import QueryError, compile_glob, compile_query
 
 scalars, documents, queries = PLAIN.scalars, PLAIN.documents, PLAIN.queries
 

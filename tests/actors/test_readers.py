@@ -13,14 +13,16 @@ import trio
 import trio.testing
 
 from tests.actors.house import House
-from trunkline.actors import boot, readers, records
-from trunkline.actors.errors import Crashed, NotFound, Overloaded
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages import devices, reads
-from trunkline.actors.messages.account import MeChoice
-from trunkline.actors.messages.applications import CountRange
-from trunkline.actors.messages.base import Message
-from trunkline.actors.system import System
+from trunkline.actors import boot, readers
+from trunkline.actors.accounts.messages import MeChoice
+from trunkline.actors.applications.messages import CountRange
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.messages import reads
+from trunkline.actors.records import records
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.errors import Crashed, NotFound, Overloaded
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.actors import records
-from trunkline.actors.actor import Actor, Ref
-from trunkline.actors.errors import PreconditionFailed
-from trunkline.actors.ids import ROOT
-from trunkline.actors.kinds import DELETED_DEVICE, DEVICE
-from trunkline.actors.query import Field, compile_query
-from trunkline.actors.records import Kind, Listing
+from trunkline.actors.query.compile import Field, compile_query
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE
+from trunkline.actors.records.records import Kind, Listing
+from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.values.errors import PreconditionFailed
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.backup import verify
 from trunkline.store.codec import decode, encode

@@ -18,8 +18,8 @@ from tests.actors.probes import (
     tally,
     workshop,
 )
-from trunkline.actors import registry
-from trunkline.actors.errors import NotFound, Overloaded
+from trunkline.actors.runtime import registry
+from trunkline.actors.values.errors import NotFound, Overloaded
 from trunkline.limits.table import Limits
 
 Clock = trio.testing.MockClock

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trunkline.actors.aggregates import Value
-from trunkline.actors.moments import MomentError
-from trunkline.actors.series import (
+from trunkline.actors.devices.aggregates import Value
+from trunkline.actors.devices.series import (
     Aggregation,
     AggregationType,
     Order,
@@ -29,6 +28,7 @@ from trunkline.actors.series import (
     parse_aggregation,
     parse_resolution,
 )
+from trunkline.actors.values.timestamps import MomentError
 
 Points = list[tuple[int, dict[str, Value]]]
 

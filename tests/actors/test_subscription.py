@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.probes import TOPIC, Add, AddSlowly, Begin, Peek, tally, workshop
-from trunkline.actors.errors import NotFound, Overloaded
-from trunkline.actors.mailbox import Mailbox
-from trunkline.actors.streams import Streams
-from trunkline.actors.subscription import Ending, Subscription
+from trunkline.actors.runtime.mailbox import Mailbox
+from trunkline.actors.runtime.streams import Streams
+from trunkline.actors.runtime.subscription import Ending, Subscription
+from trunkline.actors.values.errors import NotFound, Overloaded
 from trunkline.limits.table import Limits
 
 

@@ -24,7 +24,8 @@ from tests.actors.probes import (
     tally_key,
     workshop,
 )
-from trunkline.actors.errors import (
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
     Invalid,
@@ -33,7 +34,6 @@ from trunkline.actors.errors import (
     StorageFull,
     TooManyRequests,
 )
-from trunkline.actors.system import System
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 

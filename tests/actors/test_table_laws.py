@@ -21,11 +21,14 @@ from hypothesis import strategies as st
 
 from tests.actors.house import running_house
 from tests.actors.table_model import Json, Table, made
-from trunkline.actors import row_pages, row_plan, row_walks
-from trunkline.actors.errors import DomainError
-from trunkline.actors.messages import reads, tables
-from trunkline.actors.query import compile_query
-from trunkline.actors.query_fields import Field
+from trunkline.actors.messages import reads
+from trunkline.actors.query.compile import compile_query
+from trunkline.actors.query.fields import Field
+from trunkline.actors.tables import messages as tables
+from trunkline.actors.tables import pages as row_pages
+from trunkline.actors.tables import plan as row_plan
+from trunkline.actors.tables import walks as row_walks
+from trunkline.actors.values.errors import DomainError
 
 LONG = "x" * 255
 

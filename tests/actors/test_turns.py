@@ -28,12 +28,12 @@ from tests.actors.probes import (
     tally,
     workshop,
 )
-from trunkline.actors.actor import Ref
-from trunkline.actors.errors import Crashed, Invalid, NotFound, Overloaded, StorageFull
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.applications import ApplicationPost, CreateApplication, DeleteApplication
-from trunkline.actors.messages.base import Message
-from trunkline.actors.subscription import Ending
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication, DeleteApplication
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.subscription import Ending
+from trunkline.actors.values.errors import Crashed, Invalid, NotFound, Overloaded, StorageFull
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
 
 # Refused.
 

@@ -28,11 +28,13 @@ import trio.testing
 from tests.actors.expected import Expected
 from tests.actors.ledger import LEDGERS, Ledger, Operation
 from tests.actors.probes import Begin, Tally
-from trunkline.actors import purge
-from trunkline.actors.actor import Ref
-from trunkline.actors.application import Application
-from trunkline.actors.device import Device as DeviceActor
-from trunkline.actors.errors import (
+from trunkline.actors import sweep as purge
+from trunkline.actors.applications.actor import Application
+from trunkline.actors.devices.actor import Device as DeviceActor
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.subscription import Ending, Subscription
+from trunkline.actors.runtime.system import Answer, System
+from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
     Invalid,
@@ -41,10 +43,8 @@ from trunkline.actors.errors import (
     StorageFull,
     TooManyRequests,
 )
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.base import Message
-from trunkline.actors.subscription import Ending, Subscription
-from trunkline.actors.system import Answer, System
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
 from trunkline.limits.table import Limits
 from trunkline.store.env import Store
 

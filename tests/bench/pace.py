@@ -39,8 +39,8 @@ from trunkline.bench.result import Stage
 from trunkline.bench.stage import Plan, measure
 from trunkline.bench.transport import Origin
 from trunkline.bench.watch import ServerWatch
-from trunkline.http.engine import Engine
-from trunkline.http.errors import JSON, refusal
+from trunkline.http.calls.errors import JSON, refusal
+from trunkline.http.wire.engine import Engine
 from trunkline.limits.table import Limits
 
 DEVICES = 8_000

@@ -16,9 +16,9 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
-from trunkline.actors import account
-from trunkline.actors.clock import SystemClock
-from trunkline.actors.system import System
+from trunkline.actors.accounts import actor as account
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.clock import SystemClock
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
 

@@ -15,7 +15,7 @@ import signal
 import sys
 from typing import Any
 
-from trunkline.http.cli import main
+from trunkline.http.cli.main import main
 from trunkline.store import env
 from trunkline.store.journal import Journal
 

@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from trunkline.http.errors import STATUS
-from trunkline.http.openapi import document
+from trunkline.http.calls.errors import STATUS
+from trunkline.http.pages.openapi import document
 from trunkline.http.routes import TABLE
 
 _URI = "urn:trunkline:openapi"

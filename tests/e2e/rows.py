@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from tests.e2e.conftest import Json, Server
-from trunkline.http.route import Route
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 UNKNOWN = "0123456789abcdef01234567"

@@ -22,11 +22,11 @@ import trio
 
 from tests.e2e.server_process import serving, started
 from trunkline.actors import boot
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.applications import ApplicationPost, CreateApplication
-from trunkline.actors.messages.devices import CreateDevice, DevicePost
-from trunkline.actors.system import System
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.devices.messages import CreateDevice, DevicePost
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.ids import ROOT
 from trunkline.bench.client import Connection
 from trunkline.bench.session import Session
 from trunkline.limits.settings import Settings

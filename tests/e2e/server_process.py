@@ -20,7 +20,7 @@ import trio
 
 from tests.e2e.conftest import EMAIL, ENGINE, PASSWORD, Server
 
-CLI = ("-m", "trunkline.http.cli")
+CLI = ("-m", "trunkline.http.cli.main")
 OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
 LISTENING = re.compile(r" at (http://\S+) ")
 PATIENCE_S = 50

@@ -14,9 +14,10 @@ from typing import Any
 
 import trio
 
-from trunkline.actors import boot, purge
-from trunkline.actors.system import System
-from trunkline.http.cli import main
+from trunkline.actors import boot
+from trunkline.actors import sweep as purge
+from trunkline.actors.runtime.system import System
+from trunkline.http.cli.main import main
 
 EVERY_S = 0.001
 

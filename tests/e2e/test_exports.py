@@ -19,7 +19,7 @@ import trio
 from tests.e2e.conftest import EMAIL, Server, running_server
 from tests.e2e.rows import api_token
 from tests.e2e.server_process import trunkline
-from trunkline.actors import purge
+from trunkline.actors import sweep as purge
 
 DAY_S = 86_400
 

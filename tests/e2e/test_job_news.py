@@ -16,7 +16,7 @@ import trustme
 from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.receivers import CallbackReceiver, MailServer, listening
 from tests.e2e.test_exports import ended, export, fetched, rows
-from trunkline.actors import callbacks
+from trunkline.actors.outgoing import http_calls as callbacks
 
 QUICK = {"outgoing_pause_s": 0.01}
 Start = Callable[..., Any]

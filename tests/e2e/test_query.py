@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from tests.e2e.conftest import Server
-from trunkline.http.route import Route
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 TAKING_ONE = [

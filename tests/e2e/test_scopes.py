@@ -17,7 +17,7 @@ from tests.e2e.rows import (
     path_of,
     send,
 )
-from trunkline.http.auth import FAMILIES
+from trunkline.http.calls.auth import FAMILIES
 from trunkline.http.routes import TABLE
 
 

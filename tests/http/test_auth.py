@@ -13,21 +13,15 @@ from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, ManualClock, running_house
 from trunkline.actors import boot
-from trunkline.actors.actor import Ref
+from trunkline.actors.applications.messages import CreateRecord, Creator, KeyPatch, KeyPost, PatchRecord
 from trunkline.actors.authority import Principal
-from trunkline.actors.errors import Forbidden, Invalid, Unauthorized
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.applications import (
-    CreateRecord,
-    Creator,
-    KeyPatch,
-    KeyPost,
-    PatchRecord,
-)
-from trunkline.actors.messages.devices import DevicePatch, PatchDevice
+from trunkline.actors.devices.messages import DevicePatch, PatchDevice
 from trunkline.actors.messages.reads import GetMe
-from trunkline.actors.messages.terms import Tag, TagFilter
-from trunkline.http.auth import (
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.terms import Tag, TagFilter
+from trunkline.http.calls.auth import (
     ALGORITHM,
     FAMILIES,
     SCOPES_CHARS_MAX,
@@ -36,7 +30,7 @@ from trunkline.http.auth import (
     bearer,
     check_scope,
 )
-from trunkline.http.route import Route, RouteTable
+from trunkline.http.calls.route import Route, RouteTable
 from trunkline.http.routes import TABLE
 from trunkline.limits.table import Limits
 

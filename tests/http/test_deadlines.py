@@ -7,8 +7,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.wire import Receive, Scope, Send, application, echo, reply, serving, whole_body
-from trunkline.http import http1
-from trunkline.http.engine import REAP_S
+from trunkline.http.wire import http1
+from trunkline.http.wire.engine import REAP_S
 
 pytestmark = pytest.mark.usefixtures("silent")
 

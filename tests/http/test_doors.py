@@ -15,7 +15,7 @@ import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors, without_date
-from trunkline.http.route import Route
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 

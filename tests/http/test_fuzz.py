@@ -23,7 +23,7 @@ from tests.http.wire import (
     until_disconnect,
     whole_body,
 )
-from trunkline.http.exchange import Delivery, Exchange
+from trunkline.http.wire.exchange import Delivery, Exchange
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 BASES = sorted({case.data for case in CASES.values()})

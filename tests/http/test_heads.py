@@ -14,12 +14,12 @@ from trio.testing import wait_all_tasks_blocked
 from tests.http.test_fuzz import streams
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, comparable, request, two_doors
 from tests.http.wire import Doored, Peer, Wired, echo, serving
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.applications import DeleteRecord
-from trunkline.http.exchange import Delivery, Exchange, Wire
-from trunkline.http.heads import HEAD_BYTES_MAX, Heads
-from trunkline.http.request_parser import Bounds, RequestParser
+from trunkline.actors.applications.messages import DeleteRecord
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.ids import ROOT
+from trunkline.http.wire.exchange import Delivery, Exchange, Wire
+from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, Heads
+from trunkline.http.wire.request_parser import Bounds, RequestParser
 
 STATE = HOT["device.sendState"]
 BODY = GOOD_BODIES[STATE.operation]

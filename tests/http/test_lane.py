@@ -6,8 +6,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from trunkline.actors.errors import Overloaded
-from trunkline.http.lane import Lane
+from trunkline.actors.values.errors import Overloaded
+from trunkline.http.calls.lane import Lane
 
 
 class Road:

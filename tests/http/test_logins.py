@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from trunkline.actors.errors import Invalid, Overloaded, TooManyRequests, Unauthorized
-from trunkline.http.logins import LoginGuard, network_of
+from trunkline.actors.values.errors import Invalid, Overloaded, TooManyRequests, Unauthorized
+from trunkline.http.calls.logins import LoginGuard, network_of
 from trunkline.limits.table import Limits
 
 HERE, THERE = "192.0.2.7", "192.0.2.8"

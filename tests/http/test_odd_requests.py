@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 from tests.actors.house import House, running_house
 from trunkline.actors import boot
-from trunkline.http.auth import Tokens
-from trunkline.http.call import Request, Response
-from trunkline.http.dispatch import Dispatcher
-from trunkline.http.errors import STATUS
-from trunkline.http.openapi import document
-from trunkline.http.route import Route
+from trunkline.http.calls.auth import Tokens
+from trunkline.http.calls.call import Request, Response
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.route import Route
+from trunkline.http.pages.openapi import document
 from trunkline.http.routes import TABLE
 
 EMAIL, PASSWORD = "ada@example.com", "Correct-horse-7"

@@ -8,10 +8,10 @@ import pytest
 
 from tests.e2e.conftest import running_server
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.applications import DeleteRecord
-from trunkline.actors.messages.devices import DeleteDevice, DevicePatch, PatchDevice
+from trunkline.actors.applications.messages import DeleteRecord
+from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.ids import ROOT
 
 STATE = HOT["device.sendState"]
 BODY = GOOD_BODIES[STATE.operation]

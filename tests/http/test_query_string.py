@@ -15,13 +15,13 @@ from msgspec import Meta
 
 from tests.actors.query_strategies import FIELDS as DRAWN_FIELDS
 from tests.actors.query_strategies import PLAIN
-from trunkline.actors.errors import Invalid
-from trunkline.actors.messages.devices import DevicePage, History, TagValueSearch
-from trunkline.actors.messages.terms import QUERY_FIELDS
-from trunkline.actors.query import compile_query
-from trunkline.actors.query_fields import DEVICE_FIELDS, Field
-from trunkline.http.query_string import QueryParser, query_fields
-from trunkline.http.route import Route
+from trunkline.actors.devices.messages import DevicePage, History, TagValueSearch
+from trunkline.actors.query.compile import compile_query
+from trunkline.actors.query.fields import DEVICE_FIELDS, Field
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.terms import QUERY_FIELDS
+from trunkline.http.calls.query_string import QueryParser, query_fields
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 PAGE = QueryParser(DevicePage)

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from trunkline.http.readiness import Readiness
+from trunkline.http.wire.readiness import Readiness
 
 
 @pytest.fixture

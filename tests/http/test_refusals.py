@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from trunkline.actors import errors
-from trunkline.actors.messages.applications import ApplicationPost
-from trunkline.actors.messages.devices import ConnectionStatus, DevicePost, StateOrStates
-from trunkline.http.errors import STATUS, answer, invalid, rate_limit, refusal
+from trunkline.actors.applications.messages import ApplicationPost
+from trunkline.actors.devices.messages import ConnectionStatus, DevicePost, StateOrStates
+from trunkline.actors.values import errors
+from trunkline.http.calls.errors import STATUS, answer, invalid, rate_limit, refusal
 from trunkline.limits.table import Rate
 from trunkline.limits.window import SlidingWindow
 

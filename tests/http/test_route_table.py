@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from trunkline.http.calls.route import Route
 from trunkline.http.resources.devices import ROUTES as DEVICE_ROUTES
-from trunkline.http.route import Route
 from trunkline.http.routes import TABLE
 
 

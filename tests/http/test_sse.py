@@ -16,10 +16,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages import devices
-from trunkline.actors.messages.applications import (
+from trunkline.actors.applications.messages import (
     CreateRecord,
     Creator,
     DeleteApplication,
@@ -27,8 +24,11 @@ from trunkline.actors.messages.applications import (
     KeyPost,
     PatchRecord,
 )
-from trunkline.http.call import Request, Response, Stream
-from trunkline.http.dispatch import Dispatcher
+from trunkline.actors.devices import messages as devices
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.ids import ROOT
+from trunkline.http.calls.call import Request, Response, Stream
+from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits

@@ -14,8 +14,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.other_protocols import APP, pour, talking
 from tests.http.wire import PATIENCE_S, Wired, application, serving
-from trunkline.http.engine import REAP_S
 from trunkline.http.serve import _config
+from trunkline.http.wire.engine import REAP_S
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 

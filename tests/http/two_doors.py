@@ -15,14 +15,14 @@ import msgspec
 
 from tests.actors.house import House, running_house
 from tests.http.wire import Answer, Wired, serving
-from trunkline.actors.actor import Ref
-from trunkline.actors.ids import ROOT
-from trunkline.actors.messages.applications import CreateRecord, Creator, KeyPost
-from trunkline.actors.messages.tables import CreateDataTable, InsertRows, TablePost
+from trunkline.actors.applications.messages import CreateRecord, Creator, KeyPost
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
+from trunkline.actors.values.ids import ROOT
 from trunkline.http.app import create_app
-from trunkline.http.dispatch import Dispatcher
-from trunkline.http.hot import HotDoor
-from trunkline.http.route import Route
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.hot import HotDoor
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings

@@ -19,10 +19,10 @@ from typing import Any
 import trio
 from hypercorn.trio import serve as hypercorn_serve
 
-from trunkline.http.engine import Engine
-from trunkline.http.errors import refusal
-from trunkline.http.exchange import Delivery, Exchange
+from trunkline.http.calls.errors import refusal
 from trunkline.http.serve import _config, bind
+from trunkline.http.wire.engine import Engine
+from trunkline.http.wire.exchange import Delivery, Exchange
 from trunkline.limits.settings import Settings
 
 PATIENCE_S = 20

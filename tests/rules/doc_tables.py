@@ -16,11 +16,11 @@ import msgspec
 
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
-from trunkline.actors import errors
-from trunkline.actors.query_fields import RESOURCES, Field
-from trunkline.http.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
-from trunkline.http.query_string import query_fields
-from trunkline.http.route import Route
+from trunkline.actors.query.fields import RESOURCES, Field
+from trunkline.actors.values import errors
+from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
+from trunkline.http.calls.query_string import query_fields
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 # The API.

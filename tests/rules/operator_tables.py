@@ -18,10 +18,10 @@ import typer
 
 from tests.rules.markdown import code, codes, first_paragraph, table
 from trunkline.actors import boot
-from trunkline.actors.job_kinds import JOB_KINDS
-from trunkline.actors.messages.base import Message
-from trunkline.http.cli import app
-from trunkline.http.metrics import Figures
+from trunkline.actors.catalogue import JOB_KINDS
+from trunkline.actors.values.structs import Message
+from trunkline.http.cli.main import app
+from trunkline.http.pages.metrics import Figures
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import ENV_PREFIX, Settings
 from trunkline.limits.table import Limits, Rate

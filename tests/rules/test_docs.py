@@ -19,13 +19,13 @@ import pytest
 import typer
 
 from tests.rules import doc_tables, operator_tables
-from trunkline.actors.messages.devices import DevicePage
-from trunkline.actors.query import LOGICAL, compile_query
-from trunkline.actors.query_conditions import ID_OPERATORS, OPERATORS
-from trunkline.actors.query_fields import DEVICE_FIELDS
-from trunkline.http.cli import app
-from trunkline.http.errors import STATUS
-from trunkline.http.query_string import QueryParser
+from trunkline.actors.devices.messages import DevicePage
+from trunkline.actors.query.compile import LOGICAL, compile_query
+from trunkline.actors.query.conditions import ID_OPERATORS, OPERATORS
+from trunkline.actors.query.fields import DEVICE_FIELDS
+from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.query_string import QueryParser
+from trunkline.http.cli.main import app
 from trunkline.http.routes import TABLE
 from trunkline.limits.settings import CONFIG_VARIABLE, ENV_PREFIX, Settings
 from trunkline.limits.table import Limits

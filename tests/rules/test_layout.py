@@ -106,7 +106,7 @@ def test_every_file_is_named_for_a_thing(python_files: list[PurePosixPath]) -> N
         ("http/common/tokens.py", True),
         ("store/data.py", True),
         ("limits/gate_manager.py", True),
-        ("actors/data_table.py", False),
+        ("actors/tables/actor.py", False),
         ("http/resources/devices.py", False),
     ],
 )

@@ -1,0 +1,1 @@
+"""Users: the account actor, passwords, API tokens and what a device token reaches."""

@@ -1,0 +1,165 @@
+"""Logging in, and the account of the current user: bodies, messages and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.values.structs import Body, Message, View
+from trunkline.actors.values.terms import DeviceClass, FilterType, Id, IsoTime, Links
+
+Email = Annotated[
+    str, Meta(max_length=1024, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$", description="an e-mail address")
+]
+NewPassword = Annotated[
+    str,
+    Meta(
+        min_length=12,
+        max_length=2048,
+        pattern=r"^(?=.*[A-Z])(?=.*[^A-Za-z0-9])(?=.*[0-9])(?=.*[a-z]).{12,}$",
+        description="12 characters or more, with a lower-case and an upper-case letter, a digit and a sign",
+    ),
+]
+_Scopes = Annotated[list[str], Meta(max_length=500)]
+_Text = Annotated[str, Meta(max_length=1024)]
+
+
+class UserCredentials(Body, frozen=True):
+    """What a user logs in with. `tokenTTL` in seconds, 0 for a token that does not expire."""
+
+    email: Email
+    password: Annotated[str, Meta(min_length=8, max_length=2048)]
+    two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
+    requested_scopes: _Scopes | UnsetType = UNSET
+    token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
+
+
+class DeviceCredentials(Body, frozen=True):
+    """What a device logs in with: its id, and an access key of its application with the secret."""
+
+    device_id: Id
+    key: str | UnsetType = UNSET
+    secret: str | UnsetType = UNSET
+    requested_scopes: _Scopes | UnsetType = UNSET
+    token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
+
+
+class AuthedUser(View, frozen=True):
+    """A user's bearer token."""
+
+    user_id: Id
+    token: str
+
+
+class AuthedDevice(View, frozen=True):
+    """A device's bearer token. `restricted` says that its key does not reach every device."""
+
+    application_id: Id
+    device_id: Id
+    device_class: DeviceClass
+    token: str
+    restricted: bool
+    owner_type: Literal["user", "organization"]
+    filter_type: FilterType
+    pub_topics: list[str]
+    sub_topics: list[str]
+
+
+class CurrentCredentials(Body, frozen=True):
+    """The password of now, where something is changed that guards the account."""
+
+    password: Annotated[str, Meta(min_length=8, max_length=2048)]
+    two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
+
+
+class MePatch(Body, frozen=True):
+    """Changes of the current user. `email`, `password` and `tokenCutoff` need `currentCredentials`."""
+
+    email: Email | UnsetType = UNSET
+    first_name: Annotated[str, Meta(min_length=1, max_length=1024)] | UnsetType = UNSET
+    last_name: _Text | UnsetType = UNSET
+    company_name: _Text | UnsetType = UNSET
+    title: _Text | UnsetType = UNSET
+    phone_number: _Text | UnsetType = UNSET
+    location: _Text | UnsetType = UNSET
+    url: _Text | UnsetType = UNSET
+    password: NewPassword | UnsetType = UNSET
+    token_cutoff: str | UnsetType = UNSET
+    current_credentials: CurrentCredentials | UnsetType = UNSET
+
+
+class MeChoice(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """What the answer about the current user holds."""
+
+    include_recent: bool = False
+    summary_exclude: str | None = None
+    summary_include: str | None = None
+
+
+class MeView(View, frozen=True):
+    """The current user."""
+
+    id: Id
+    user_id: Id
+    creation_date: IsoTime
+    last_updated: IsoTime
+    password_last_updated: IsoTime
+    email: str
+    email_verified: bool
+    needs_to_verify_email: bool
+    two_factor_auth_enabled: bool
+    full_name: str
+    first_name: str | None = None
+    last_name: str | None = None
+    company_name: str | None = None
+    title: str | None = None
+    phone_number: str | None = None
+    location: str | None = None
+    url: str | None = None
+    token_cutoff: IsoTime | None = None
+    summary: dict[str, Any] | None = None
+    etag: str | None = msgspec.field(default=None, name="_etag")
+    type: str | None = msgspec.field(default=None, name="_type")
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class Session(msgspec.Struct, frozen=True):
+    """The log-in that a user's token goes back to, also where it was renewed since.
+
+    `generation` counts the passwords of the account, `since_ms` is the moment of the log-in. A token holds
+    while its generation is the account's and its session did not begin before the account's token cutoff.
+    """
+
+    generation: int
+    since_ms: int
+
+
+class CreateUser(Message, frozen=True):
+    """Create the user behind the ref. `password` is hashed by the account, never stored."""
+
+    email: str
+    password: str
+    first_name: str
+
+
+class LogIn(Message, frozen=True):
+    """Check a password; the answer is the `Session` that begins, None where it is wrong."""
+
+    password: str
+
+
+class PatchMe(Message, frozen=True):
+    """Change the account's record."""
+
+    body: MePatch
+    if_match: str | None = None
+
+
+class SetPassword(Message, frozen=True):
+    """Set a password without the old one (an operator's right), and end all tokens made before."""
+
+    password: str

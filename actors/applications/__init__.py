@@ -1,0 +1,1 @@
+"""Applications: the actor, its access keys, its reads and counts."""

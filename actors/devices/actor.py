@@ -1,0 +1,391 @@
+"""The device actor: the only writer of a device's record, state, commands and connection log.
+
+Every handler decides in memory first and then says what is to be stored; the answer leaves when the batch
+is on disk. Streams hear of a state or a command right after that commit, in the same turn of the loop, so
+nobody is ever shown what a power cut could take back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import msgspec
+
+from trunkline.actors.devices import hierarchy as family
+from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
+from trunkline.actors.devices.head import HOUR_MS, POSITION_SHIFT, STATE_COUNT, Head
+from trunkline.actors.devices.messages import (
+    AddAttribute,
+    CommandPost,
+    CommandToMany,
+    Connected,
+    CreateDevice,
+    DeleteAttribute,
+    DeleteDevice,
+    DevicePatch,
+    DevicePost,
+    Disconnected,
+    PatchAttribute,
+    PatchDevice,
+    SendCommand,
+    SendState,
+    SetConnectionStatus,
+    StateReport,
+)
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import APPLICATION, DELETED_DEVICE, DEVICE
+from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.structs import Message
+from trunkline.actors.values.terms import Moment
+from trunkline.actors.values.timestamps import SECONDS_BELOW, iso, parse_report_time
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode, encode_numbered
+
+STATES = "states"
+COMMANDS = "commands"
+"""Topics of the device's streams."""
+
+_PLAIN_FIELDS = ("name", "description", "device_class", "gateway_id", "system_interval", "keep_duplicates")
+_CAMEL = {
+    "device_class": "deviceClass",
+    "gateway_id": "gatewayId",
+    "system_interval": "systemInterval",
+    "keep_duplicates": "keepDuplicates",
+}
+
+
+class Device(Actor):
+    """One device of one application. `ref.parent` is the application's id."""
+
+    kind: ClassVar[str] = "device"
+    noun: ClassVar[str] = "device"
+    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
+
+    __slots__ = ("_follows", "attributes", "head", "raw")
+
+    def __init__(self, system: Any, ref: Ref) -> None:
+        self.raw = b""
+        self.head = Head()
+        self._follows = False
+        self.attributes = Attributes([], 0)
+        super().__init__(system, ref)
+
+    def load(self) -> bool:
+        journal = self.system.journal
+        raw = journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, self.ref.id))
+        if raw is None:
+            return False
+        self.raw = raw
+        doc = self.doc
+        self.attributes = Attributes(doc["attributes"], doc["attributeNext"]).shared()
+        self.head = Head.read(journal, self.ref.id)
+        return True
+
+    @property
+    def doc(self) -> records.Doc:
+        """The record, decoded anew each time: seldom needed, and large in memory beside its bytes."""
+        return decode(self.raw) if self.raw else {}
+
+    def flush(self) -> None:
+        if self._follows:
+            self._follows = False  # the head is as before, and what the point of this turn says
+        elif self.exists:
+            self.put(keys.TIMELINE, keys.head_key(self.ref.id), self.head.encoded())
+
+    # State.
+
+    def on_send_state(self, message: SendState) -> None:
+        """Store the states, all or none, and let the state streams hear of them."""
+        body = message.body
+        now_ms = self.system.clock.wall_ms()
+        head, id = self.head, self.ref.id
+        checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
+        if len(checked) == 1 and checked[0][0] > head.newest_ms:
+            ((time_ms, point),) = checked
+            self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode_numbered(point))
+            self._follows = head.takes_follower(now_ms)
+            head.following += self._follows
+            head.report(time_ms, point)
+        elif checked:
+            merged = self._merged(checked)
+            points = {
+                keys.point_key(id, time_ms): encode_numbered(point) for time_ms, point in merged.items()
+            }
+            self.put_all(keys.TIMELINE, points)
+            head.report_all(checked)
+        if checked:
+            self._count(STATE_COUNT, len(checked), now_ms)
+            self.after_commit(partial(self._announce_states, self.attributes, checked))
+
+    def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
+        """Publish states that are on disk now, by the names that they were reported with.
+
+        Who listens is settled only here. A client that opens a stream and then reads what there is must not
+        miss a state that was taken before the one and stored after the other.
+        """
+        if self.system.has_subscribers(self.ref, STATES):
+            for time_ms, point in checked:
+                event = msgspec.json.encode(attributes.entry(time_ms, point))
+                self.system.publish(self.ref, STATES, time_ms, event)
+
+    def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
+        states_max = self.system.limits.states_per_call_max
+        if len(reports) > states_max:
+            raise PayloadTooLarge(f"{len(reports)} states in one call; send at most {states_max} a call.")
+        checked: list[tuple[int, dict[int, Any]]] = []
+        try:
+            for report in reports:
+                checked.append(self._check(report, now_ms))  # noqa: PERF401 - how many passed is part of the refusal
+        except Invalid as refusal:
+            raise Invalid(f"[{len(checked)}].{refusal.message}") from None
+        return checked
+
+    def _check(self, report: StateReport, now_ms: int) -> tuple[int, dict[int, Any]]:
+        """The report as it will be stored; `Invalid` where it can not be."""
+        time_ms = now_ms if report.time is None else self._time(report.time, now_ms)
+        point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
+        if report.meta is not msgspec.UNSET:
+            check_nesting(report.meta, "meta")
+            point[META] = report.meta
+        if report.flow_version is not msgspec.UNSET:
+            point[FLOW_VERSION] = report.flow_version
+        return time_ms, point
+
+    def _time(self, moment: Moment, now_ms: int, field: str = "time") -> int:
+        if type(moment) is int and SECONDS_BELOW <= moment <= now_ms:
+            return moment
+        time_ms = parse_report_time(moment, now_ms, field=field)
+        ahead_s = (time_ms - now_ms) / 1000
+        if ahead_s > self.system.limits.future_state_max_s:
+            raise Invalid(
+                f"{field}: {iso(time_ms)} lies more than a day ahead of the server's {iso(now_ms)}; "
+                "check the clock of the sender, or leave the field out for now."
+            )
+        return time_ms
+
+    def _merged(self, checked: list[tuple[int, dict[int, Any]]]) -> dict[int, dict[int, Any]]:
+        """One point a millisecond: a later report overwrites only the attributes that it sends."""
+        newest_ms = self.head.newest_ms
+        merged = dict(checked)
+        if len(merged) == len(checked) and min(merged, default=newest_ms) > newest_ms:
+            return merged
+        merged = {}
+        for time_ms, point in checked:
+            before = merged.get(time_ms)
+            if before is None and time_ms <= newest_ms:
+                raw = self.system.journal.get(keys.TIMELINE, keys.point_key(self.ref.id, time_ms))
+                before = None if raw is None else decode(raw)
+            merged[time_ms] = point if before is None else {**before, **point}
+        return merged
+
+    # Commands.
+
+    def on_send_command(self, message: SendCommand) -> None:
+        """Log the command and push it to every open command stream as soon as it is on disk."""
+        body: CommandPost | CommandToMany = message.body
+        now_ms = self.system.clock.wall_ms()
+        given_ms = now_ms if body.time is None else self._time(body.time, now_ms)
+        if body.payload is not msgspec.UNSET:
+            check_nesting(body.payload, "payload")
+        head = self.head
+        head.seq += 1
+        head.command_ms = max(now_ms, head.command_ms)
+        entry: dict[str, Any] = {"name": body.name, "time": given_ms}
+        if body.payload is not msgspec.UNSET:
+            entry["payload"] = body.payload
+        self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), encode(entry))
+        self._count("deviceCommand", 1, now_ms)
+        self.after_commit(
+            partial(self._announce_command, head.command_ms << POSITION_SHIFT | head.seq, entry)
+        )
+
+    def _announce_command(self, position: int, entry: dict[str, Any]) -> None:
+        """Publish a command that is on disk now, also to a stream that was opened since the turn.
+
+        Such a stream found the command in no log that it could read, so it must hear of it like the others.
+        """
+        if self.system.has_subscribers(self.ref, COMMANDS):
+            event = msgspec.json.encode(shown_command(entry))
+            self.system.publish(self.ref, COMMANDS, position, event)
+
+    # Connection.
+
+    def on_set_connection_status(self, message: SetConnectionStatus) -> None:
+        """Log that the device came or went, and keep it as its present status."""
+        now_ms = self.system.clock.wall_ms()
+        status = message.body
+        connection = dict(self.doc.get("connection") or {})
+        if isinstance(status, Connected):
+            time_ms = self._moment(status.connected_at, now_ms, "connectedAt")
+            self._log(time_ms, _log_entry(1, status))
+            connection |= {"connected": 1, "time": time_ms, "connectedAt": time_ms}
+            self._count("deviceConnect", 1, now_ms)
+        else:
+            time_ms = self._moment(status.disconnected_at, now_ms, "disconnectedAt")
+            if status.connected_at is not None:
+                since_ms = self._moment(status.connected_at, now_ms, "connectedAt")
+                if since_ms > time_ms:
+                    raise Invalid(
+                        f"connectedAt: {iso(since_ms)} is later than disconnectedAt, {iso(time_ms)}; "
+                        "a connection begins before it ends."
+                    )
+                if connection.get("connectedAt") != since_ms:
+                    self._log(since_ms, {"connected": 1})
+                    connection["connectedAt"] = since_ms
+            self._log(time_ms, _log_entry(0, status))
+            connection |= {"connected": 0, "time": time_ms, "disconnectedAt": time_ms}
+            self._count("deviceDisconnect", 1, now_ms)
+        self._store({**self.doc, "connection": connection})
+
+    def _moment(self, moment: Moment | None, now_ms: int, field: str) -> int:
+        return now_ms if moment is None else self._time(moment, now_ms, field)
+
+    def _log(self, time_ms: int, entry: dict[str, Any]) -> None:
+        self.head.seq += 1
+        self.put(keys.LOGS, keys.log_key(self.ref.id, time_ms, self.head.seq), encode(entry))
+
+    # The record.
+
+    def on_create_device(self, message: CreateDevice) -> bytes:
+        """Create the record; the answer is its id."""
+        if self.exists:
+            raise Invalid(f"id: there is already a device {self.ref.id.hex()}.")
+        journal = self.system.journal
+        if journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, bytes(12), self.ref.parent)) is None:
+            raise NotFound(f"There is no application {self.ref.parent.hex()}.")
+        now_ms = self.system.clock.wall_ms()
+        body = message.body
+        attributes = Attributes([], 0)
+        if body.attributes is not msgspec.UNSET:
+            attributes = attributes.replaced(body.attributes)
+        doc: records.Doc = {
+            "creationDate": now_ms,
+            "lastUpdated": now_ms,
+            "tags": [],
+            "deviceClass": "standalone",
+        }
+        doc |= self._changes(body, doc)
+        self.attributes = attributes.shared()
+        self.exists = True
+        doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
+        self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
+        self._count("deviceCreate", 1, now_ms)
+        return self.ref.id
+
+    def on_patch_device(self, message: PatchDevice) -> None:
+        """Change what the body names."""
+        records.check_match(message.if_match, self.raw)
+        body = message.body
+        doc = {**self.doc, **self._changes(body, self.doc)}
+        attributes = self.attributes
+        if body.attributes is not msgspec.UNSET:
+            attributes = attributes.replaced(body.attributes)
+        self._redeclare(attributes, doc)
+
+    def on_delete_device(self, message: DeleteDevice) -> None:
+        """Move the record to the deleted ones, end the streams, and void the device's tokens."""
+        records.check_match(message.if_match, self.raw)
+        now_ms = self.system.clock.wall_ms()
+        records.erase(self, DEVICE, self.ref.parent, self.ref.id, self.doc)
+        records.write(
+            self, DELETED_DEVICE, self.ref.parent, self.ref.id, None, {**self.doc, "deletedAt": now_ms}
+        )
+        self._count("deviceDelete", 1, now_ms)
+        self.flush()
+        self.exists = False
+        self.after_commit(self.system.authority_changed)
+
+    def _changes(self, body: DevicePost | DevicePatch, before: records.Doc) -> records.Doc:
+        """The fields that `body` sets, checked against what they will stand beside."""
+        changes: records.Doc = {}
+        for field in _PLAIN_FIELDS:
+            value = getattr(body, field)
+            if value is not msgspec.UNSET:
+                changes[_CAMEL.get(field, field)] = value
+        if body.tags is not msgspec.UNSET:
+            changes["tags"] = [{"key": tag.key, "value": tag.value} for tag in body.tags]
+        if body.parent_id is not msgspec.UNSET:
+            changes["parentId"] = body.parent_id.lower() if body.parent_id is not None else None
+        if "gatewayId" in changes:
+            changes["gatewayId"] = changes["gatewayId"].lower()
+        if changes.get("deviceClass", "peripheral") != "peripheral" and before.get("gatewayId") is not None:
+            # Who is no peripheral any more has no gateway either, and that one no power over it.
+            changes.setdefault("gatewayId", None)
+        after = {**before, **changes}
+        family.check_gateway(after, changes, self._other)
+        if changes.get("parentId") is not None:
+            family.check_parent(self.ref.id, bytes.fromhex(changes["parentId"]), self._other)
+        return changes
+
+    def _other(self, id: bytes) -> records.Doc | None:
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, id))
+        return None if raw is None else decode(raw)
+
+    # Attributes.
+
+    def on_add_attribute(self, message: AddAttribute) -> str:
+        """Declare one more attribute; the answer is its name."""
+        self._redeclare(self.attributes.added(message.body), dict(self.doc))
+        return message.body.name
+
+    def on_patch_attribute(self, message: PatchAttribute) -> str:
+        """Change an attribute; the answer is its name, which may have changed."""
+        changed, name = self.attributes.patched(message.name, message.body)
+        self._redeclare(changed, dict(self.doc))
+        return name
+
+    def on_delete_attribute(self, message: DeleteAttribute) -> None:
+        """Take an attribute away."""
+        self._redeclare(self.attributes.removed(message.name), dict(self.doc))
+
+    def _redeclare(self, attributes: Attributes, doc: records.Doc) -> None:
+        self.attributes = attributes.shared()
+        values = self.head.values
+        self.head.values = {number: values[number] for number in values if number in attributes.names}
+        doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
+        doc["lastUpdated"] = max(self.system.clock.wall_ms(), self.doc["lastUpdated"] + 1)
+        self._store(doc)
+
+    def _store(self, doc: records.Doc) -> None:
+        self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)
+
+    # Counting.
+
+    def _count(self, what: str, by: int, now_ms: int) -> None:
+        """Count payloads of the device (in its head, by hour) and of its application (merged at commit)."""
+        hour = now_ms // HOUR_MS
+        head = self.head
+        if hour != head.hour:
+            if head.counts:
+                self.add(keys.TIMELINE, keys.counts_key(self.ref.id, head.hour), head.counts)
+            head.hour, head.counts = hour, {}
+        head.counts[what] = head.counts.get(what, 0) + by
+        self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
+
+
+def shown_command(entry: dict[str, Any]) -> dict[str, Any]:
+    """A logged command as the caller sees it."""
+    shown: dict[str, Any] = {"name": entry["name"], "time": iso(entry["time"])}
+    if "payload" in entry:
+        shown["payload"] = entry["payload"]
+    return shown
+
+
+_LOG_FIELDS: tuple[tuple[str, str], ...] = (
+    ("disconnectReason", "disconnect_reason"),
+    ("messagesFromClient", "messages_from_client"),
+    ("messagesToClient", "messages_to_client"),
+    ("ipAddress", "ip_address"),
+)
+
+
+def _log_entry(connected: int, status: Connected | Disconnected) -> dict[str, Any]:
+    entry: dict[str, Any] = {"connected": connected}
+    for name, attribute in _LOG_FIELDS:
+        value = getattr(status, attribute, msgspec.UNSET)
+        if value is not msgspec.UNSET:
+            entry[name] = value
+    return entry

@@ -1,0 +1,109 @@
+"""Values of device attributes: what each data type takes, and what is turned into it without a loss.
+
+The rules: a number takes numbers that a double can hold, text that reads as one, and true and false as 1
+and 0; a boolean takes true and false, 1 and 0, and the words; text, gps and blob take text, and plain text
+also takes numbers and booleans in their JSON spelling. Everything else is refused with the attribute's name.
+
+Whole numbers are kept as they are, also beyond 2**53; those beyond the largest double are refused, because
+hardly any reader of JSON could read them back.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from trunkline.actors.query.conditions import shown
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.terms import Scalar
+
+_TRUE = frozenset({"true", "1"})
+_FALSE = frozenset({"false", "0"})
+_LARGEST = int(sys.float_info.max)
+_NUMBER_CHARS_MAX = 400
+
+
+def _number(name: str, value: Any) -> Scalar:
+    if type(value) is float and math.isfinite(value):
+        return value
+    number = value
+    if value is True or value is False:
+        return int(value)
+    if isinstance(value, str):
+        number = _read_number(value)
+    if isinstance(number, int) and not -_LARGEST <= number <= _LARGEST:
+        raise Invalid(
+            f"data.{name}: the number is larger than a double can hold ({_LARGEST:.1e}); "
+            f"correct it, or declare {name} as a string."
+        )
+    if isinstance(number, int | float) and math.isfinite(number):
+        return number
+    raise Invalid(f"data.{name}: {shown(value)} is not a number; the attribute {name} takes numbers.")
+
+
+def _read_number(text: str) -> int | float | None:
+    """The number that `text` spells in full, None where it does not."""
+    stripped = text.strip()
+    if len(stripped) > _NUMBER_CHARS_MAX or not stripped.isascii() or "_" in stripped:
+        return None
+    try:
+        return int(stripped)
+    except ValueError:
+        pass
+    try:
+        return float(stripped)
+    except ValueError:
+        return None
+
+
+def _boolean(name: str, value: Any) -> Scalar:
+    if value is True or value is False:
+        return bool(value)
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _TRUE:
+            return True
+        if word in _FALSE:
+            return False
+    elif value == 1:
+        return True
+    elif value == 0:
+        return False
+    raise Invalid(
+        f"data.{name}: {shown(value)} is not a boolean; the attribute {name} takes true and false (or 1 and 0)."
+    )
+
+
+def _string(name: str, value: Any) -> Scalar:
+    if isinstance(value, str):
+        return value
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return repr(value)
+    raise Invalid(f"data.{name}: {shown(value)} is not text; the attribute {name} takes text.")
+
+
+def _text_only(kind: str) -> Callable[[str, Any], Scalar]:
+    def take(name: str, value: Any) -> Scalar:
+        if isinstance(value, str):
+            return value
+        raise Invalid(
+            f"data.{name}: {shown(value)} is not text; the attribute {name} is {kind} and takes text."
+        )
+
+    return take
+
+
+COERCE: dict[str, Callable[[str, Any], Scalar]] = {
+    "number": _number,
+    "boolean": _boolean,
+    "string": _string,
+    "gps": _text_only("gps"),
+    "blob": _text_only("blob"),
+}
+"""For each data type the function `(attribute name, value) -> value as it is stored`; raises `Invalid`."""

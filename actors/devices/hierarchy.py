@@ -1,0 +1,59 @@
+"""Which devices may stand above a device: the gateway of a peripheral, and the system devices it belongs to.
+
+Pure rules over documents. `find` gives the document of a device of the same application, as it is now, with
+what is not committed yet; None where there is no such device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trunkline.actors.records.kinds import GATEWAYS
+from trunkline.actors.records.records import Doc
+from trunkline.actors.values.errors import Invalid
+
+ANCESTORS_MAX = 100
+"""Systems of systems. A house has five; the API shows at most a thousand."""
+
+Find = Callable[[bytes], Doc | None]
+
+
+def check_gateway(after: Doc, changes: Doc, find: Find) -> None:
+    """Raise `Invalid` unless a peripheral names a gateway, and nobody else does.
+
+    `after` is the document with the `changes` in it.
+    """
+    gateway_id = after.get("gatewayId")
+    if after["deviceClass"] == "peripheral":
+        if gateway_id is None:
+            raise Invalid("gatewayId: is missing; a peripheral names the gateway that reports for it.")
+        if "gatewayId" in changes or "deviceClass" in changes:
+            gateway = find(bytes.fromhex(gateway_id))
+            if gateway is None or gateway["deviceClass"] not in GATEWAYS:
+                raise Invalid(
+                    f"gatewayId: {gateway_id} is not a gateway of this application; "
+                    "name a device of class gateway or edgeCompute."
+                )
+    elif gateway_id is not None:
+        raise Invalid(
+            f"gatewayId: a device of class {after['deviceClass']} has no gateway; only a peripheral has one."
+        )
+
+
+def check_parent(own_id: bytes, parent_id: bytes, find: Find) -> None:
+    """Raise `Invalid` unless the parent is a system device, and nobody becomes an ancestor of itself."""
+    above: bytes | None = parent_id
+    for _ in range(ANCESTORS_MAX):
+        if above is None:
+            return
+        if above == own_id:
+            raise Invalid(
+                f"parentId: {parent_id.hex()} lies below this device; it can not stand above it as well."
+            )
+        doc = find(above)
+        if doc is None or doc["deviceClass"] != "system":
+            raise Invalid(
+                f"parentId: {above.hex()} is not a system device of this application; only those have children."
+            )
+        above = bytes.fromhex(doc["parentId"]) if doc.get("parentId") else None
+    raise Invalid(f"parentId: {parent_id.hex()} has {ANCESTORS_MAX} devices above it, which is the bound.")

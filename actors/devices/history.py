@@ -1,0 +1,284 @@
+"""Reading what one device reported and was told: its states, commands and connection log, its composite state.
+
+Pure reads of a snapshot. Nothing here goes through the device's mailbox: the actor is the only writer, and
+whoever saw its answer sees its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from trunkline.actors.devices.actor import shown_command
+from trunkline.actors.devices.head import POSITION_SHIFT, Head
+from trunkline.actors.devices.messages import History
+from trunkline.actors.devices.reads import Declared, Opened, open_declared
+from trunkline.actors.messages.reads import (
+    GetCommand,
+    GetCompositeState,
+    GetLogEntries,
+    GetState,
+    ReplayCommands,
+)
+from trunkline.actors.values.errors import PayloadTooLarge
+from trunkline.actors.values.timestamps import MOMENT_MS_MAX, iso, resolve_moment, resolve_range
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.snapshot import Snapshot
+
+ANSWER_BYTES_MAX = 30_000_000
+"""What one answer may hold, as for a time series: a thousand entries of a megabyte would be a gigabyte."""
+
+INLINE_BYTES_MAX = 262_144
+"""What a history may decode inside the event loop: about a millisecond. More goes to a worker thread."""
+
+Range = tuple[int, int]
+Composite = dict[int, tuple[int, Any]]
+"""Attribute number to `(time_ms, value)`."""
+
+
+# History.
+
+
+class Weight:
+    """Keeps an answer within `ANSWER_BYTES_MAX`, so that a read costs bounded memory."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = ANSWER_BYTES_MAX
+
+    def add(self, size: int) -> None:
+        """Count bytes (or characters of text). Raises `PayloadTooLarge` past the bound."""
+        self._left -= size
+        if self._left < 0:
+            raise PayloadTooLarge(
+                f"The answer would be larger than {ANSWER_BYTES_MAX} bytes; "
+                "ask for fewer entries at a time, or for a shorter range."
+            )
+
+
+def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
+    """States of a range, newest first unless asked otherwise.
+
+    One that holds nothing but attributes that were taken away is not shown, nor does it count.
+    """
+    device = open_declared(snapshot, message.application, message.device)
+    entry = device.attributes.entry
+    found: list[dict[str, Any]] = []
+    weight = Weight()
+    for key, raw in _stored(snapshot, keys.TIMELINE, message):
+        shown = entry(keys.point_time_ms(key), decode(raw))
+        if shown["data"]:
+            weight.add(len(raw))
+            found.append(shown)
+            if len(found) >= message.query.limit:
+                break
+    return found
+
+
+def get_state_is_long(snapshot: Snapshot, message: GetState) -> bool:
+    """True where much is to be decoded, or passed over because an attribute was taken away."""
+    attributes = open_declared(snapshot, message.application, message.device).attributes
+    return attributes.following != len(attributes.docs) or _weighs(snapshot, keys.TIMELINE, message)
+
+
+def _stored(
+    snapshot: Snapshot, db: str, message: GetState | GetCommand | GetLogEntries
+) -> Iterator[tuple[bytes, bytes]]:
+    """What is stored in the range of the message, in the order that it asks for; any number of entries."""
+    low_ms, high_ms = _span(message.query, message.now_ms)
+    if low_ms > high_ms:
+        return iter(())
+    key = keys.point_key if db == keys.TIMELINE else _entry_key
+    reverse = message.query.sort_direction == "desc"
+    return snapshot.range(db, key(message.device, low_ms), key(message.device, high_ms + 1), reverse=reverse)
+
+
+def _entry_key(device: bytes, time_ms: int) -> bytes:
+    return keys.command_key(device, time_ms, 0)
+
+
+def _weighs(snapshot: Snapshot, db: str, message: GetState | GetCommand) -> bool:
+    """True where the entries are too large to be decoded inside the loop. Looks at sizes only."""
+    if message.query.limit == 1:
+        return False
+    left = INLINE_BYTES_MAX
+    for _, (_, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
+        left -= len(raw)
+        if left < 0:
+            return True
+    return False
+
+
+def points(
+    snapshot: Snapshot, device: bytes, span: Range, *, reverse: bool = False
+) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Stored points whose time lies in `span` (both ends belong to it), as `(time_ms, point)`."""
+    if span[0] > span[1]:
+        return
+    low, high = keys.point_key(device, span[0]), keys.point_key(device, span[1]) + b"\x00"
+    for key, raw in snapshot.range(keys.TIMELINE, low, high, reverse=reverse):
+        yield keys.point_time_ms(key), decode(raw)
+
+
+def get_command(snapshot: Snapshot, message: GetCommand) -> list[dict[str, Any]]:
+    """Commands by the time of their arrival, newest first unless asked otherwise."""
+    open_declared(snapshot, message.application, message.device)
+    return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, message)]
+
+
+def get_command_is_long(snapshot: Snapshot, message: GetCommand) -> bool:
+    """True where much is to be decoded."""
+    return _weighs(snapshot, keys.COMMANDS, message)
+
+
+def get_log_entries(snapshot: Snapshot, message: GetLogEntries) -> list[dict[str, Any]]:
+    """Changes of the connection, newest first unless asked otherwise."""
+    open_declared(snapshot, message.application, message.device)
+    return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, message)]
+
+
+def _log(
+    snapshot: Snapshot, db: str, message: GetCommand | GetLogEntries
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    weight = Weight()
+    for _, (key, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
+        weight.add(len(raw))
+        yield keys.entry_time_seq(key)[0], decode(raw)
+
+
+class Missed(NamedTuple):
+    """Commands as `(position, JSON)`, and whether there are more behind them."""
+
+    events: list[tuple[int, bytes]]
+    more: bool
+
+
+def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> Missed:
+    """What a stream missed after `position`, encoded as the stream sends it; at least one if there is any."""
+    device = open_declared(snapshot, message.application, message.device)
+    time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
+    low = keys.command_key(device.id, time_ms, seq) + b"\x00"
+    missed: list[tuple[int, bytes]] = []
+    left_bytes = message.bytes_max
+    for key, raw in snapshot.range(keys.COMMANDS, low, keys.prefix_end(device.id)):
+        if len(missed) >= message.limit or left_bytes <= 0:
+            return Missed(missed, more=True)
+        at_ms, number = keys.entry_time_seq(key)
+        event = msgspec.json.encode(shown_command(decode(raw)))
+        missed.append((at_ms << POSITION_SHIFT | number, event))
+        left_bytes -= len(event)
+    return Missed(missed, more=False)
+
+
+def _span(query: History, now_ms: int) -> Range:
+    """The range of a history query. Left out, both ends are open: a device's clock may run ahead of ours, and
+    one that was never set says 1970.
+    """
+    start, duration = query.start, query.duration
+    if query.end is None and duration is not None:
+        start, duration = -duration, None
+    span = resolve_range(
+        now_ms,
+        start=start,
+        end=query.end,
+        duration=duration,
+        since=query.since,
+        default_start=-MOMENT_MS_MAX,
+        default_end=MOMENT_MS_MAX,
+    )
+    return span.start_ms, span.end_ms
+
+
+# Composite state.
+
+
+def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[str, Any]:
+    """The newest value of each attribute within the range."""
+    device = open_declared(snapshot, message.application, message.device)
+    query = message.query
+    span = composite_span(query.start, query.end, message.now_ms)
+    return composite(snapshot, device, span, chosen_names(query.attributes), Weight())
+
+
+def composite_span(start: int, end: float, now_ms: int) -> Range:
+    """`start` and `end` of a composite query.
+
+    The defaults, 1 and 0, leave the range open: whoever saw a report acknowledged sees it here, also where
+    the device's clock runs a little ahead of ours or was never set.
+    """
+    span = resolve_range(now_ms, start=start, end=end)
+    return span.start_ms if start != 1 else 0, span.end_ms if end else MOMENT_MS_MAX
+
+
+def chosen_names(attributes: str | None) -> frozenset[str] | None:
+    """The comma-separated names of a query; None for all."""
+    if attributes is None or not attributes.strip():
+        return None
+    return frozenset(name.strip() for name in attributes.split(",") if name.strip())
+
+
+def composite(
+    snapshot: Snapshot, device: Opened | Declared, span: Range, names: frozenset[str] | None, weight: Weight
+) -> dict[str, dict[str, Any]]:
+    """`{name: {value, time}}` of the declared (and wanted) attributes that have a value in the range."""
+    wanted = {
+        number: name for number, name in device.attributes.names.items() if names is None or name in names
+    }
+    found = last_values(snapshot, device.id, span, wanted)
+    weight.add(text_length(value for _, value in found.values()))
+    return {
+        wanted[number]: {"value": value, "time": iso(time_ms)} for number, (time_ms, value) in found.items()
+    }
+
+
+def text_length(values: Iterable[Any]) -> int:
+    """Characters of the texts among these values: what makes an answer large."""
+    return sum(len(value) for value in values if isinstance(value, str))
+
+
+def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collection[int]) -> Composite:
+    """The newest value within `span` of each wanted attribute number.
+
+    The head answers at once for every attribute whose newest report lies in the range; only for those that
+    were reported after its end are older points read.
+    """
+    head = Head.read(snapshot, device)
+    found: Composite = {}
+    sought: set[int] = set()
+    for number in wanted:
+        newest = head.values.get(number)
+        if newest is None or newest[0] < span[0]:
+            continue
+        if newest[0] > span[1]:
+            sought.add(number)
+        elif len(newest) == 2:
+            found[number] = newest
+        else:
+            found[number] = (newest[0], _long_text(snapshot, device, newest[0], number))
+    if sought:
+        for time_ms, point in points(snapshot, device, span, reverse=True):
+            for number in sought & point.keys():
+                found[number] = (time_ms, point[number])
+                sought.discard(number)
+            if not sought:
+                break
+    return found
+
+
+def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> Any:
+    """A value that the head leaves in its point."""
+    raw = snapshot.get(keys.TIMELINE, keys.point_key(device, time_ms))
+    assert raw is not None, "the head names a point that is not there"
+    return decode(raw)[number]
+
+
+def composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
+    """True where points must be read because something was reported after the end of the range."""
+    if not message.query.end:
+        return False
+    end_ms = resolve_moment(message.query.end, message.now_ms, field="end")
+    return Head.read(snapshot, message.device).newest_ms > end_ms

@@ -1,0 +1,145 @@
+"""Queries over the states of many devices: last values and time series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from trunkline.actors.devices.history import Weight, composite_span, last_values, points, text_length
+from trunkline.actors.devices.reads import Opened, tags_as_object
+from trunkline.actors.devices.selection import select
+from trunkline.actors.devices.series import (
+    FULL,
+    SeriesTooLarge,
+    aggregate,
+    parse_aggregation,
+    parse_resolution,
+)
+from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.timestamps import iso, resolve_range
+from trunkline.store.snapshot import Snapshot
+
+POINTS_MAX = 2_000_000
+"""Values that one query may hold at a time: about 200 MB."""
+
+
+def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str, Any]:
+    """`{device id: {time, data}}` for each device that has a value of the attribute (default: of all)."""
+    body = message.body
+    devices = select(
+        snapshot,
+        message.application,
+        body.device_ids,
+        body.device_tags,
+        body.device_query,
+        default_all=True,
+        reach=message.reach,
+    )
+    span = composite_span(1, body.end, message.now_ms)
+    answer: dict[str, Any] = {}
+    weight = Weight()
+    for device in devices:
+        names = device.attributes.names
+        if body.attribute is not msgspec.UNSET:
+            number = device.attributes.number(body.attribute)
+            names = {} if number is None else {number: body.attribute}
+        values = last_values(snapshot, device.id, span, names)
+        if values:
+            newest_ms = max(time_ms for time_ms, _ in values.values())
+            data = {
+                names[number]: value for number, (time_ms, value) in values.items() if time_ms == newest_ms
+            }
+            weight.add(text_length(data.values()))
+            answer[device.id.hex()] = {"time": iso(newest_ms), "data": data}
+    return answer
+
+
+def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str, Any]:
+    """The points of each device, raw or aggregated. More than 30 MB of them are refused."""
+    body = message.body
+    span = resolve_range(
+        message.now_ms,
+        start=_given(body.start),
+        end=body.end,
+        duration=_given(body.duration),
+        default_duration=86_400_000,
+    )
+    aggregation = parse_aggregation(msgspec.to_builtins(body.aggregation))
+    resolution_ms = parse_resolution(_given(body.resolution))
+    limit = _limit(_given(body.limit))
+    wanted = None if body.attributes is msgspec.UNSET else frozenset(body.attributes)
+    devices = select(
+        snapshot,
+        message.application,
+        body.device_ids,
+        body.device_tags,
+        body.device_query,
+        default_all=True,
+        reach=message.reach,
+    )
+    shown: dict[str, Any] = {}
+    size = 0
+    for device in devices:
+        names = {
+            number: name
+            for number, name in device.attributes.names.items()
+            if wanted is None or name in wanted
+        }
+        initial = {}
+        if aggregation.type == "TIMEATVALUE":
+            before = last_values(snapshot, device.id, (0, span.start_ms - 1), names)
+            initial = {names[number]: value for number, (_, value) in before.items()}
+        found = aggregate(
+            _named(snapshot, device, (span.start_ms, span.end_ms), names),
+            start_ms=span.start_ms,
+            end_ms=min(span.end_ms, message.now_ms) if aggregation.type == "TIMEATVALUE" else span.end_ms,
+            resolution_ms=resolution_ms,
+            aggregation=aggregation,
+            attributes=None,
+            limit=limit,
+            order=body.order,
+            points_max=POINTS_MAX,
+            json_bytes_max=message.time_series_bytes_max - size,
+            initial=initial,
+        )
+        doc = device.found.doc
+        entry = {
+            "name": doc["name"],
+            "tags": tags_as_object(doc["tags"]),
+            "points": [{"time": iso(time_ms), "data": data} for time_ms, data in found],
+        }
+        size += len(msgspec.json.encode(entry))
+        if size > message.time_series_bytes_max:
+            raise SeriesTooLarge(f"{FULL} ({message.time_series_bytes_max} bytes)")
+        shown[device.id.hex()] = entry
+    return {
+        "start": iso(span.start_ms),
+        "end": iso(span.end_ms),
+        "resolution": resolution_ms,
+        "aggregation": msgspec.to_builtins(body.aggregation),
+        "limit": limit,
+        "order": body.order,
+        "devices": shown,
+    }
+
+
+def _given(value: Any) -> Any:
+    return None if value is msgspec.UNSET else value
+
+
+def _limit(value: float | None) -> int | None:
+    if value is None:
+        return None
+    if value != int(value) or value < 1:
+        raise Invalid(f"limit: {value} is not a count; give a whole number of points, 1 or more.")
+    return int(value)
+
+
+def _named(
+    snapshot: Snapshot, device: Opened, span: tuple[int, int], names: Mapping[int, str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for time_ms, point in points(snapshot, device.id, span):
+        yield time_ms, {names[number]: value for number, value in point.items() if number in names}

@@ -1,0 +1,310 @@
+"""Devices: bodies, query strings and messages. The answers stand in `devices/views.py`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.values.structs import Body, Message
+from trunkline.actors.values.terms import (
+    Attribute,
+    Attributes,
+    DataType,
+    Description,
+    DeviceClass,
+    DeviceQuery,
+    Id,
+    Ids,
+    Key,
+    Moment,
+    Name,
+    Page,
+    SortDirection,
+    SystemAttribute,
+    TagFilters,
+    Tags,
+)
+
+# Bodies.
+
+
+class DevicePost(Body, frozen=True):
+    """A new device."""
+
+    name: Name
+    description: Description | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
+    attributes: Attributes | UnsetType = UNSET
+    device_class: DeviceClass = "standalone"
+    gateway_id: Id | UnsetType = UNSET
+    parent_id: Id | UnsetType | None = UNSET
+    system_interval: Annotated[int, Meta(ge=5, le=3600)] | UnsetType = UNSET
+    keep_duplicates: bool | UnsetType = UNSET
+
+
+class DevicePatch(Body, frozen=True):
+    """Changes of a device; what is left out stays. `tags` and `attributes` replace the whole list."""
+
+    name: Name | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
+    attributes: Attributes | UnsetType = UNSET
+    device_class: DeviceClass | UnsetType = UNSET
+    gateway_id: Id | UnsetType = UNSET
+    parent_id: Id | UnsetType | None = UNSET
+    system_interval: Annotated[int, Meta(ge=5, le=3600)] | UnsetType = UNSET
+    keep_duplicates: bool | UnsetType = UNSET
+
+
+Reported = Annotated[
+    dict[str, Any],
+    Meta(
+        description="Values by attribute; each a number, a string or a boolean that fits the attribute's type.",
+        extra_json_schema={"additionalProperties": {"type": ["number", "string", "boolean"]}},
+    ),
+]
+"""Decoded without a look at the values: the device coerces them one by one and can say which one is wrong."""
+
+
+class StateReport(Body, frozen=True):
+    """One state of a device: values of declared attributes at one time. Without `time`: now."""
+
+    data: Reported
+    time: Moment | None = None
+    meta: Any = UNSET
+    flow_version: Name | UnsetType = UNSET
+
+
+StateOrStates = StateReport | list[StateReport]
+
+
+class CommandPost(Body, frozen=True):
+    """A command for a device. Without `time`: now."""
+
+    name: Name
+    payload: Any = UNSET
+    time: Moment | None = None
+
+
+class CommandToMany(Body, frozen=True):
+    """A command for every device that is named by id, by tags, or by an advanced query."""
+
+    name: Name
+    payload: Any = UNSET
+    time: Moment | None = None
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
+
+
+_Count32 = Annotated[int, Meta(ge=0, le=2147483647)]
+_Address = Annotated[str, Meta(min_length=2, max_length=39)]
+
+
+class Connected(Body, frozen=True, tag_field="status", tag="connected"):
+    """The device is connected, by its own word or that of whoever watches it."""
+
+    connected_at: Moment | None = None
+    ip_address: _Address | UnsetType = UNSET
+
+
+class Disconnected(Body, frozen=True, tag_field="status", tag="disconnected"):
+    """The device is gone."""
+
+    connected_at: Moment | None = None
+    disconnected_at: Moment | None = None
+    disconnect_reason: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
+    messages_from_client: _Count32 | UnsetType = UNSET
+    messages_to_client: _Count32 | UnsetType = UNSET
+    ip_address: _Address | UnsetType = UNSET
+
+
+ConnectionStatus = Connected | Disconnected
+
+
+class AttributePatch(Body, frozen=True):
+    """Changes of one attribute. Its data type is fixed once it is declared."""
+
+    name: Key | UnsetType = UNSET
+    content_type: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    attribute_tags: dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]] | UnsetType = UNSET
+    system: SystemAttribute | UnsetType = UNSET
+
+
+# Queries in the URL.
+
+
+class DeviceShape(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """How a device is shown."""
+
+    exclude_connection_info: bool = False
+    tags_as_object: bool = False
+    attributes_as_object: bool = False
+
+
+class DevicePage(Page, frozen=True):
+    """A page of the devices of an application."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated", "connectionStatus", "deletedAt"] = "name"
+    filter_field: Literal["name"] | None = None
+    device_class: list[DeviceClass] | None = None
+    tag_filter: TagFilters | None = None
+    parent_id: Annotated[str, Meta(pattern=r"^([A-Fa-f0-9]{24}|null)$")] | None = None
+    query: DeviceQuery | None = None
+    query_deleted: bool = False
+    exclude_connection_info: bool = False
+    tags_as_object: bool = False
+    attributes_as_object: bool = False
+
+
+class CompositePage(Page, frozen=True):
+    """A page of devices, each with its composite state."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated", "connectionStatus"] = "name"
+    start: int = 1
+    end: int = 0
+    attributes: str | None = None
+    query: DeviceQuery | None = None
+
+
+class History(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """A stretch of a device's history. Times in ms: 0 is now, negative counts back from now."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1
+    since: int | None = None
+    sort_direction: SortDirection = "desc"
+    duration: Annotated[int, Meta(ge=0)] | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+class CompositeRange(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which reports the composite state counts, and of which attributes (comma-separated, default all)."""
+
+    start: int = 1
+    end: int = 0
+    attributes: str | None = None
+
+
+class KeepAlive(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Seconds between the comments that keep a stream open."""
+
+    keep_alive_interval: Annotated[float, Meta(ge=1, le=60)] = 2
+
+
+class AttributeList(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Order and filter of a device's attributes."""
+
+    sort_field: Literal["name", "dataType"] = "name"
+    sort_direction: SortDirection = "asc"
+    filter_field: Literal["name", "dataType"] | None = None
+    filter: Annotated[str, Meta(max_length=1024)] | None = None
+
+
+class NameSearch(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which devices are searched for names, and how the names begin."""
+
+    query: DeviceQuery | None = None
+    starts_with: Annotated[str, Meta(max_length=255)] | None = None
+
+
+class AttributeNameSearch(NameSearch, frozen=True):
+    """As `NameSearch`, for attributes of some data types only."""
+
+    data_type: list[DataType] | None = None
+
+
+class TagValueSearch(NameSearch, frozen=True):
+    """As `NameSearch`, for the values of one tag key."""
+
+    key: Key
+
+
+class PayloadRange(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which hours are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
+
+    start: int = -2592000000
+    end: int = 0
+
+
+# Messages.
+
+
+class CreateDevice(Message, frozen=True):
+    """Create the device behind the ref."""
+
+    body: DevicePost
+
+
+class PatchDevice(Message, frozen=True):
+    """Change the device's record."""
+
+    body: DevicePatch
+    if_match: str | None = None
+
+
+class DeleteDevice(Message, frozen=True):
+    """Delete the device; it can be restored for 93 days."""
+
+    if_match: str | None = None
+
+
+class SendState(Message, frozen=True):
+    """Store one or more states: one call, one turn, one batch."""
+
+    throttle: ClassVar[str | None] = "send_state"
+    body: StateOrStates
+
+
+class SendCommand(Message, frozen=True):
+    """Log a command and push it to the open command streams."""
+
+    throttle: ClassVar[str | None] = "send_command"
+    body: CommandPost | CommandToMany
+
+
+class SetConnectionStatus(Message, frozen=True):
+    """Log that the device came or went."""
+
+    throttle: ClassVar[str | None] = "set_connection_status"
+    body: ConnectionStatus
+
+
+class AddAttribute(Message, frozen=True):
+    """Declare one more attribute."""
+
+    body: Attribute
+
+
+class PatchAttribute(Message, frozen=True):
+    """Change a declared attribute."""
+
+    name: str
+    body: AttributePatch
+
+
+class DeleteAttribute(Message, frozen=True):
+    """Take an attribute away. Its reported values are not shown any more."""
+
+    name: str
+
+
+class Listen(Message, frozen=True):
+    """Activates a device so that a stream can be opened on it."""

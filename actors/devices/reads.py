@@ -1,0 +1,185 @@
+"""Reading one device's record and its declarations.
+
+Pure reads of a snapshot, as are those of its history (`devices/history.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from trunkline.actors.devices.attributes import Attributes, shown_attribute
+from trunkline.actors.devices.messages import DeviceShape
+from trunkline.actors.messages.reads import GetAttribute, GetDevice, ListAttributes
+from trunkline.actors.query.compile import compile_glob
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import DEVICE
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.timestamps import iso
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.snapshot import Snapshot
+
+DECLARED_MAX = 4096
+"""Records whose declarations are remembered by their bytes: some 10 MB."""
+
+
+class Opened(NamedTuple):
+    """A device as it was read."""
+
+    id: bytes
+    found: records.Found
+    attributes: Attributes
+
+
+def open_device(snapshot: Snapshot, application: bytes, device: bytes) -> Opened:
+    """The device's record and declarations; `NotFound` where there is no such device in the application."""
+    found = records.find(snapshot, DEVICE, application, device)
+    if found is None:
+        raise _missing(device)
+    return Opened(device, found, Attributes(found.doc["attributes"], found.doc["attributeNext"]))
+
+
+class Declared(NamedTuple):
+    """What a device declares, as it was read."""
+
+    id: bytes
+    attributes: Attributes
+
+
+def open_declared(snapshot: Snapshot, application: bytes, device: bytes) -> Declared:
+    """What the device declares, for who needs no more of it; `NotFound` as `open_device`.
+
+    Whoever reads states reads the same devices again and again, and decoding a record takes longer than a state.
+    """
+    raw = snapshot.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+    if raw is None:
+        raise _missing(device)
+    return Declared(device, _attributes_of(raw))
+
+
+@lru_cache(maxsize=DECLARED_MAX)
+def _attributes_of(raw: bytes) -> Attributes:
+    doc = decode(raw)
+    return Attributes(doc["attributes"], doc["attributeNext"])
+
+
+def _missing(device: bytes) -> NotFound:
+    return NotFound(f"There is no device {device.hex()} here.")
+
+
+# The record.
+
+
+def get_device(snapshot: Snapshot, message: GetDevice) -> dict[str, Any]:
+    """One device."""
+    found = open_device(snapshot, message.application, message.device).found
+    return show_device(snapshot, message.application, found, message.query)
+
+
+def show_device(
+    snapshot: Snapshot, application: bytes, found: records.Found, shape: DeviceShape
+) -> dict[str, Any]:
+    """A device as the caller sees it."""
+    doc, id = found.doc, found.id.hex()
+    shown: dict[str, Any] = {
+        "id": id,
+        "deviceId": id,
+        "applicationId": application.hex(),
+        "creationDate": iso(doc["creationDate"]),
+        "lastUpdated": iso(doc["lastUpdated"]),
+        "name": doc["name"],
+        "deviceClass": doc["deviceClass"],
+    }
+    for field in ("description", "gatewayId", "systemInterval", "keepDuplicates", "parentId"):
+        if doc.get(field) is not None:
+            shown[field] = doc[field]
+    if "parentId" in shown:
+        shown["ancestorIds"] = ancestors(snapshot, application, doc)
+    attributes = [shown_attribute(attribute) for attribute in doc["attributes"]]
+    shown["tags"] = tags_as_object(doc["tags"]) if shape.tags_as_object else doc["tags"]
+    shown["attributes"] = (
+        {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
+        if shape.attributes_as_object
+        else attributes
+    )
+    if not shape.exclude_connection_info:
+        connection = doc.get("connection")
+        shown["connectionInfo"] = (
+            {"connected": connection["connected"], "time": iso(connection["time"])}
+            if connection
+            else {"connected": None}
+        )
+    if "deletedAt" in doc:
+        shown["deletedAt"] = iso(doc["deletedAt"])
+    shown["_etag"] = found.etag
+    shown["_type"] = "device"
+    return shown
+
+
+def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Tags by key, each with all its values in the order of the list."""
+    grouped: dict[str, list[str]] = {}
+    for tag in tags:
+        grouped.setdefault(tag["key"], []).append(tag["value"])
+    return grouped
+
+
+def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[str]:
+    """The ids of the devices above, the nearest first."""
+    above: list[str] = []
+    parent = doc.get("parentId")
+    while parent is not None and parent not in above and len(above) < 1000:
+        above.append(parent)
+        found = records.find(snapshot, DEVICE, application, bytes.fromhex(parent))
+        parent = found.doc.get("parentId") if found is not None else None
+    return above
+
+
+# Attributes.
+
+
+def get_attribute(snapshot: Snapshot, message: GetAttribute) -> dict[str, Any]:
+    """One attribute."""
+    device = open_device(snapshot, message.application, message.device)
+    return _show_attribute(message.application, message.device, device.attributes.find(message.name))
+
+
+def list_attributes(snapshot: Snapshot, message: ListAttributes) -> dict[str, Any]:
+    """All attributes that pass the filter, sorted. There is no paging: a device has at most 256."""
+    query = message.query
+    device = open_device(snapshot, message.application, message.device)
+    docs = [_show_attribute(message.application, message.device, doc) for doc in device.attributes.docs]
+    total = len(docs)
+    if query.filter and query.filter_field is not None:
+        matches, field = compile_glob(query.filter), query.filter_field
+        docs = [doc for doc in docs if matches(doc[field])]
+    docs.sort(
+        key=lambda doc: (doc[query.sort_field].casefold(), doc["name"].casefold(), doc["name"]),
+        reverse=query.sort_direction == "desc",
+    )
+    shown = {
+        "items": docs,
+        "count": len(docs),
+        "totalCount": total,
+        "sortField": query.sort_field,
+        "sortDirection": query.sort_direction,
+        "applicationId": message.application.hex(),
+        "deviceId": message.device.hex(),
+        "_type": "deviceAttributes",
+    }
+    if query.filter_field is not None:
+        shown["filterField"] = query.filter_field
+    if query.filter is not None:
+        shown["filter"] = query.filter
+    return shown
+
+
+def _show_attribute(application: bytes, device: bytes, doc: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **shown_attribute(doc),
+        "applicationId": application.hex(),
+        "deviceId": device.hex(),
+        "_type": "deviceAttribute",
+    }

@@ -1,0 +1,97 @@
+"""Queries over the state of many devices: bodies and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.values.structs import Body, View
+from trunkline.actors.values.terms import (
+    DeviceQuery,
+    Id,
+    Ids,
+    IsoTime,
+    Key,
+    Scalar,
+    SortDirection,
+    TagFilters,
+)
+
+AggregationName = Literal[
+    "FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE", "TIMEATVALUE"
+]
+PlainAggregation = Literal["FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE"]
+
+
+class AggregationOptions(Body, frozen=True):
+    """`value`: what TIMEATVALUE looks for. The other aggregations take no options."""
+
+    value: Annotated[str, Meta(max_length=255)] | int | float | bool | UnsetType = UNSET
+
+
+class AggregationChoice(Body, frozen=True):
+    """An aggregation with its options."""
+
+    type: AggregationName
+    options: AggregationOptions | UnsetType = UNSET
+
+
+class TimeSeriesQuery(Body, frozen=True):
+    """Which points of which devices, and how they are gathered.
+
+    `start`, `end` in ms (0 is now, negative counts back from now), `duration` in ms back from `end`,
+    `resolution` in ms: the width of a bucket; 0 for one bucket over the whole range.
+    """
+
+    start: int | float | UnsetType = UNSET
+    end: int | float = 0
+    duration: int | float | UnsetType = UNSET
+    resolution: int | float | UnsetType = UNSET
+    aggregation: PlainAggregation | AggregationChoice = "NONE"
+    attributes: list[Key] | UnsetType = UNSET
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
+    limit: int | float | UnsetType = UNSET
+    order: SortDirection = "asc"
+
+
+class LastValueQuery(Body, frozen=True):
+    """The newest value of one attribute, not later than `end`, of each of the devices."""
+
+    attribute: Key | UnsetType = UNSET
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    device_query: DeviceQuery | UnsetType = UNSET
+    end: int | float = 0
+
+
+class Point(View, frozen=True):
+    """Values at a time."""
+
+    time: IsoTime
+    data: dict[str, Scalar]
+
+
+class DeviceSeries(View, frozen=True):
+    """The points of one device."""
+
+    name: str
+    tags: dict[str, list[str]]
+    points: list[Point]
+
+
+class TimeSeries(View, frozen=True):
+    """The points of each device, by device id."""
+
+    start: IsoTime
+    end: IsoTime
+    resolution: int | float | None
+    aggregation: Any
+    limit: int | float | None
+    order: SortDirection
+    devices: dict[Id, DeviceSeries]
+
+
+LastValues = dict[Id, Point]

@@ -1,0 +1,1 @@
+"""Events: the actor, reads, updates, changes of many, exports."""

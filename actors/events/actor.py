@@ -1,0 +1,287 @@
+"""The event log: the only writer of the events of one application.
+
+An actor of its own beside the application's: a change of many events may search for long, and meanwhile the
+application's record, keys and tokens must not wait. The throttle of creating events lies in its mailbox.
+
+It keeps nothing in memory. An event lies in three places: its record, which lists and queries read and which
+therefore stays small; its detail (message and data); and its updates, one entry each, so that an update of
+an event with a long history writes no more than one of a fresh event, and nothing of the history is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from trunkline.actors.applications.actor import Created
+from trunkline.actors.devices.head import HOUR_MS
+from trunkline.actors.events.messages import (
+    BeginEventJob,
+    CreateEvent,
+    DeleteEvent,
+    DeleteEvents,
+    DeleteSomeEvents,
+    EventChoice,
+    EventPatch,
+    EventPost,
+    PatchEvent,
+    PatchEvents,
+    PatchSomeEvents,
+)
+from trunkline.actors.events.reads import Chosen, choose, fits, matching
+from trunkline.actors.events.updates import NameOf, source, updated
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE, EVENT
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.values.errors import Invalid, NotFound, Overloaded, PayloadTooLarge, TooMuchAtOnce
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.timestamps import iso, parse_report_time
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+from trunkline.store.errors import ReadQueueFull
+
+
+class Progress(NamedTuple):
+    """How far a job is: how many events it has changed, and the ids up to which it has gone and will go."""
+
+    changed: int
+    last: bytes
+    end: bytes
+
+
+class EventLog(Actor):
+    """All events of one application. `ref.parent` and `ref.id` are both the application's id."""
+
+    kind: ClassVar[str] = "eventLog"
+    noun: ClassVar[str] = "application"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return True  # it is there as long as its application is
+
+    # One event.
+
+    def on_create_event(self, message: CreateEvent) -> Created:
+        """Create an event; the answer holds its id."""
+        body = message.body
+        now_ms = self.system.clock.wall_ms()
+        doc: records.Doc = {
+            "creationDate": self._created_ms(body, now_ms),
+            "lastUpdated": now_ms,
+            **source(message.by),
+            "level": body.level,
+            "state": body.state,
+            "subject": body.subject,
+            "eventTags": {} if body.event_tags is UNSET else dict(body.event_tags),
+            "updates": [0, 0],
+        }
+        if body.disable_tag_change_tracking:
+            doc["disableTagChangeTracking"] = True
+        if body.device_id is not UNSET:
+            self._check_device(body.device_id)
+            doc["deviceId"] = body.device_id.lower()
+        detail: records.Doc = {}
+        if body.message is not UNSET:
+            detail["message"] = body.message
+        if body.data is not UNSET:
+            self._check_data(body.data)
+            detail["data"] = body.data
+        id = self.system.ids.new(now_ms)
+        if detail:
+            doc["detail"] = True
+            self.put(keys.EVENTS, keys.event_detail_key(self.ref.id, id), encode(detail))
+        records.write(self, EVENT, self.ref.id, id, None, doc)
+        self.add(keys.COUNTS, keys.app_counts_key(self.ref.id, now_ms // HOUR_MS), {"event": 1})
+        return Created(id)
+
+    def on_patch_event(self, message: PatchEvent) -> None:
+        """Update an event."""
+        raw, doc = self._found(message.id)
+        records.check_match(message.if_match, raw)
+        self._check_patch(message.body)
+        self._update(message.id, doc, message, self.system.clock.wall_ms(), self._device_name)
+
+    def on_delete_event(self, message: DeleteEvent) -> None:
+        """Delete an event with its updates."""
+        raw, doc = self._found(message.id)
+        records.check_match(message.if_match, raw)
+        self._erase(message.id, doc)
+
+    # Many events.
+
+    async def on_patch_events(self, message: PatchEvents) -> int:
+        """Update all events that are meant, or none; the answer is their number."""
+        self._check_patch(message.body)
+        chosen = await self._chosen(message.query)
+        self._check_patch(message.body)  # the device may have been deleted meanwhile
+        now_ms, name_of = self.system.clock.wall_ms(), cache(self._device_name)
+        for id, doc in chosen:
+            self._update(id, doc, message, now_ms, name_of)
+            self._check_size()
+        return len(chosen)
+
+    async def on_delete_events(self, message: DeleteEvents) -> int:
+        """Delete all events that are meant, or none; the answer is their number."""
+        chosen = await self._chosen(EventChoice(query=message.body))
+        for id, doc in chosen:
+            self._erase(id, doc)
+            self._check_size()
+        return len(chosen)
+
+    async def _chosen(self, choice: EventChoice) -> list[tuple[bytes, records.Doc]]:
+        """The events that are meant, as they are now, by their ids.
+
+        A worker thread looks for them. What a turn before this one wrote may not be committed yet, so each
+        event is read and compared again here, where nothing else can change it until the turn ends.
+        """
+        most = self.system.limits.changed_events_max
+        chosen = choose(self.ref.id, choice)
+        try:
+            ids = await self.system.read(
+                partial(matching, application=self.ref.id, choice=choice, most=most + 1)
+            )
+        except ReadQueueFull as full:
+            raise Overloaded(f"{full} Try again in a second.") from full
+        if len(ids) > most:
+            raise TooMuchAtOnce(f"More than {most} events match, which is the bound of one change.")
+        return list(self._meant(ids, chosen))
+
+    def _meant(self, ids: Iterable[bytes], chosen: Chosen) -> Iterator[tuple[bytes, records.Doc]]:
+        """Those of the events that are there and are meant, as they are now."""
+        for id in ids:
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+            if raw is not None:
+                doc = decode(raw)
+                if fits(chosen, id, doc):
+                    yield id, doc
+
+    def _check_size(self) -> None:
+        if self._is_full():
+            most = self.system.limits.changed_events_bytes_max
+            raise TooMuchAtOnce(f"This change would write more than {most} bytes at once.")
+
+    def _is_full(self) -> bool:
+        return self.batch is not None and self.batch.size_bytes > self.system.limits.changed_events_bytes_max
+
+    # The parts of a job. How far it is, is written with what it changes, so each part is done once.
+
+    def on_begin_event_job(self, message: BeginEventJob) -> Progress:
+        """How far the job is: nowhere, or where an attempt before left it. The notes of ended jobs go."""
+        for job in message.ended:
+            self.delete(keys.META, keys.event_job_key(self.ref.id, job))
+        return self._progress(message.job) or self._note(message.job, Progress(0, b"", message.end))
+
+    def on_patch_some_events(self, message: PatchSomeEvents) -> Progress:
+        """Update those of the events that are meant, as many as one turn should write."""
+        self._check_patch(message.body)
+        now_ms, name_of = self.system.clock.wall_ms(), cache(self._device_name)
+        return self._do_part(message, lambda event, doc: self._update(event, doc, message, now_ms, name_of))
+
+    def on_delete_some_events(self, message: DeleteSomeEvents) -> Progress:
+        """Delete those of the events that are meant, as many as one turn should write."""
+        return self._do_part(message, self._erase)
+
+    def _do_part(
+        self, message: PatchSomeEvents | DeleteSomeEvents, change: Callable[[bytes, records.Doc], None]
+    ) -> Progress:
+        progress = self._progress(message.job)
+        assert progress is not None
+        changed, last, end = progress
+        left = [id for id in message.ids if last < id <= end]
+        for id, doc in self._meant(left, choose(self.ref.id, message.choice)):
+            change(id, doc)
+            changed += 1
+            if self._is_full():
+                left = [id]
+                break
+        return self._note(message.job, Progress(changed, left[-1] if left else last, end))
+
+    def _progress(self, job: bytes) -> Progress | None:
+        raw = self.system.journal.get(keys.META, keys.event_job_key(self.ref.id, job))
+        return None if raw is None else Progress(*decode(raw))
+
+    def _note(self, job: bytes, progress: Progress) -> Progress:
+        self.put(keys.META, keys.event_job_key(self.ref.id, job), encode(list(progress)))
+        return progress
+
+    # What a turn stages for one event.
+
+    def _update(
+        self,
+        id: bytes,
+        doc: records.Doc,
+        message: PatchEvent | PatchEvents | PatchSomeEvents,
+        now_ms: int,
+        name_of: NameOf,
+    ) -> None:
+        after, update = updated(doc, message.body, message.by, now_ms, name_of)
+        if update is not None:
+            first, end = doc["updates"]
+            self.put(keys.EVENTS, keys.event_update_key(self.ref.id, id, end), encode(update))
+            end += 1
+            # An event must always be open to an answer, so at the bound the oldest update makes room.
+            while end - first > self.system.limits.event_updates_max:
+                self.delete(keys.EVENTS, keys.event_update_key(self.ref.id, id, first))
+                first += 1
+            after["updates"] = [first, end]
+        if after != doc:
+            records.write(self, EVENT, self.ref.id, id, doc, after)
+
+    def _erase(self, id: bytes, doc: records.Doc) -> None:
+        records.erase(self, EVENT, self.ref.id, id, doc)
+        if doc.get("detail"):
+            self.delete(keys.EVENTS, keys.event_detail_key(self.ref.id, id))
+        for number in range(*doc["updates"]):
+            self.delete(keys.EVENTS, keys.event_update_key(self.ref.id, id, number))
+
+    # What a turn reads.
+
+    def _found(self, id: bytes) -> tuple[bytes, records.Doc]:
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+        if raw is None:
+            raise NotFound(f"There is no event {id.hex()} here.")
+        return raw, decode(raw)
+
+    def _device_name(self, device_id: str) -> str | None:
+        """The name of a device, also of one that was deleted and may still be restored."""
+        for kind in (DEVICE, DELETED_DEVICE):
+            key = keys.record_key(kind.name, self.ref.id, bytes.fromhex(device_id))
+            raw = self.system.journal.get(keys.RECORDS, key)
+            if raw is not None:
+                return str(decode(raw)["name"])
+        return None
+
+    # What is refused.
+
+    def _check_patch(self, body: EventPatch) -> None:
+        if body.device_id is not UNSET and body.device_id is not None:
+            self._check_device(body.device_id)
+        if body.data is not UNSET:
+            self._check_data(body.data)
+
+    def _check_device(self, device_id: str) -> None:
+        key = keys.record_key(DEVICE.name, self.ref.id, bytes.fromhex(device_id))
+        if self.system.journal.get(keys.RECORDS, key) is None:
+            raise Invalid(f"deviceId: there is no device {device_id} in this application.")
+
+    def _check_data(self, data: Any) -> None:
+        check_nesting(data, "data")
+        size, most = len(msgspec.json.encode(data)), self.system.limits.event_data_bytes_max
+        if size > most:
+            raise PayloadTooLarge(f"data: has {size} bytes as JSON; an event takes at most {most}.")
+
+    def _created_ms(self, body: EventPost, now_ms: int) -> int:
+        if body.creation_date is UNSET:
+            return now_ms
+        time_ms = parse_report_time(body.creation_date, now_ms, field="creationDate")
+        if (time_ms - now_ms) / 1000 > self.system.limits.future_state_max_s:
+            raise Invalid(
+                f"creationDate: {iso(time_ms)} lies more than a day ahead of the server's {iso(now_ms)}; "
+                "check the clock of the sender, or leave the field out for now."
+            )
+        return time_ms

@@ -1,0 +1,69 @@
+"""The export of events, as CSV or JSON: a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trunkline.actors.events.reads import events_in_order
+from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.messages import QueueJob
+from trunkline.actors.jobs.record_export import export_records
+from trunkline.actors.query.compile import EVENT_FIELDS, compile_query
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import EVENT
+from trunkline.actors.records.records import Doc
+
+if TYPE_CHECKING:
+    from trunkline.store.snapshot import Snapshot
+
+_COLUMNS = (
+    "id",
+    "creationDate",
+    "lastUpdated",
+    "level",
+    "state",
+    "subject",
+    "message",
+    "deviceId",
+    "deviceName",
+    "sourceType",
+    "sourceId",
+    "sourceName",
+    "eventTags",
+    "data",
+)
+_HIDDEN = ("_etag", "_type")
+
+
+async def export_events(job: Job) -> Doc:
+    """Write the events that match, the oldest first.
+
+    Input: `query` (None for all events), `format` (csv or json), and whether `updates` are left out.
+    """
+    wanted = job.input
+    left_out = {*_HIDDEN, "updates"} if wanted["excludeUpdates"] else {*_HIDDEN}
+    columns = _COLUMNS if wanted["excludeUpdates"] else (*_COLUMNS, "updates")
+
+    def shown(snapshot: Snapshot) -> Iterator[Doc]:
+        if wanted["query"] is None:
+            job.total = records.total(snapshot, EVENT, job.application)
+        for event in events_in_order(snapshot, job.application, wanted["query"]):
+            yield {name: value for name, value in event.items() if name not in left_out}
+
+    return await export_records(job, "events", columns, shown)
+
+
+def check_event_export(_snapshot: Snapshot, _application: bytes, message: QueueJob) -> None:
+    """Raise `QueryError` for a query that is none."""
+    if message.input["query"] is not None:
+        compile_query(message.input["query"], EVENT_FIELDS, at="query")
+
+
+EVENT_EXPORT = JobKind(
+    operation="events.export",
+    resource_type="event",
+    run=export_events,
+    check=check_event_export,
+    gate="event_export_concurrent_calls_max",
+)

@@ -1,0 +1,100 @@
+"""Changes of more events than one call may change: jobs that go through them part by part, in the order of ids.
+
+Meant are the events that match when a part comes to them, of those that there were when the job began.
+Each part is one batch of the event log, and how far the job is stands in the same batch. So a job that is
+begun again, after whatever broke it off, does no part twice and leaves none out, and its count is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from trunkline.actors.applications.messages import Creator
+from trunkline.actors.events.actor import Progress
+from trunkline.actors.events.messages import (
+    BeginEventJob,
+    DeleteSomeEvents,
+    EventChoice,
+    EventPatch,
+    PatchSomeEvents,
+)
+from trunkline.actors.events.reads import matching_between
+from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import EVENT, JOB
+from trunkline.actors.records.records import Doc
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.values.structs import Message
+from trunkline.store import keys
+
+if TYPE_CHECKING:
+    from trunkline.store.snapshot import Snapshot
+
+PART_EVENTS: Final = 100
+"""Events of one part: a turn of about 5 ms, between which others have theirs."""
+
+SEARCH_EVENTS: Final = 2000
+"""Ids that one search brings: 200 kB, and twenty parts."""
+
+_Message = Callable[[list[bytes]], Message]
+
+
+async def patch_events(job: Job) -> Doc:
+    """Update the events. Input: `choice` and `body` as the call had them."""
+    choice = msgspec.convert(job.input["choice"], EventChoice)
+    body = msgspec.convert(job.input["body"], EventPatch)
+    by = Creator(job.by_id, job.by_type, job.by_name)  # type: ignore[arg-type]
+
+    def message(ids: list[bytes]) -> Message:
+        return PatchSomeEvents(job=job.id, ids=ids, choice=choice, body=body, by=by)
+
+    return {"changed": await _go_through(job, choice, message)}
+
+
+async def delete_events(job: Job) -> Doc:
+    """Delete the events. Input: `query`."""
+    choice = EventChoice(query=job.input["query"])
+
+    def message(ids: list[bytes]) -> Message:
+        return DeleteSomeEvents(job=job.id, ids=ids, choice=choice)
+
+    return {"removed": await _go_through(job, choice, message)}
+
+
+async def _go_through(job: Job, choice: EventChoice, message: _Message) -> int:
+    """Send the events that are meant to the event log, part by part; the number of those that were changed."""
+    log = Ref("eventLog", job.application, job.application)
+    begin = await job.read(partial(_begin, application=job.application, job=job.id))
+    progress: Progress = await job.ask(log, begin)
+
+    def meant(snapshot: Snapshot) -> Iterator[bytes]:
+        return matching_between(snapshot, job.application, choice, progress.last, progress.end)
+
+    job.total = progress.changed + await job.read(lambda snapshot: sum(1 for _ in meant(snapshot)))
+    job.completed = progress.changed
+    while ids := await job.read(lambda snapshot: list(islice(meant(snapshot), SEARCH_EVENTS))):
+        while ids:
+            progress = await job.ask(log, message(ids[:PART_EVENTS]))
+            job.completed = progress.changed
+            ids = [id for id in ids if id > progress.last]
+    return job.completed
+
+
+def _begin(snapshot: Snapshot, application: bytes, job: bytes) -> BeginEventJob:
+    """The job is about the events that there are now. What ended jobs have noted is not needed any more."""
+    events = keys.record_prefix(EVENT.name, application)
+    newest = next(snapshot.keys(keys.RECORDS, events, keys.prefix_end(events), reverse=True), b"")
+    prefix = keys.event_jobs_prefix(application)
+    noted = (bytes(key[-12:]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)))
+    found = ((id, records.find(snapshot, JOB, application, id)) for id in noted)
+    ended = [id for id, log in found if log is None or "runCompletedAt" in log.doc]
+    return BeginEventJob(job=job, end=bytes(newest[-12:]), ended=ended)
+
+
+PATCH_EVENTS = JobKind(operation="events.patch", resource_type="event", run=patch_events)
+DELETE_EVENTS = JobKind(operation="events.delete", resource_type="event", run=delete_events)

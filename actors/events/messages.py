@@ -1,0 +1,272 @@
+"""Events: bodies, query strings, messages and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.accounts.messages import Email
+from trunkline.actors.applications.messages import Creator
+from trunkline.actors.jobs.export_messages import CallbackUrl
+from trunkline.actors.values.structs import Body, Message, View
+from trunkline.actors.values.terms import Description, EventQuery, Id, IsoTime, Key, Links, Moment, Name, Page
+
+Level = Literal["info", "warning", "error", "critical"]
+EventState = Literal["new", "acknowledged", "resolved"]
+EventTags = Annotated[dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
+"""Values by key. A key of a device's tags may have several values, one of an event's has one."""
+
+SourceType = Literal["flow", "user", "device", "apiToken", "experienceUser", "public"]
+
+# Bodies.
+
+
+class EventPost(Body, frozen=True):
+    """A new event. Without `creationDate`: now."""
+
+    level: Level
+    subject: Name
+    state: EventState = "new"
+    message: Description | UnsetType = UNSET
+    data: Any = UNSET
+    device_id: Id | UnsetType = UNSET
+    event_tags: EventTags | UnsetType = UNSET
+    creation_date: Moment | UnsetType = UNSET
+    disable_tag_change_tracking: bool = False
+
+
+class EventPatch(Body, frozen=True):
+    """An update of an event; what is left out stays.
+
+    `comment` and `data` belong to the update and leave the event's own data alone. `eventTags` replaces all
+    tags; `deviceId` null takes the device away.
+    """
+
+    state: EventState | UnsetType = UNSET
+    level: Level | UnsetType = UNSET
+    subject: Name | UnsetType = UNSET
+    device_id: Id | UnsetType | None = UNSET
+    comment: Description | UnsetType = UNSET
+    data: Any = UNSET
+    event_tags: EventTags | UnsetType = UNSET
+
+
+# Queries in the URL.
+
+
+class EventPage(Page, frozen=True):
+    """A page of the events of an application."""
+
+    sort_field: Literal["creationDate", "subject", "id", "lastUpdated", "level", "state", "deviceId"] = (
+        "creationDate"
+    )
+    sort_direction: Literal["asc", "desc"] = "desc"
+    filter_field: Literal["subject"] | None = None
+    state: EventState | None = None
+    query: EventQuery | None = None
+
+
+class EventChoice(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which events a change of many means; without anything: all of the application."""
+
+    filter_field: Literal["subject"] | None = None
+    filter: Annotated[str, Meta(max_length=1024)] | None = None
+    state: EventState | None = None
+    query: EventQuery | None = None
+    email: Email | None = None
+    callback_url: CallbackUrl | None = None
+
+
+class EventReport(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Where the result of a long deletion is to be sent."""
+
+    email: Email | None = None
+    callback_url: CallbackUrl | None = None
+
+
+class RecentChoice(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Which new events are looked at; `filter` is of their subject."""
+
+    filter: Annotated[str, Meta(max_length=1024)] | None = None
+    query: EventQuery | None = None
+
+
+# Messages to the event log.
+
+
+class CreateEvent(Message, frozen=True):
+    """Create an event. The answer holds its id."""
+
+    throttle: ClassVar[str | None] = "event_create"
+
+    body: EventPost
+    by: Creator
+
+
+class PatchEvent(Message, frozen=True):
+    """Update the event `id`."""
+
+    id: bytes
+    body: EventPatch
+    by: Creator
+    if_match: str | None = None
+
+
+class DeleteEvent(Message, frozen=True):
+    """Delete the event `id` with its updates."""
+
+    id: bytes
+    if_match: str | None = None
+
+
+class PatchEvents(Message, frozen=True):
+    """Update all events that `query` means, or none of them. The answer is their number."""
+
+    query: EventChoice
+    body: EventPatch
+    by: Creator
+
+
+class DeleteEvents(Message, frozen=True):
+    """Delete all events that the advanced query `body` matches, or none of them. The answer is their number."""
+
+    body: dict[str, Any]
+
+
+class BeginEventJob(Message, frozen=True):
+    """The job `job` begins, or begins again. Answers with its `Progress`.
+
+    `end` is the last id that it is about, where it begins for the first time; `ended` are jobs that are over.
+    """
+
+    job: bytes
+    end: bytes
+    ended: list[bytes]
+
+
+class PatchSomeEvents(Message, frozen=True):
+    """Update those of the events `ids` that `choice` means: a part of the job `job`. Answers with its `Progress`.
+
+    The ids are in order. Those that the job has passed already are passed over.
+    """
+
+    job: bytes
+    ids: list[bytes]
+    choice: EventChoice
+    body: EventPatch
+    by: Creator
+
+
+class DeleteSomeEvents(Message, frozen=True):
+    """Delete those of the events `ids` that `choice` means: a part of the job `job`, as `PatchSomeEvents`."""
+
+    job: bytes
+    ids: list[bytes]
+    choice: EventChoice
+
+
+# Answers.
+
+
+class StateChange(View, frozen=True):
+    """The state before and after an update."""
+
+    old: EventState
+    new: EventState
+
+
+class LevelChange(View, frozen=True):
+    """The level before and after an update."""
+
+    old: Level
+    new: Level
+
+
+class SubjectChange(View, frozen=True):
+    """The subject before and after an update."""
+
+    old: str
+    new: str
+
+
+class DeviceIdChange(View, frozen=True):
+    """The device before and after an update, with the names of then; without one of them there was no device."""
+
+    old: Id | None = None
+    old_device_name: str | None = None
+    new: Id | None = None
+    new_device_name: str | None = None
+
+
+class TagChange(View, frozen=True):
+    """The value of a tag before and after an update; without one of them there was no such tag."""
+
+    old: str | None = None
+    new: str | None = None
+
+
+class EventUpdate(View, frozen=True):
+    """One update of an event: who, when, what was said, and what changed."""
+
+    source_type: SourceType
+    source_id: Id
+    creation_date: IsoTime
+    source_name: str | None = None
+    comment: str | None = None
+    data: Any = None
+    state: EventState | None = None
+    state_change: StateChange | None = None
+    level_change: LevelChange | None = None
+    subject_change: SubjectChange | None = None
+    device_id_change: DeviceIdChange | None = None
+    tags_change: dict[str, TagChange] | None = None
+
+
+class EventView(View, frozen=True):
+    """An event. `updates` has the last 100, the oldest first."""
+
+    id: Id
+    event_id: Id
+    application_id: Id
+    creation_date: IsoTime
+    last_updated: IsoTime
+    source_type: SourceType
+    source_id: Id
+    level: Level
+    state: EventState
+    subject: str
+    event_tags: dict[str, str]
+    disable_tag_change_tracking: bool
+    updates: list[EventUpdate]
+    source_name: str | None = None
+    message: str | None = None
+    data: Any = None
+    device_id: Id | None = None
+    device_name: str | None = None
+    etag: str | None = msgspec.field(default=None, name="_etag")
+    type: str | None = msgspec.field(default=None, name="_type")
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class RecentEvent(View, frozen=True):
+    """The newest of the most severe new events, where there is one, and the number of new events."""
+
+    new_count: int
+    application_id: Id
+    event: EventView | None = None
+    type: str | None = msgspec.field(default=None, name="_type")
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class EventsDeleted(View, frozen=True):
+    """How many events were deleted."""
+
+    removed: int

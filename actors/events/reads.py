@@ -1,0 +1,271 @@
+"""Reading events: one, a page, the most severe, all that match. Pure reads of a snapshot.
+
+A list looks at records only; what a record leaves out (message, data, updates) is read for the events that
+are shown. Where a query or a filter bounds a field that has an index, only what lies within is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from trunkline.actors.devices.history import Weight
+from trunkline.actors.devices.selection import all_of, envelope
+from trunkline.actors.events.messages import EventChoice, EventPage, RecentChoice
+from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
+from trunkline.actors.query.bounds import join_all
+from trunkline.actors.query.compile import EVENT_FIELDS, Bounds, compile_glob, compile_query, glob_bounds
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE, EVENT, LEVELS, SEVERITY, STATES
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.timestamps import iso
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.snapshot import Snapshot
+
+Match = Callable[[Mapping[str, Any]], bool]
+Shown = dict[str, Any]
+
+SHOWN_INLINE_MAX = 16
+"""Events that are shown inside the event loop. Each may have a hundred updates: about half a millisecond."""
+
+NAMES_KEPT_MAX = 1000
+"""Names of devices that a read remembers: as many as a page has events."""
+
+
+# Choosing.
+
+
+class Chosen(NamedTuple):
+    """What a choice of events says: a predicate (None: all of them), and where those that match must lie."""
+
+    match: Match | None
+    part: str | None = None
+    near: tuple[records.Way, ...] = ()
+
+
+def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -> Chosen:
+    """Read a choice of events. Raises `QueryError` naming the path where its query is none."""
+    matches: list[Match] = []
+    bounds: list[Mapping[str, Bounds]] = []
+    by_subject = isinstance(choice, RecentChoice) or choice.filter_field is not None
+    if by_subject and choice.filter:
+        fits_filter = compile_glob(choice.filter)
+        matches.append(lambda doc: fits_filter(doc["subject"]))
+        within = glob_bounds(choice.filter)
+        bounds += [] if within is None else [{"subject": within}]
+    if choice.query is not None:
+        query = compile_query(choice.query, EVENT_FIELDS, at="query")
+        matches += [query.matches] if choice.query else []
+        bounds.append(query.bounds)
+    state = "new" if isinstance(choice, RecentChoice) else choice.state
+    return Chosen(all_of(matches), state, tuple(_ways(application, join_all(bounds))))
+
+
+def fits(chosen: Chosen, id: bytes, doc: records.Doc) -> bool:
+    """Whether an event is meant."""
+    if chosen.part is not None and doc["state"] != chosen.part:
+        return False
+    return chosen.match is None or chosen.match({**doc, "id": id.hex()})
+
+
+_STORED_PLAINLY = frozenset({"id", "creationDate", "lastUpdated", "subject", "deviceId"})
+"""Fields with an index by what the query sees. `level` and `state` are sorted by their rank."""
+
+
+def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[records.Way]:
+    """The ways to all events that lie within the bounds, one for each field with an index."""
+    plain = {field: each for field, each in bounds.items() if field in _STORED_PLAINLY}
+    yield from records.ways(EVENT, application, plain)
+    if "state" in bounds:
+        parts = (records.part_index("creationDate", state) for state in STATES if state in bounds["state"])
+        yield tuple(records.index_range(EVENT, application, part) for part in parts)
+    if "level" in bounds:
+        ranks = (keys.sortable(rank) for rank, level in enumerate(LEVELS) if level in bounds["level"])
+        yield tuple(records.index_range(EVENT, application, "level", rank) for rank in ranks)
+
+
+# Showing.
+
+
+class Showing:
+    """Shows events of one application, and reads the name of a device once.
+
+    Together they may have as many bytes as one answer, unless they are not `bounded` (as in an export).
+    """
+
+    __slots__ = ("_application", "_name_of", "_snapshot", "_weight")
+
+    def __init__(self, snapshot: Snapshot, application: bytes, *, bounded: bool = True) -> None:
+        self._snapshot = snapshot
+        self._application = application
+        self._weight = Weight() if bounded else None
+        self._name_of = lru_cache(maxsize=NAMES_KEPT_MAX)(partial(_device_name, snapshot, application))
+
+    def show(self, found: records.Found) -> Shown:
+        """An event as the caller sees it. Raises `PayloadTooLarge` where the answer gets too large."""
+        doc, id = found.doc, found.id.hex()
+        self._weigh(found.raw)
+        shown: Shown = {
+            "id": id,
+            "eventId": id,
+            "applicationId": self._application.hex(),
+            "creationDate": iso(doc["creationDate"]),
+            "lastUpdated": iso(doc["lastUpdated"]),
+        }
+        for field in ("sourceType", "sourceId", "sourceName", "level", "state", "subject", "deviceId"):
+            if field in doc:
+                shown[field] = doc[field]
+        name = self._name_of(doc["deviceId"]) if "deviceId" in doc else None
+        if name is not None:
+            shown["deviceName"] = name
+        if doc.get("detail"):
+            raw = self._snapshot.get(keys.EVENTS, keys.event_detail_key(self._application, found.id))
+            if raw is not None:
+                self._weigh(raw)
+                shown |= decode(raw)
+        shown["eventTags"] = doc["eventTags"]
+        shown["disableTagChangeTracking"] = doc.get("disableTagChangeTracking", False)
+        first, end = doc["updates"]
+        shown["updates"] = self._updates(found.id) if first != end else []
+        shown["_etag"] = found.etag
+        shown["_type"] = "event"
+        return shown
+
+    def _weigh(self, raw: bytes) -> None:
+        if self._weight is not None:
+            self._weight.add(len(raw))
+
+    def _updates(self, event: bytes) -> list[Shown]:
+        prefix = keys.event_updates_prefix(self._application, event)
+        shown = []
+        for _, raw in self._snapshot.range(keys.EVENTS, prefix, keys.prefix_end(prefix)):
+            self._weigh(raw)
+            update = decode(raw)
+            update["creationDate"] = iso(update["creationDate"])
+            shown.append(update)
+        return shown
+
+
+def _device_name(snapshot: Snapshot, application: bytes, device_id: str) -> str | None:
+    """The name that the device has now, or had when it was deleted."""
+    for kind in (DEVICE, DELETED_DEVICE):
+        found = records.find(snapshot, kind, application, bytes.fromhex(device_id))
+        if found is not None:
+            return str(found.doc["name"])
+    return None
+
+
+# Reading.
+
+
+def get_event(snapshot: Snapshot, message: GetEvent) -> Shown:
+    """One event."""
+    found = records.find(snapshot, EVENT, message.application, message.record)
+    if found is None:
+        raise NotFound(f"There is no event {message.record.hex()} here.")
+    return Showing(snapshot, message.application).show(found)
+
+
+def event_listing(message: ListEvents) -> records.Listing:
+    """What an event list asks for."""
+    query = message.query
+    chosen = choose(message.application, query)
+    return records.Listing(
+        kind=EVENT,
+        parent=message.application,
+        sort_field=query.sort_field,
+        descending=query.sort_direction == "desc",
+        page=query.page,
+        per_page=query.per_page,
+        match=chosen.match,
+        part=chosen.part,
+        near=chosen.near,
+    )
+
+
+def list_events(snapshot: Snapshot, message: ListEvents) -> Shown:
+    """A page of events. Raises `PayloadTooLarge` where what belongs to them is too much for one answer."""
+    query = message.query
+    found, total = records.page(snapshot, event_listing(message))
+    showing = Showing(snapshot, message.application)
+    items = [showing.show(each) for each in found]
+    shown = envelope("events", items, total, query, query.sort_field, query.filter_field)
+    shown["applicationId"] = message.application.hex()
+    if query.state is not None:
+        shown["state"] = query.state
+    if query.query is not None:
+        shown["query"] = query.query
+    return shown
+
+
+def list_events_is_long(snapshot: Snapshot, message: ListEvents) -> bool:
+    """True where the list is not cut out of an index, or where more than a few events are to be shown."""
+    listing = event_listing(message)
+    count = records.total(snapshot, EVENT, message.application, listing.part)
+    return min(message.query.per_page, count) > SHOWN_INLINE_MAX or records.is_long(snapshot, listing)
+
+
+def get_most_recent_event(snapshot: Snapshot, message: GetMostRecentEvent) -> Shown:
+    """The newest of the most severe new events, and how many new events there are."""
+    application = message.application
+    chosen = choose(application, message.query)
+    listing = records.Listing(
+        kind=EVENT,
+        parent=application,
+        sort_field=SEVERITY,
+        descending=True,
+        page=0,
+        per_page=1,
+        match=chosen.match,
+        part=chosen.part,
+        near=chosen.near,
+    )
+    found, count = records.page(snapshot, listing)
+    shown: Shown = {"event": Showing(snapshot, application).show(found[0])} if found else {}
+    return shown | {"newCount": count, "applicationId": application.hex(), "_type": "eventPlusNewCount"}
+
+
+def get_most_recent_event_is_long(snapshot: Snapshot, message: GetMostRecentEvent) -> bool:
+    """True where many new events must be looked at."""
+    if message.query == RecentChoice():
+        return False
+    return records.total(snapshot, EVENT, message.application, "new") > records.SCAN_INLINE_MAX
+
+
+def matching(snapshot: Snapshot, *, application: bytes, choice: EventChoice, most: int) -> list[bytes]:
+    """The ids of the events that are meant, at most so many, in the order of ids."""
+    match, part, near = choose(application, choice)
+    listing = records.Listing(EVENT, application, "id", False, 0, 1, match, part, near)
+    return sorted(id for id, _ in islice(records.candidates(snapshot, listing), most))
+
+
+def matching_between(
+    snapshot: Snapshot, application: bytes, choice: EventChoice, after: bytes, end: bytes
+) -> Iterator[bytes]:
+    """The ids of the events that are meant, in the order of ids, from behind one id up to another."""
+    chosen = choose(application, choice)
+    prefix = keys.record_prefix(EVENT.name, application)
+    for key, raw in snapshot.range(keys.RECORDS, prefix + after + b"\x00", prefix + end + b"\x00"):
+        id = bytes(key[-12:])
+        if fits(chosen, id, decode(raw)):
+            yield id
+
+
+def events_in_order(
+    snapshot: Snapshot, application: bytes, query: dict[str, Any] | None = None, *, at: str = "query"
+) -> Iterator[Shown]:
+    """Every event that an advanced query matches (None: every event), the oldest first, one at a time.
+
+    For exports: an event is read when it is asked for, so memory does not grow with their number. Raises
+    `QueryError` at the first step.
+    """
+    match = None if query is None else compile_query(query, EVENT_FIELDS, at=at).matches
+    showing = Showing(snapshot, application, bounded=False)
+    prefix = keys.index_prefix(EVENT.name, application, "creationDate")
+    for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
+        found = records.find(snapshot, EVENT, application, bytes(key[-12:]))
+        if found is not None and (match is None or match({**found.doc, "id": found.id.hex()})):
+            yield showing.show(found)

@@ -1,0 +1,104 @@
+"""What an update makes of an event, and what it leaves in the event's history. Pure: no store, no clock.
+
+Every change of a field stands in an update with old and new (of tags only where their changes are tracked).
+So the history from the beginning, played on the event as it was created, gives the event as it is.
+
+`comment` and `data` of a patch belong to the update: an event's own data is what it was created with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from trunkline.actors.applications.messages import Creator
+from trunkline.actors.events.messages import EventPatch
+from trunkline.actors.records.records import Doc
+
+NameOf = Callable[[str], str | None]
+"""The name of the device with this id; None where it has none (any more)."""
+
+
+class Updated(NamedTuple):
+    """The record after an update, and the entry of the history; None where the update leaves none."""
+
+    doc: Doc
+    update: Doc | None
+
+
+def updated(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: NameOf) -> Updated:
+    """Apply `body` to an event.
+
+    `doc` is not changed. A body that names nothing leaves record and history as they are. `lastUpdated`
+    never stands still, so that equal entity tags mean equal records.
+    """
+    if body == EventPatch():
+        return Updated(doc, None)
+    time_ms = max(now_ms, doc["lastUpdated"] + 1)
+    after: Doc = {**doc, "lastUpdated": time_ms}
+    update: Doc = {**source(by), "creationDate": time_ms}
+    if body.comment is not UNSET:
+        update["comment"] = body.comment
+    if body.data is not UNSET:
+        update["data"] = body.data
+    if body.state is not UNSET:
+        update["state"] = body.state
+        _change(after, update, "state", body.state)
+    if body.level is not UNSET:
+        _change(after, update, "level", body.level)
+    if body.subject is not UNSET:
+        _change(after, update, "subject", body.subject)
+    if body.device_id is not UNSET:
+        _change_device(after, update, body.device_id, name_of)
+    if body.event_tags is not UNSET:
+        _change_tags(after, update, body.event_tags)
+    only_tags = body == EventPatch(event_tags=body.event_tags)
+    return Updated(after, None if only_tags and doc.get("disableTagChangeTracking") else update)
+
+
+def source(by: Creator) -> Doc:
+    """Who made an event or an update, as both carry it."""
+    found: Doc = {"sourceType": by.type, "sourceId": by.id}
+    if by.name:
+        found["sourceName"] = by.name
+    return found
+
+
+def _change(after: Doc, update: Doc, field: str, new: str) -> None:
+    if after[field] != new:
+        update[f"{field}Change"] = {"old": after[field], "new": new}
+        after[field] = new
+
+
+def _change_device(after: Doc, update: Doc, device_id: str | None, name_of: NameOf) -> None:
+    old = after.get("deviceId")
+    new = None if device_id is None else device_id.lower()
+    if old == new:
+        return
+    change: Doc = {}
+    for word, id in (("old", old), ("new", new)):
+        if id is not None:
+            change[word] = id
+            name = name_of(id)
+            if name is not None:
+                change[f"{word}DeviceName"] = name
+    update["deviceIdChange"] = change
+    after.pop("deviceId", None)
+    if new is not None:
+        after["deviceId"] = new
+
+
+def _change_tags(after: Doc, update: Doc, new: dict[str, str]) -> None:
+    old: dict[str, str] = after["eventTags"]
+    after["eventTags"] = dict(new)
+    if after.get("disableTagChangeTracking"):
+        return
+    changes: dict[str, dict[str, Any]] = {}
+    for key in sorted(old.keys() | new.keys()):
+        if old.get(key) != new.get(key):
+            values = {"old": old.get(key), "new": new.get(key)}
+            changes[key] = {word: value for word, value in values.items() if value is not None}
+    if changes:
+        update["tagsChange"] = changes

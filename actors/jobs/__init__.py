@@ -1,0 +1,1 @@
+"""Jobs: work that a call only queues. Their records, the runner, their results and notifications."""

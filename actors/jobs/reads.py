@@ -1,0 +1,92 @@
+"""Reading the job log of an application."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trunkline.actors.devices.history import Weight
+from trunkline.actors.devices.selection import envelope
+from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
+from trunkline.actors.query.compile import compile_query
+from trunkline.actors.query.fields import JOB_LOG_FIELDS
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import JOB
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.timestamps import iso
+from trunkline.store.snapshot import Snapshot
+
+_TIMES = ("runQueuedAt", "runStartedAt", "runCompletedAt")
+
+
+def get_job_log(snapshot: Snapshot, message: GetJobLog) -> dict[str, Any]:
+    """One job."""
+    found = records.find(snapshot, JOB, message.application, message.record)
+    if found is None:
+        raise NotFound(f"There is no job {message.record.hex()} here; old ones are forgotten.")
+    return show_job(message.application, found)
+
+
+def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
+    """A page of jobs. Raises `PayloadTooLarge` where what they were asked for is too much for one answer."""
+    query = message.query
+    listing = records.Listing(
+        kind=JOB,
+        parent=message.application,
+        sort_field=query.sort_field,
+        descending=query.sort_direction == "desc",
+        page=query.page,
+        per_page=query.per_page,
+        match=None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches,
+    )
+    found, total = records.page(snapshot, listing)
+    weight = Weight()
+    for each in found:
+        weight.add(len(each.raw))
+    items = [show_job(message.application, each) for each in found]
+    shown = envelope("applicationJobLogs", items, total, query, query.sort_field, None)
+    shown["applicationId"] = message.application.hex()
+    if query.query is not None:
+        shown["query"] = query.query
+    return shown
+
+
+def job_logs_are_long(snapshot: Snapshot, message: ListJobLogs) -> bool:
+    """True where the application has many jobs: a list of them is a scan."""
+    return records.total(snapshot, JOB, message.application) > records.SCAN_INLINE_MAX
+
+
+def show_job(application: bytes, found: records.Found) -> dict[str, Any]:
+    """A job as the caller sees it, without the link to its result."""
+    doc, id = found.doc, found.id.hex()
+    shown: dict[str, Any] = {
+        "id": id,
+        "jobId": id,
+        "applicationJobLogId": id,
+        "jobExecutionId": doc["executionId"],
+        "applicationId": application.hex(),
+        "name": doc["name"],
+        "status": doc["status"],
+        "requestedById": doc["requestedById"],
+        "requestedByType": doc["requestedByType"],
+        "ownerType": "application",
+        "ownerId": application.hex(),
+        "resourceType": doc["resourceType"],
+        "resourceId": doc["resourceId"],
+        "progress": {**doc["progress"], "status": doc["status"]},
+        "input": doc["input"],
+        "_etag": found.etag,
+        "_type": "applicationJobLog",
+    }
+    shown |= {field: iso(doc[field]) for field in _TIMES if field in doc}
+    shown |= {field: doc[field] for field in ("error", "output") if field in doc}
+    if doc["tell"]:
+        shown["output"] = shown.get("output", {}) | {"told": [_show_way(way) for way in doc["tell"]]}
+    return shown
+
+
+def _show_way(way: dict[str, Any]) -> dict[str, Any]:
+    """How somebody is told. The query of a callback may be a secret, so it is not shown."""
+    shown = {**way, "to": way["to"].partition("?")[0]}
+    if "at" in way:
+        shown["at"] = iso(way["at"])
+    return shown

@@ -1,0 +1,165 @@
+"""Callbacks: posting JSON to an address that a caller named, without becoming the caller's arm.
+
+Whoever may queue a job may make this server send a request, from where it stands. So an address has to be
+one of the open internet: http or https, without credentials, and every network address behind its name must
+be public. The request then goes to the very address that was checked (a name that is resolved again may say
+something else), with the name in `Host` and in TLS. Redirects are not followed, the answer's body is not
+read, and the whole attempt has a deadline. The operator may lift the rule for networks of their own
+(`callback_private_networks`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from functools import cache
+from typing import Any
+
+import httpx
+import trio
+
+from trunkline.actors.values.errors import Invalid
+
+ADDRESSES_MAX = 4
+"""How many addresses of a name are tried in one attempt."""
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INSIDE = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("168.63.129.16/32"))
+"""Addresses by which clouds reach their own hosts from within, and which pass for public ones."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Undelivered(Exception):
+    """What was to be told was not taken. The text is a sentence."""
+
+
+def check_url(url: str, *, private: bool) -> None:
+    """Raise `Invalid` where `url` can not be called back. `private` lets networks of the operator's own pass."""
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError, TypeError) as error:
+        raise Invalid(f"callbackUrl: is not a URL: {error}.") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise Invalid("callbackUrl: must begin with http:// or https:// and name a host.")
+    if parsed.port is not None and not 0 < parsed.port < 65_536:
+        raise Invalid(f"callbackUrl: {parsed.port} is no port; ports go from 1 to 65535.")
+    if parsed.userinfo:
+        raise Invalid("callbackUrl: must not carry a user name or a password; put a token into its query.")
+    if private:
+        return
+    literal = _literal(parsed.host)
+    if parsed.host.rstrip(".").lower().endswith("localhost") or (
+        literal is not None and not is_public(literal)
+    ):
+        raise Invalid(
+            f"callbackUrl: {parsed.host} is not a public address; this server calls back only such."
+        )
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address belongs to the open internet, also looked at through the forms that wrap another."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None and address.teredo is not None:
+            inner = address.teredo[1]
+        if inner is None and address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None and not is_public(inner):
+            return False
+        if address.is_site_local:
+            return False
+    return (
+        address.is_global
+        and not address.is_private
+        and not address.is_multicast
+        and not address.is_reserved
+        and not address.is_link_local
+        and not address.is_loopback
+        and not any(address in network for network in _INSIDE)
+    )
+
+
+async def post(url: str, body: bytes, headers: dict[str, str], *, timeout_s: float, private: bool) -> None:
+    """Post JSON once. Raises `Undelivered` with a sentence unless it is answered with 2xx in time."""
+    parsed = httpx.URL(url)
+    with trio.move_on_after(2 * timeout_s) as patience:
+        status = await _post(parsed, body, headers, timeout_s, private=private)
+    if patience.cancelled_caught:
+        raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
+    if not 200 <= status < 300:
+        hint = " (redirects are not followed)" if 300 <= status < 400 else ""
+        raise Undelivered(f"{parsed.host} answered with {status}{hint}; 200 to 299 was expected.")
+
+
+async def _post(
+    url: httpx.URL, body: bytes, headers: dict[str, str], timeout_s: float, *, private: bool
+) -> int:
+    addresses = await _resolved(url, private=private)
+    verify: ssl.SSLContext | bool = False
+    if url.scheme == "https":
+        verify = await trio.to_thread.run_sync(_context)
+    named = {
+        "Content-Type": "application/json",
+        "User-Agent": "trunkline",
+        **headers,
+        "Host": url.netloc.decode("ascii"),
+    }
+    extensions: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")}
+    failure = ""
+    async with httpx.AsyncClient(
+        verify=verify, timeout=timeout_s, follow_redirects=False, trust_env=False
+    ) as client:
+        for address in addresses:
+            request = client.build_request(
+                "POST", url.copy_with(host=str(address)), content=body, headers=named, extensions=extensions
+            )
+            try:
+                response = await client.send(request, stream=True)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failure = _reason(error)
+                continue
+            except httpx.HTTPError as error:
+                raise Undelivered(f"{url.host} did not answer: {_reason(error)}.") from None
+            await response.aclose()
+            return response.status_code
+    raise Undelivered(f"{url.host} can not be reached: {failure}.")
+
+
+async def _resolved(url: httpx.URL, *, private: bool) -> list[Address]:
+    """The addresses of the host. Raises `Undelivered` where there is none, or one that is not public."""
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        found = await trio.socket.getaddrinfo(url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise Undelivered(f"{url.host} can not be resolved.") from None
+    addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found))
+    if not private and not all(map(is_public, addresses)):
+        raise Undelivered(
+            f"{url.host} stands for an address that is not public; this server calls back only public ones."
+        )
+    return addresses[:ADDRESSES_MAX]
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in the words of the first error of the chain that has any."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if str(cause):
+            return str(cause).rstrip(".")
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+@cache
+def _context() -> ssl.SSLContext:
+    """What certificates are checked with; reading the authorities takes long, so once."""
+    return ssl.create_default_context()

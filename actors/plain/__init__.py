@@ -1,0 +1,1 @@
+"""Plain resources, one file each: fields, checks and what is shown."""

@@ -1,0 +1,109 @@
+"""A query from bracketed names: `query[name][$eq]=pump&query[tags][floor]=2` as the JSON that means the same.
+
+Owns how the texts of a URL are read, which carry no type: by the place where they stand and by what its field
+holds. Does not own the split of the names at their brackets (the edge), and refuses nothing: what fits nowhere
+stays as it is, so that the compiler refuses it and names the place.
+
+1. `null` is null, but in `$in` and `$nin`, where null cannot stand: there it is a text of four letters. It is
+   as well below `$startsWith`, `$endsWith` and `$contains`.
+2. For a field of texts or identifiers, and on both sides of a tag, everything else is the text as it is given.
+3. For a time, a number is milliseconds; everything else is ISO text.
+4. For a number or a boolean, its JSON spelling; for a field that may hold any type, the JSON spelling of a
+   number or a boolean, else the text. What must be told apart there (the text "5") takes the JSON form.
+5. Where an array belongs, keys that are numbers give its order (`[$or][0]`, `[$in][]`), repeated names are its
+   items, and a single text is its only one. Elsewhere such keys are names, as in `[tags][2]`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trunkline.actors.query.compile import LOGICAL
+from trunkline.actors.query.conditions import TEXT_OPERATORS
+from trunkline.actors.query.fields import Field
+
+_WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+def read_query(query: object, fields: Mapping[str, Field]) -> object:
+    """The query as its JSON form gives it. `query` holds maps by the text in the brackets, lists and texts."""
+    if not isinstance(query, dict):
+        return query
+    read: dict[str, Any] = {}
+    for key, condition in query.items():
+        if key in LOGICAL:
+            items = array(condition)
+            read[key] = [read_query(item, fields) for item in items] if isinstance(items, list) else items
+        elif (field := fields.get(key)) is None:
+            read[key] = condition
+        elif field.kind == "tags":
+            read[key] = _read_tags(condition)
+        else:
+            read[key] = _read_condition(condition, field)
+    return read
+
+
+def array(value: object) -> object:
+    """What stands where an array belongs as one, if it can be."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict) and value and all(_INDEX.fullmatch(key) for key in value):
+        return [value[key] for key in sorted(value, key=int)]
+    return value
+
+
+def _read_condition(condition: object, field: Field) -> object:
+    if not isinstance(condition, dict):
+        return _read_text(condition, field)
+    return {key: _read_operand(key, operand, field) for key, operand in condition.items()}
+
+
+def _read_operand(key: str, operand: object, field: Field) -> object:
+    if key == "$ci":
+        return _BOOLEANS.get(operand, operand) if isinstance(operand, str) else operand
+    if key in TEXT_OPERATORS:
+        return operand
+    if key in ("$in", "$nin"):
+        items = array(operand)
+        if not isinstance(items, list):
+            return items
+        return [item if item == "null" else _read_text(item, field) for item in items]
+    return _read_text(operand, field)
+
+
+def _read_text(text: object, field: Field) -> object:
+    """A single value of a field; a container stays as it is, among them the `$date` of a time."""
+    if not isinstance(text, str):
+        return text
+    if text == "null":
+        return None
+    if field.kind in ("id", "ids") or field.holds in ("string", "id"):
+        return text
+    takes_boolean = field.kind != "time" and field.holds in ("any", "boolean")
+    if takes_boolean and text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if field.holds != "boolean" and _NUMBER.fullmatch(text):
+        number = int(text) if _WHOLE.fullmatch(text) else float(text)
+        return number if math.isfinite(number) else text
+    return text
+
+
+def _read_tags(condition: object) -> object:
+    if not isinstance(condition, dict):
+        return None if condition == "null" else condition
+    return {
+        key: _read_tags(inner) if key in ("$eq", "$ne") else _read_side(inner)
+        for key, inner in condition.items()
+    }
+
+
+def _read_side(side: object) -> object:
+    if isinstance(side, dict):
+        return {key: array(items) if key in ("$in", "$nin") else items for key, items in side.items()}
+    return None if side == "null" else side

@@ -1,0 +1,153 @@
+"""The grammar of the advanced query as JSON Schema, for the document of the API.
+
+Owns the schemas: one for each table of fields, and those of the conditions that they share. Does not own the
+grammar; the compiler does, and a test holds one against the other. What a schema cannot say (that a text is a
+moment, how deep and how large a query may be) is left to the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trunkline.actors.query.conditions import (
+    ID_OPERATORS,
+    ITEMS_MAX,
+    OPERATORS,
+    TAG_CHARS_MAX,
+    TEXT_OPERATORS,
+)
+from trunkline.actors.query.fields import RESOURCES, ROW_FIELDS, Field
+
+Schema = dict[str, Any]
+
+_REF: Final = "#/components/schemas/{}"
+
+
+def component(resource: str) -> str:
+    """The name of the schema of queries over a resource: `DeviceQuery` for `device`."""
+    return "".join(word.capitalize() for word in resource.split()) + "Query"
+
+
+def reference(fields: Mapping[str, Field]) -> Schema:
+    """What refers to the schema of the queries over these fields."""
+    resource = next(name for name, known in RESOURCES.items() if known is fields)
+    return {"$ref": _REF.format(component(resource))}
+
+
+def components() -> dict[str, Schema]:
+    """All the schemas by name."""
+    shared = {"QueryValue": _value(), "QueryId": _id(), "QueryTime": _time(), "QueryTags": _tags()}
+    return shared | {component(resource): _query(resource, fields) for resource, fields in RESOURCES.items()}
+
+
+def _query(resource: str, fields: Mapping[str, Field]) -> Schema:
+    inner = {"type": "array", "items": reference(fields), "minItems": 1, "maxItems": ITEMS_MAX}
+    known = {name: {"$ref": _REF.format(_CONDITIONS[field.kind])} for name, field in fields.items()}
+    schema: Schema = {
+        "type": "object",
+        "description": f"An advanced query over the fields of a {resource}",
+        "properties": {"$and": inner, "$or": inner, "$nor": inner, **known},
+        "additionalProperties": False,
+    }
+    if fields is ROW_FIELDS:
+        # A column, whatever it is called; the pattern must leave out the names of the fields that are known.
+        names = "|".join(known)
+        schema["patternProperties"] = {
+            f"^(?!(?:{names})$)[0-9a-zA-Z_-]{{1,255}}$": {"$ref": _REF.format("QueryValue")}
+        }
+    return schema
+
+
+_CONDITIONS: Final = {
+    "value": "QueryValue",
+    "values": "QueryValue",
+    "id": "QueryId",
+    "ids": "QueryId",
+    "time": "QueryTime",
+    "tags": "QueryTags",
+}
+
+
+def _value() -> Schema:
+    literal = {"type": ["string", "number", "boolean", "null"]}
+    item = {"type": ["string", "number", "boolean"]}
+    return {"description": "A condition on a value", "anyOf": [literal, _operators(literal, item)]}
+
+
+def _time() -> Schema:
+    date = {
+        "type": "object",
+        "properties": {"$date": {"type": "string"}},
+        "required": ["$date"],
+        "additionalProperties": False,
+    }
+    literal = {"anyOf": [{"type": ["string", "number", "null"]}, date]}
+    item = {"anyOf": [{"type": ["string", "number"]}, date]}
+    return {
+        "description": "A condition on a time: ISO 8601 text or milliseconds since 1970",
+        "anyOf": [*literal["anyOf"], _operators(literal, item)],
+    }
+
+
+def _id() -> Schema:
+    item = {"type": "string", "pattern": "^[A-Fa-f0-9]{24}$"}
+    literal = {**item, "type": ["string", "null"]}
+    operators = {name: _operand(name, literal, item) for name in ID_OPERATORS}
+    one = {"type": "object", "properties": operators, "additionalProperties": False}
+    return {
+        "description": "A condition on an identifier",
+        "anyOf": [literal, {**one, "minProperties": 1, "maxProperties": 1}],
+    }
+
+
+def _operators(literal: Schema, item: Schema) -> Schema:
+    """Any number of operators, one at least that compares."""
+    operators = {name: _operand(name, literal, item) for name in OPERATORS}
+    return {
+        "type": "object",
+        "properties": {**operators, "$ci": {"type": "boolean"}},
+        "additionalProperties": False,
+        "anyOf": [{"required": [name]} for name in operators],
+    }
+
+
+def _operand(name: str, literal: Schema, item: Schema) -> Schema:
+    if name in ("$in", "$nin"):
+        return {"type": "array", "items": item, "maxItems": ITEMS_MAX}
+    if name in TEXT_OPERATORS:
+        return {"type": "string", "minLength": 1}
+    return literal
+
+
+def _tags() -> Schema:
+    text = {"type": "string", "maxLength": TAG_CHARS_MAX}
+    texts = {"type": "array", "items": text, "maxItems": ITEMS_MAX}
+    side = {"anyOf": [{**text, "type": ["string", "null"]}, _only("$in", texts), _only("$nin", texts)]}
+    pair = {
+        "type": "object",
+        "properties": {"$tagKey": side, "$tagValue": side},
+        "minProperties": 1,
+        "additionalProperties": False,
+    }
+    by_key = {
+        "type": "object",
+        "patternProperties": {r"^[0-9a-zA-Z_-]{1,255}$": side},
+        "minProperties": 1,
+        "additionalProperties": False,
+    }
+    forms = [{"type": "null"}, pair, by_key]
+    either = {"anyOf": forms}
+    return {
+        "description": "A condition on tags",
+        "anyOf": [*forms, _only("$eq", either), _only("$ne", either)],
+    }
+
+
+def _only(name: str, schema: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {name: schema},
+        "required": [name],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,1 @@
+"""The actor runtime: actors, mailboxes, turns, streams. Knows no kind of actor."""

@@ -1,0 +1,82 @@
+"""The registry: the mailboxes of all active actors, their bound, and how idle ones leave.
+
+An actor is in memory because somebody asked for it. It leaves when it has been idle for a while, or earlier
+where others need the place; both only where that loses nothing, which the mailbox knows.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from trunkline.actors.values.errors import Overloaded
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.actor import Ref
+    from trunkline.actors.runtime.mailbox import Mailbox
+    from trunkline.actors.values.clock import Clock
+    from trunkline.limits.table import Limits
+
+SLICE_LENGTH: Final = 1000
+"""Mailboxes that are looked at in one go: half a millisecond."""
+
+
+class Registry:
+    """The active actors by ref. `deactivations` counts those that left because they were idle."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self.mailboxes: dict[Ref, Mailbox] = {}
+        self.deactivations = 0
+        self._limits = limits
+        self._clock = clock
+
+    def add(self, mailbox: Mailbox) -> None:
+        """Take in a mailbox. Raises `Overloaded` at the bound, where no place could be made."""
+        if len(self.mailboxes) >= self._limits.actors_active_max:
+            self._make_room()
+        mailbox.last_used_s = self._clock.monotonic_s()
+        self.mailboxes[mailbox.ref] = mailbox
+
+    def remove(self, mailbox: Mailbox) -> None:
+        """Let go of a mailbox; no error where it is not here (any more)."""
+        if self.mailboxes.get(mailbox.ref) is mailbox:
+            del self.mailboxes[mailbox.ref]
+
+    def held_by(self, parent: bytes) -> list[Mailbox]:
+        """The mailboxes of the active actors of one application."""
+        return [mailbox for ref, mailbox in self.mailboxes.items() if ref.parent == parent]
+
+    async def sweep(self) -> None:
+        """Deactivate what is idle until cancelled, a slice at a time so that the loop never stalls on it."""
+        while True:
+            await trio.sleep(self._limits.actor_sweep_s)
+            mailboxes = list(self.mailboxes.values())
+            for start in range(0, len(mailboxes), SLICE_LENGTH):
+                now_s = self._clock.monotonic_s()
+                for mailbox in mailboxes[start : start + SLICE_LENGTH]:
+                    if mailbox.is_idle(now_s, self._limits.actor_idle_s):
+                        self._deactivate(mailbox)
+                await trio.lowlevel.checkpoint()
+
+    def _make_room(self) -> None:
+        """Deactivate idle ones early. Looks at the next slice only, so a refusal at the bound stays cheap."""
+        now_s = self._clock.monotonic_s()
+        for ref, mailbox in list(islice(self.mailboxes.items(), SLICE_LENGTH)):
+            if mailbox.is_idle(now_s, 0.0):
+                self._deactivate(mailbox)
+            else:
+                # To the end, so that the next time others are looked at.
+                del self.mailboxes[ref]
+                self.mailboxes[ref] = mailbox
+        if len(self.mailboxes) >= self._limits.actors_active_max:
+            raise Overloaded(
+                f"{self._limits.actors_active_max} actors are active, which is the bound of this server.",
+                retry_after_s=self._limits.actor_sweep_s,
+            )
+
+    def _deactivate(self, mailbox: Mailbox) -> None:
+        if self.mailboxes.get(mailbox.ref) is mailbox:
+            del self.mailboxes[mailbox.ref]
+            self.deactivations += 1

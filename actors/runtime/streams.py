@@ -1,0 +1,82 @@
+"""All open streams of this process: their bound, and the ways in which they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trunkline.actors.runtime.subscription import Ending, Subscription
+from trunkline.actors.values.errors import Overloaded
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.mailbox import Mailbox
+    from trunkline.limits.table import Limits
+
+
+class Streams:
+    """The registry of subscriptions.
+
+    `published` counts events put into buffers, `slow_consumers` readers that were let go.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.published = 0
+        self.slow_consumers = 0
+        self._limits = limits
+        # Dicts, not sets: in the order of subscribing, which is the same each time a test runs.
+        self._open: dict[Subscription, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, mailbox: Mailbox, topic: str) -> Subscription:
+        """Subscribe to `topic` of the actor behind `mailbox`. Raises `Overloaded` at the bound of the server."""
+        limits = self._limits
+        if len(self._open) >= limits.streams_max:
+            raise Overloaded(f"{limits.streams_max} streams are open, which is the bound of this server.")
+        subscription = Subscription(
+            mailbox,
+            topic,
+            length_max=limits.stream_buffer_length_max,
+            bytes_max=limits.stream_buffer_bytes_max,
+        )
+        if mailbox.subscribers is None:
+            mailbox.subscribers = {}
+        mailbox.subscribers.setdefault(topic, {})[subscription] = None
+        self._open[subscription] = None
+        return subscription
+
+    def close(self, subscription: Subscription) -> None:
+        """The reader is gone. Idempotent."""
+        self._open.pop(subscription, None)
+        topics = subscription.mailbox.subscribers or {}
+        readers = topics.get(subscription.topic)
+        if readers is not None:
+            readers.pop(subscription, None)
+            if not readers:
+                del topics[subscription.topic]
+
+    def publish(self, mailbox: Mailbox, topic: str, position: int, event: bytes) -> None:
+        """Offer the same bytes to every subscriber now. Slow ones are closed and counted, never waited for."""
+        for subscription in (mailbox.subscribers or {}).get(topic, ()):
+            if subscription.ending is not None:
+                continue
+            if subscription.offer(position, event):
+                self.published += 1
+            else:
+                self.slow_consumers += 1
+
+    def nudge_all(self) -> None:
+        """Let every stream check whether its token still holds."""
+        for subscription in self._open:
+            subscription.nudge()
+
+    def end_all(self, why: Ending) -> None:
+        """End every stream from our side."""
+        for subscription in self._open:
+            subscription.end(why)
+
+    def end_of(self, mailbox: Mailbox, why: Ending) -> None:
+        """End the streams of one actor."""
+        for readers in (mailbox.subscribers or {}).values():
+            for subscription in readers:
+                subscription.end(why)

@@ -1,0 +1,1 @@
+"""Data tables: the actor, columns, rows, queries over rows, exports."""

@@ -1,0 +1,347 @@
+"""The data table actor: the only writer of a table's record, its rows and the index of its unique columns.
+
+Owns what holds across rows: that a unique column has each value once, and how many rows there are. One
+actor decides for the whole table, one message at a time, and looks values up in the index through the
+journal, which also shows what waits for its commit. So the rule needs no lock and holds for any number of
+writers, inside one bulk insert, and against a row whose commit is still under way.
+
+The index (`keys.CELLS`) has one entry for each value of a unique column; null has none. A turn stages a row
+together with its entries and the new counts, so a crash leaves all of them or none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from trunkline.actors.devices.head import HOUR_MS
+from trunkline.actors.query.conditions import shown
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import DATA_TABLE
+from trunkline.actors.records.records import Tagged
+from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.tables.columns import UPDATED, Columns, Table, Values, declared, read_table
+from trunkline.actors.tables.messages import (
+    AddColumn,
+    CreateDataTable,
+    DeleteDataTable,
+    DeleteRow,
+    DeleteRows,
+    InsertRows,
+    PatchDataTable,
+    PatchRow,
+    RemoveColumn,
+    TablePatch,
+    TidyRows,
+    TruncateRows,
+)
+from trunkline.actors.tables.rows import RowCounts, RowQuery, show_row
+from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
+from trunkline.actors.values.ids import RowIds, row_created_ms
+from trunkline.actors.values.structs import Message
+from trunkline.actors.values.timestamps import iso
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+
+Cells = dict[bytes, bytes]
+"""Entries of the index: key to the id of the row."""
+
+
+class DataTable(Actor):
+    """One data table of one application. `ref.parent` is the application's id."""
+
+    kind: ClassVar[str] = "dataTable"
+    noun: ClassVar[str] = "data table"
+    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDataTable})
+
+    __slots__ = ("_rows_prefix", "_unique", "counts", "raw", "row_ids", "table")
+
+    def __init__(self, system: Any, ref: Ref) -> None:
+        self.raw = b""
+        self.table: Table
+        self.counts = RowCounts()
+        self.row_ids = RowIds(system.random_bytes)
+        super().__init__(system, ref)
+
+    def load(self) -> bool:
+        journal = self.system.journal
+        raw = journal.get(keys.RECORDS, keys.record_key(DATA_TABLE.name, self.ref.parent, self.ref.id))
+        if raw is None:
+            return False
+        self._keep(raw)
+        head = keys.rows_head_key(self.ref.id, self.table.generation)
+        self.counts = RowCounts.decoded(journal.get(keys.ROWS, head))
+        return True
+
+    def flush(self) -> None:
+        if self.exists and self.counts.changed:
+            self.put(keys.ROWS, keys.rows_head_key(self.ref.id, self.table.generation), self.counts.encoded())
+
+    # The record.
+
+    def on_create_data_table(self, message: CreateDataTable) -> bytes:
+        """Create the table; the answer is its id."""
+        if self.exists:
+            raise Invalid(f"id: there is already a data table {self.ref.id.hex()}.")
+        if not self._is_held():
+            raise NotFound(f"There is no application {self.ref.parent.hex()}.")
+        body = message.body
+        docs: list[dict[str, Any]] = []
+        for position, column in enumerate(() if body.columns is msgspec.UNSET else body.columns):
+            taken = {doc["name"]: doc for doc in docs}
+            docs.append(declared(column, position + 1, taken, position, at=f"columns[{position}]."))
+        now_ms = self.system.clock.wall_ms()
+        doc: records.Doc = {"creationDate": now_ms, "lastUpdated": now_ms, "name": body.name}
+        if body.description is not msgspec.UNSET:
+            doc["description"] = body.description
+        doc |= {"columns": docs, "columnNext": len(docs) + 1, "generation": 1}
+        self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, None, doc))
+        self.exists = True
+        return self.ref.id
+
+    def on_patch_data_table(self, message: PatchDataTable) -> None:
+        """Change what the body names."""
+        records.check_match(message.if_match, self.raw)
+        body: TablePatch = message.body
+        self._store(msgspec.to_builtins(body))
+
+    def on_delete_data_table(self, message: DeleteDataTable) -> None:
+        """Delete the record now, which hides the rows, and leave a note for the sweeper."""
+        records.check_match(message.if_match, self.raw)
+        records.erase(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc)
+        self._leave_to_sweep()
+        self.delete(keys.META, keys.tidy_key(self.ref.id))
+        self.exists = False
+
+    def on_add_column(self, message: AddColumn) -> None:
+        """Add a column without touching a row: old rows are null in it."""
+        records.check_match(message.if_match, self.raw)
+        number = self.table.doc["columnNext"]
+        columns = self.table.columns.added(message.body, number)
+        self._store({"columns": columns.docs, "columnNext": number + 1})
+
+    def on_remove_column(self, message: RemoveColumn) -> None:
+        """Remove a column without touching a row: nobody asks for its number any more."""
+        records.check_match(message.if_match, self.raw)
+        columns, gone = self.table.columns.removed(message.query.column_name)
+        if gone.unique:
+            self._leave_to_sweep(gone.number)
+            self.counts.forget(gone.number)
+        if self.counts.rows:
+            self._leave_to_tidy(b"")
+        self._store({"columns": columns.docs})
+
+    def on_truncate_rows(self, _message: TruncateRows) -> None:
+        """Begin the next generation of rows: one write, whatever their number."""
+        if not self.counts.rows:
+            return
+        self._leave_to_sweep()
+        self.delete(keys.META, keys.tidy_key(self.ref.id))
+        generation = self.table.generation + 1
+        doc = {**self.table.doc, "generation": generation}
+        self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc, doc))
+        self.counts = RowCounts()
+
+    def _store(self, changes: records.Doc) -> None:
+        before = self.table.doc
+        now_ms = max(self.system.clock.wall_ms(), before["lastUpdated"] + 1)
+        doc = {**before, **changes, "lastUpdated": now_ms}
+        self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, before, doc))
+
+    def _keep(self, raw: bytes) -> None:
+        self.raw = raw
+        table = self.table = read_table(raw)
+        self._rows_prefix = keys.rows_prefix(self.ref.id, table.generation)
+        self._unique = [
+            (cell.number, keys.cells_prefix(self.ref.id, table.generation, cell.number))
+            for cell in table.columns.unique
+        ]
+
+    def _leave_to_sweep(self, column: int | None = None) -> None:
+        note = keys.sweep_key(self.ref.id, self.table.generation, column)
+        self.put(keys.META, note, encode({"dataTableId": self.ref.id.hex()}))
+
+    def _leave_to_tidy(self, after: bytes) -> None:
+        note = {"applicationId": self.ref.parent, "after": after}
+        self.put(keys.META, keys.tidy_key(self.ref.id), encode(note))
+
+    def on_tidy_rows(self, message: TidyRows) -> None:
+        """Take the values of removed columns out of some rows, and remember how far that went.
+
+        Nobody sees a difference, so no row counts as changed. Where another column was removed meanwhile, the
+        way begins anew, and a step of the former way is none of it.
+        """
+        note = self.system.journal.get(keys.META, keys.tidy_key(self.ref.id))
+        if note is None or decode(note)["after"] != message.begun:
+            return
+        numbers = self.table.columns.numbers
+        for id in message.rows:
+            raw = self.system.journal.get(keys.ROWS, self._key(id))
+            values: Values = {} if raw is None else decode(raw)
+            if raw is not None and not values.keys() <= numbers:
+                tidied = encode({number: value for number, value in values.items() if number in numbers})
+                self.put(keys.ROWS, self._key(id), tidied)
+                self.counts.bytes += len(tidied) - len(raw)
+                self.counts.changed = True
+        if message.reached is None:
+            self.delete(keys.META, keys.tidy_key(self.ref.id))
+        else:
+            self._leave_to_tidy(message.reached)
+
+    # Rows.
+
+    def on_insert_rows(self, message: InsertRows) -> Any:
+        """Insert one row (the answer is the row) or an array of rows, all or none."""
+        now_ms = self.system.clock.wall_ms()
+        body = message.body
+        if isinstance(body, list):
+            return self._insert_all(body, now_ms)
+        id = self.row_ids.new(now_ms)
+        columns = self.table.columns
+        values = columns.inserted(body, self.system.limits.string_bytes_max)
+        cells = self._cells(values, id)
+        for key in cells:
+            self._check_free(key, columns, values)
+        raw = self._write(id, values, cells)
+        self.counts.rows += 1
+        self._count(1, now_ms)
+        return Tagged(show_row(columns, id, values), self.table.row_etag(raw))
+
+    def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
+        limits = self.system.limits
+        if len(rows) > limits.inserted_rows_max:
+            raise PayloadTooLarge(
+                f"{len(rows)} rows in one call; insert at most {limits.inserted_rows_max} a call."
+            )
+        columns, bytes_max = self.table.columns, limits.string_bytes_max
+        claimed: dict[bytes, int] = {}
+        ids: list[str] = []
+        for position, given in enumerate(rows):
+            try:
+                values = columns.inserted(given, bytes_max)
+                id = self.row_ids.new(now_ms)
+                cells = self._cells(values, id)
+                for key in cells:
+                    if key in claimed:
+                        raise Invalid(_twice(key, columns, values, f"row [{claimed[key]}] of this call"))
+                    self._check_free(key, columns, values)
+                    claimed[key] = position
+            except Invalid as refusal:
+                raise Invalid(f"[{position}].{refusal.message}") from None
+            self._write(id, values, cells)
+            ids.append(id.hex())
+        if rows:
+            self.counts.rows += len(rows)
+            self._count(len(rows), now_ms)
+        return {"createdAt": iso(now_ms), "count": len(ids), "rowIds": ids}
+
+    def on_patch_row(self, message: PatchRow) -> Any:
+        """Change what the body names; the answer is the row."""
+        raw = self._row(message.row)
+        self._check_row_match(message.if_match, raw)
+        columns = self.table.columns
+        before: Values = decode(raw)
+        changes = columns.patched(message.body, self.system.limits.string_bytes_max)
+        now_ms = self.system.clock.wall_ms()
+        values = {
+            number: value
+            for number, value in {**before, **changes}.items()
+            if value is not None and number in columns.numbers
+        }
+        # Changes of one row have an order, also where the clock has none.
+        values[UPDATED] = max(now_ms, before.get(UPDATED, row_created_ms(message.row)) + 1)
+        old, new = self._cells(before, message.row), self._cells(values, message.row)
+        for key in new:
+            if key not in old:
+                self._check_free(key, columns, values)
+        for key in old:
+            if key not in new:
+                self._free(key)
+        self.counts.bytes -= len(raw)
+        raw = self._write(message.row, values, {key: id for key, id in new.items() if key not in old})
+        self._count(1, now_ms)
+        return Tagged(show_row(columns, message.row, values), self.table.row_etag(raw))
+
+    def on_delete_row(self, message: DeleteRow) -> None:
+        """Delete one row."""
+        raw = self._row(message.row)
+        self._check_row_match(message.if_match, raw)
+        self._erase(message.row, raw, decode(raw))
+        self._count(1, self.system.clock.wall_ms())
+
+    def on_delete_rows(self, message: DeleteRows) -> int:
+        """Delete the rows that are still there and still match; the answer is their number.
+
+        Whoever chose them read a snapshot, and rows may have changed since.
+        """
+        query = RowQuery(self.table.columns, message.body)
+        removed = 0
+        for id in message.rows:
+            raw = self.system.journal.get(keys.ROWS, self._key(id))
+            if raw is not None:
+                values = decode(raw)
+                if query.matches(id, values):
+                    self._erase(id, raw, values)
+                    removed += 1
+        if removed:
+            self._count(removed, self.system.clock.wall_ms())
+        return removed
+
+    def _key(self, row: bytes) -> bytes:
+        return self._rows_prefix + row
+
+    def _row(self, id: bytes) -> bytes:
+        raw = self.system.journal.get(keys.ROWS, self._key(id))
+        if raw is None:
+            raise NotFound(f"There is no row {id.hex()} here.")
+        return raw
+
+    def _check_row_match(self, if_match: str | None, raw: bytes) -> None:
+        if if_match is not None:
+            records.check_tag(if_match, self.table.row_etag(raw))
+
+    def _write(self, id: bytes, values: Values, cells: Cells) -> bytes:
+        """Stage a row and its new entries of the index."""
+        raw = encode(values)
+        self.put(keys.ROWS, self._key(id), raw)
+        for key in cells:
+            self.put(keys.CELLS, key, id)
+            self.counts.fill(keys.cell_column(key), 1)
+        self.counts.bytes += len(raw)
+        self.counts.changed = True
+        return raw
+
+    def _erase(self, id: bytes, raw: bytes, values: Values) -> None:
+        self.delete(keys.ROWS, self._key(id))
+        for key in self._cells(values, id):
+            self._free(key)
+        self.counts.rows -= 1
+        self.counts.bytes -= len(raw)
+        self.counts.changed = True
+
+    def _free(self, key: bytes) -> None:
+        self.delete(keys.CELLS, key)
+        self.counts.fill(keys.cell_column(key), -1)
+        self.counts.changed = True
+
+    def _cells(self, values: Values, id: bytes) -> Cells:
+        """The entries that a row has in the index: one for each unique column in which it is not null."""
+        return {prefix + keys.cell(values[number]): id for number, prefix in self._unique if number in values}
+
+    def _check_free(self, key: bytes, columns: Columns, values: Values) -> None:
+        if self.system.journal.get(keys.CELLS, key) is not None:
+            raise Invalid(_twice(key, columns, values, "another row"))
+
+    def _count(self, rows: int, now_ms: int) -> None:
+        """Count payloads of the application: one for each row that is written or removed."""
+        self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, now_ms // HOUR_MS), {"dataTable": rows})
+
+
+def _twice(key: bytes, columns: Columns, values: Values, where: str) -> str:
+    number = keys.cell_column(key)
+    cell = next(cell for cell in columns.unique if cell.number == number)
+    return (
+        f"{cell.name}: {shown(values[number])} stands in {where} already, and the column is unique; "
+        "give another value or null."
+    )

@@ -1,0 +1,234 @@
+"""Reading rows: one, a page, the ids of those to delete, and all of them for an export.
+
+Pure reads of a snapshot. A page is encoded where it is read, so that a large one costs the event loop no more
+than passing it on, and so that its bytes are counted while it grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from trunkline.actors.messages.reads import GetRow, ListRows, SelectRows
+from trunkline.actors.records.records import SCAN_INLINE_MAX, Tagged
+from trunkline.actors.tables.plan import find_way, named_ids
+from trunkline.actors.tables.rows import Projection, RowQuery, find_table, read_counts, show_row
+from trunkline.actors.tables.walks import Order, Row, Rows
+from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+if TYPE_CHECKING:
+    from trunkline.actors.tables.columns import Table
+    from trunkline.store.snapshot import Snapshot
+
+INLINE_BYTES_MAX: Final = 256 * 1024
+"""A page of about this many stored bytes may be read inside the event loop: about a millisecond."""
+
+
+def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> Rows:
+    """The rows of a table; `NotFound` where there is no such table in the application."""
+    found = find_table(snapshot, application, table)
+    return Rows(snapshot, table, found, read_counts(snapshot, table, found))
+
+
+# One row.
+
+
+def get_row(snapshot: Snapshot, message: GetRow) -> Tagged:
+    """One row."""
+    table = find_table(snapshot, message.application, message.table)
+    raw = snapshot.get(keys.ROWS, keys.row_key(message.table, table.generation, message.row))
+    if raw is None:
+        raise NotFound(f"There is no row {message.row.hex()} here.")
+    return Tagged(show_row(table.columns, message.row, decode(raw)), table.row_etag(raw))
+
+
+# Pages.
+
+
+def list_rows(snapshot: Snapshot, message: ListRows) -> dict[str, Any]:
+    """A page of the rows that match, in the order that is asked for, and the number of all that do."""
+    query = message.query
+    rows = open_rows(snapshot, message.application, message.table)
+    wanted = None if query.include_fields is None else _names(query.include_fields)
+    order = Order.of(rows.table, query.sort_column, query.sort_direction)
+    chosen = RowQuery(rows.table.columns, message.body)
+    _check_limit(query.limit, message.rows_limit_max)
+    page = _Page(Projection(rows.table.columns, wanted), message.rows_bytes_max)
+    total = _fill(page, rows, order, chosen, message)
+    shown: dict[str, Any] = {
+        "items": page.items(),
+        "count": page.count,
+        "totalCount": total,
+        "limit": query.limit,
+        "offset": query.offset,
+        "sortColumn": order.name,
+        "sortDirection": query.sort_direction,
+        "dataTableId": message.table.hex(),
+        "applicationId": message.application.hex(),
+        "_type": "dataTableRows",
+    }
+    if message.body is not None:
+        shown["query"] = message.body
+    return shown
+
+
+def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: ListRows) -> int:
+    """Put the rows of the page into it, and return how many rows match."""
+    skip, take = message.query.offset, message.query.limit
+    if chosen.everything and (order.indexed or skip >= rows.counts.rows or not take):
+        page.add_all(islice(rows.all(order, skip=skip), take) if order.indexed else ())
+        return rows.counts.rows
+    way = find_way(rows, chosen, message.body)
+    matches = chosen.matches
+    if order.by_creation or not take:  # a sort that is to hold nothing would look at nothing
+        found = (row for row in way.rows(rows, descending=order.descending) if matches(*row))
+        return page.add_window(found, skip, take)
+    matching = (row for row in way.rows(rows) if matches(*row))
+    most = rows.counts.rows if way.ids is None else len(way.ids)
+    if min(skip + take, most) > message.sorted_rows_max:
+        if order.indexed:
+            in_order = (row for row in rows.all(order) if matches(*row))
+            return page.add_window(in_order, skip, take)
+        raise PayloadTooLarge(
+            f"offset: sorting by {order.name} without an index holds at most {message.sorted_rows_max} rows, "
+            f"and offset and limit reach to {skip + take}; sort by id or a unique column, or narrow the query."
+        )
+    ids, total = rows.sorted(matching, order, skip, take)
+    page.add_all((id, rows.get(id) or {}) for id in ids)
+    return total
+
+
+class _Page:
+    """The rows of a page as JSON."""
+
+    def __init__(self, projection: Projection, bytes_max: int) -> None:
+        self._show = projection.show
+        self._bytes_max = bytes_max
+        self._size = 0
+        self._pieces: list[bytes] = []
+
+    @property
+    def count(self) -> int:
+        return len(self._pieces)
+
+    def add(self, row: Row) -> None:
+        """Add a row. `PayloadTooLarge` where the page grows too large."""
+        piece = msgspec.json.encode(self._show(*row))
+        self._size += len(piece) + 1
+        if self._size > self._bytes_max:
+            raise PayloadTooLarge(
+                f"These rows make more than {self._bytes_max} bytes, which one answer carries at most; "
+                f"ask for them page by page with limit={max(1, self.count)} and offset, "
+                "or for fewer fields with includeFields."
+            )
+        self._pieces.append(piece)
+
+    def add_all(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.add(row)
+
+    def add_window(self, rows: Iterable[Row], skip: int, take: int) -> int:
+        """Add the rows from the place `skip` on, at most `take`; return how many rows there are."""
+        count = 0
+        end = skip + take
+        for row in rows:
+            if skip <= count < end:
+                self.add(row)
+            count += 1
+        return count
+
+    def items(self) -> msgspec.Raw:
+        """The JSON array."""
+        return msgspec.Raw(b"[" + b",".join(self._pieces) + b"]")
+
+
+def list_rows_is_long(snapshot: Snapshot, message: ListRows) -> bool:
+    """True where answering would hold the event loop for more than a moment."""
+    rows = open_rows(snapshot, message.application, message.table)
+    counts, query = rows.counts, message.query
+    order = Order.of(rows.table, query.sort_column, query.sort_direction)
+    looked_at = counts.rows
+    if message.body:
+        named = named_ids(rows, RowQuery(rows.table.columns, message.body))
+        looked_at = counts.rows if named is None else named
+    elif order.indexed and _nulls(rows, order) == 0:
+        # What is skipped costs a twentieth of what is shown.
+        looked_at = min(query.limit, counts.rows) + min(query.offset, counts.rows) // 20
+    if looked_at > SCAN_INLINE_MAX:
+        return True
+    return bool(counts.rows) and counts.bytes // counts.rows * looked_at > INLINE_BYTES_MAX
+
+
+def _nulls(rows: Rows, order: Order) -> int:
+    """Rows of which the index of the order does not know the place."""
+    return 0 if order.cell is None else rows.counts.rows - rows.counts.filled.get(order.cell.number, 0)
+
+
+def _names(listed: str) -> list[str]:
+    return [name for part in listed.split(",") if (name := part.strip())]
+
+
+def _check_limit(limit: int, limit_max: int) -> None:
+    if limit > limit_max:
+        raise Invalid(
+            f"limit: {limit} is more than {limit_max}, which is the most that one call takes; make several calls."
+        )
+
+
+# Rows to delete.
+
+
+def select_rows(snapshot: Snapshot, message: SelectRows) -> list[bytes]:
+    """The ids of the oldest rows that match, at most as many as the limit."""
+    _check_limit(message.query.limit, message.rows_limit_max)
+    rows = open_rows(snapshot, message.application, message.table)
+    chosen = RowQuery(rows.table.columns, message.body)
+    found = (
+        id for id, values in find_way(rows, chosen, message.body).rows(rows) if chosen.matches(id, values)
+    )
+    return list(islice(found, message.query.limit))
+
+
+def select_rows_is_long(snapshot: Snapshot, message: SelectRows) -> bool:
+    """True where choosing would hold the event loop for more than a moment."""
+    rows = open_rows(snapshot, message.application, message.table)
+    looked_at = min(message.query.limit, rows.counts.rows)
+    if message.body:
+        named = named_ids(rows, RowQuery(rows.table.columns, message.body))
+        looked_at = rows.counts.rows if named is None else named
+    if looked_at > SCAN_INLINE_MAX:
+        return True
+    return bool(looked_at) and rows.counts.bytes // rows.counts.rows * looked_at > INLINE_BYTES_MAX
+
+
+# Exports.
+
+
+def walk_rows(
+    snapshot: Snapshot,
+    application: bytes,
+    table: bytes,
+    query: dict[str, Any] | None = None,
+    *,
+    sort_column: str | None = None,
+    sort_direction: str = "asc",
+    offset: int = 0,
+    limit: int | None = None,
+) -> tuple[Table, Iterator[dict[str, Any]]]:
+    """The table (for its columns), and the rows that match as the API shows them, one by one and in order.
+
+    In bounded memory, whatever the size of the table. Raises `NotFound` and `Invalid` (a wrong query, or
+    column) at once, before the first row. Long: for a worker thread.
+    """
+    rows = open_rows(snapshot, application, table)
+    order = Order.of(rows.table, sort_column, sort_direction)
+    chosen = RowQuery(rows.table.columns, query)
+    matches = None if chosen.everything else chosen.matches
+    end = None if limit is None else offset + limit
+    found = islice(rows.walk(matches, order), offset, end)
+    return rows.table, (show_row(rows.table.columns, id, values) for id, values in found)

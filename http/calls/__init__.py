@@ -1,0 +1,1 @@
+"""Calls: from a request to its answer by the route table."""

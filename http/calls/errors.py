@@ -1,0 +1,136 @@
+"""Refusals as answers: the only place that knows status codes.
+
+Every error body is `{type, message}`. The sentence names the field, what is wrong with it and what would
+be right; nothing of the inside of the server is in it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from trunkline.actors.values import errors
+from trunkline.actors.values.errors import DomainError
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class MethodNotAllowed(DomainError):
+    """The path exists, the method on it does not."""
+
+    type = "MethodNotAllowed"
+
+    def __init__(self, message: str, allowed: str) -> None:
+        super().__init__(message)
+        self.allowed = allowed
+
+
+class UnsupportedMediaType(DomainError):
+    """A JSON body is needed and something else was sent."""
+
+    type = "UnsupportedMediaType"
+
+
+STATUS: dict[str, int] = {
+    errors.Invalid.type: 400,
+    errors.Unauthorized.type: 401,
+    errors.Forbidden.type: 403,
+    errors.NotFound.type: 404,
+    MethodNotAllowed.type: 405,
+    errors.Conflict.type: 409,
+    errors.PreconditionFailed.type: 412,
+    errors.PayloadTooLarge.type: 413,
+    UnsupportedMediaType.type: 415,
+    errors.TooManyRequests.type: 429,
+    errors.Crashed.type: 500,
+    errors.Overloaded.type: 503,
+    errors.StorageFull.type: 507,
+}
+"""Error type to status code. `docs/architecture.md` prints the same table and a test compares them."""
+
+JSON = (b"content-type", b"application/json")
+RETRY_SOON = (b"retry-after", b"1")
+"""What the wire refuses for want of room: there is some as soon as others are answered."""
+
+
+def answer(error: DomainError) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of a refusal."""
+    headers: Headers = [JSON]
+    if isinstance(error, errors.TooManyRequests):
+        headers.append((b"retry-after", str(max(1, math.ceil(error.retry_after_s))).encode()))
+        if error.verdict is not None:
+            headers += rate_limit(error.bucket, error.verdict)
+    elif isinstance(error, errors.Overloaded):
+        headers.append((b"retry-after", str(max(1, math.ceil(error.retry_after_s))).encode()))
+    elif isinstance(error, errors.Unauthorized):
+        headers.append((b"www-authenticate", b'Bearer realm="trunkline"'))
+    elif isinstance(error, MethodNotAllowed):
+        headers.append((b"allow", error.allowed.encode()))
+    return STATUS[error.type], headers, msgspec.json.encode({"type": error.type, "message": error.message})
+
+
+def refusal(status: int, message: str) -> tuple[Headers, bytes]:
+    """Headers and body of what the wire itself refuses, in the one shape that errors have."""
+    types = {code: name for name, code in STATUS.items()} | {
+        408: "RequestTimeout",
+        414: "TargetTooLong",
+        417: "ExpectationFailed",
+        431: "HeaderTooLarge",
+        501: "NotImplemented",
+        505: "VersionNotSupported",
+    }
+    headers = [JSON, RETRY_SOON] if status in (429, 503) else [JSON]
+    return headers, msgspec.json.encode({"type": types[status], "message": message})
+
+
+def rate_limit(bucket: str, verdict: Any) -> Headers:
+    """The RateLimit fields of a bucket (IETF draft-ietf-httpapi-ratelimit-headers): what is left, and for how long.
+
+    `t` is the whole number of seconds, rounded up, until the oldest counted call leaves the window.
+    """
+    policy = _policy(bucket, verdict.limit, verdict.window_s)
+    return [policy, _state(bucket, verdict.remaining, math.ceil(verdict.reset_s))]
+
+
+@lru_cache(256)
+def _policy(bucket: str, limit: int, window_s: float) -> tuple[bytes, bytes]:
+    return b"ratelimit-policy", f'"{bucket}";q={limit};w={window_s:g}'.encode()
+
+
+@lru_cache(4096)  # few of the possible ones are in use at a time
+def _state(bucket: str, remaining: int, reset_s: int) -> tuple[bytes, bytes]:
+    return b"ratelimit", f'"{bucket}";r={remaining};t={reset_s}'.encode()
+
+
+_AT = re.compile(r"^(?P<problem>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`$", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<field>.*)`$", re.DOTALL)
+_ENUM = re.compile(r"Invalid enum value (?P<value>.*)$", re.DOTALL)
+_EXPECTED = re.compile(r"Expected (?P<wanted>.*?)(?:, got (?P<got>.*))?$", re.DOTALL)
+
+
+def invalid(error: msgspec.ValidationError, where: str) -> errors.Invalid:
+    """A validation error as a sentence that begins with the field. `where` is "body" or "query"."""
+    found = _AT.match(str(error))
+    problem = found["problem"] if found else str(error)
+    path = (found["path"] or "") if found else ""
+    field = path.removeprefix("$").removeprefix(".")
+    if unknown := _UNKNOWN.match(problem):
+        name = f"{field}.{unknown['field']}" if field else unknown["field"]
+        return errors.Invalid(
+            f"{name[:300]}: there is no such field in this {where}; correct its name or leave it out."
+        )
+    if missing := _MISSING.match(problem):
+        name = f"{field}.{missing['field']}" if field else missing["field"]
+        return errors.Invalid(f"{name}: is missing; this {where} needs it.")
+    subject = field or f"The {where}"
+    if enum := _ENUM.match(problem):
+        return errors.Invalid(f"{subject}: {enum['value'][:100]} is not one of the allowed values.")
+    if expected := _EXPECTED.match(problem):
+        got = f"got {expected['got'].strip('`')}, " if expected["got"] else "the value does not fit: "
+        return errors.Invalid(f"{subject}: {got}expected {expected['wanted'].replace('`', '')}.")
+    return errors.Invalid(f"{subject}: {problem[:200]}.")

@@ -1,0 +1,39 @@
+"""The JSON body of a request: that it is one, and the typed value in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.http.calls.call import Request
+from trunkline.http.calls.errors import UnsupportedMediaType, invalid
+
+
+def check(request: Request, bytes_max: int) -> None:
+    """Raise where the body is too large (413), or is said to be something else than JSON (415)."""
+    if len(request.body) > bytes_max:
+        raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
+    content_type = request.headers.get(b"content-type", b"")
+    if (
+        content_type != b"application/json"
+        and content_type.partition(b";")[0].strip().lower() != b"application/json"
+    ):
+        shown = repr(content_type[:100].decode("latin1")) if content_type else "no content type"
+        raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
+
+
+def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """The typed body. Malformed JSON is 400 with the place, a wrong value 400."""
+    if not body:
+        raise Invalid("The body is empty; this call needs a JSON body.")
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise invalid(error, "body") from None
+    except UnicodeDecodeError as error:
+        raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        place = "" if "byte" in str(error) else f" (byte {len(body)})"
+        raise Invalid(f"The body is not JSON: {error}{place}.") from None

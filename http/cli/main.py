@@ -1,0 +1,357 @@
+"""The command line: `trunkline serve` and everything around it.
+
+The root of the program: the one module of this room that also knows the bench, to mount its commands. What only
+one command needs is imported there: who lists users does not wait for a web framework.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import sys
+import tomllib
+from collections.abc import Set
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import structlog
+import trio
+import typer
+from rich.table import Table
+
+from trunkline.actors import boot
+from trunkline.actors.values.errors import DomainError
+from trunkline.bench.cli import bench_app
+from trunkline.bench.cli import demo as bench_demo
+from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
+from trunkline.bench.errors import BenchError
+from trunkline.http import control
+from trunkline.http.terminal import ERR, OUT, announce, sentence, warn
+from trunkline.http.version import VERSION
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
+from trunkline.limits.table import Limits
+
+if TYPE_CHECKING:
+    from trunkline.http.serve import Serving
+
+app = typer.Typer(
+    help="An application platform for connected devices.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+user_app = typer.Typer(help="The users of a data directory.", no_args_is_help=True)
+secret_app = typer.Typer(help="The secret that signs tokens.", no_args_is_help=True)
+app.add_typer(user_app, name="user")
+app.add_typer(secret_app, name="secret")
+app.add_typer(bench_app, name="bench")
+
+DataOption = Annotated[
+    str | None, typer.Option("--data", metavar="DIR", help="The data directory (default: ./trunkline-data).")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE.toml", help="A configuration file.")
+]
+
+
+PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a variable
+"""Holds the password for `user add` and `user passwd`: an argument of one command and no setting."""
+
+DEMO_SCOPES = frozenset({"all.User"})
+DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
+TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
+"""What the token can do that is printed for a newcomer to try."""
+TRIAL_TTL_S = 86_400
+
+EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
+"""Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
+
+
+def main() -> None:
+    """The entry point: every expected failure is one sentence and exit code 1."""
+    try:
+        app()
+    except EXPECTED as failure:
+        _fail(sentence(failure))
+    except BaseExceptionGroup as group:
+        # Nurseries wrap what ends them; one expected failure in there is still one sentence.
+        expected, other = group.split(EXPECTED)
+        if expected is None or other is not None:
+            raise
+        _fail(sentence(expected))
+
+
+def _fail(said: str) -> NoReturn:
+    ERR.print(f"trunkline: {said}")
+    sys.exit(1)
+
+
+def _settings(config: Path | None, limits: str | None = None, **overrides: object) -> Settings:
+    """The settings in force: command line, then environment, then file, then default."""
+    file = config or (Path(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
+    if limits == "off":
+        overrides["throttles"] = False
+    environ = {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
+    try:
+        text = None if file is None else _text(file)
+        settings = load_settings(toml_text=text, environ=environ, overrides=overrides)
+    except SettingsError as error:
+        raise error.under(f"{file}: ") if file is not None else error from None
+    if limits is not None and limits != "off":
+        settings = dataclasses.replace(settings, limits=_changed(settings.limits, Path(limits)))
+    return settings
+
+
+def _changed(limits: Limits, file: Path) -> Limits:
+    """The limits with the numbers of a file. Raises `SettingsError`."""
+    try:
+        return limits.override(tomllib.loads(_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(str(file), f"is no TOML: {error}", "correct it there") from None
+    except SettingsError as error:
+        raise error.under(f"{file}: ") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise SettingsError(str(file), "is no text in UTF-8", "name a TOML file") from None
+
+
+# Serving.
+
+
+@app.command("serve")
+def serve_command(
+    data: DataOption = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on (default: 127.0.0.1).")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on, 0 for any (default: 8080).")
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(
+            metavar="off|FILE.toml", help="Lift the throttles, or change single numbers of the limits."
+        ),
+    ] = None,
+    certfile: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.pem", help="The certificate chain; with --keyfile, serves TLS."),
+    ] = None,
+    keyfile: Annotated[
+        str | None, typer.Option(metavar="FILE.pem", help="The private key of the certificate.")
+    ] = None,
+    ca_certs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.pem", help="The authorities of client certificates; every client needs one then."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fast|stock", help="Who speaks HTTP/1.1 (default: fast); stock is for comparisons."
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Also run an application with living devices.")
+    ] = False,
+) -> None:
+    """Serve a data directory until SIGTERM. On a first start the first user is created."""
+    from trunkline.http.serve import configure_logging, serve
+
+    tls = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs}
+    settings = _settings(config, limits, data_dir=data, host=host, port=port, engine=engine, **tls)
+    configure_logging(settings)
+    if limits == "off":
+        warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
+    trio.run(partial(serve, settings, ready=partial(_greet, settings=settings, demo=demo)))
+
+
+async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
+    """Say where the server listens and who was made for it; then run the demo where it is wanted."""
+    announce(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
+    first = serving.first_user
+    if first is not None and first.password is not None:
+        announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
+    if demo:
+        await _live(serving)
+
+
+async def _live(serving: Serving) -> None:
+    """Run the demo's devices for as long as the server runs, whatever becomes of their application or token."""
+    shown = False
+
+    def show(ready: DemoReady) -> None:
+        nonlocal shown
+        if not shown:
+            _show_demo(serving, ready)
+        shown = True
+
+    pause_s = DEMO_PAUSE_S
+    while True:
+        try:
+            await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
+            return
+        except* BenchError as problems:
+            warn(f"The demo was interrupted and begins again: {sentence(problems)}")
+        await trio.sleep(pause_s)
+        pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
+
+
+def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
+    """A token of the oldest user."""
+    dispatcher = serving.dispatcher
+    claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
+    return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
+
+
+def _show_demo(serving: Serving, ready: DemoReady) -> None:
+    announce("The devices of the demo report once a second. Four lines to try, in another terminal:")
+    announce(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
+    for line in curl_lines(ready):
+        announce(f"  {line}")
+    announce("The token is good for a day, for reading devices and for sending them commands.")
+
+
+app.command("demo")(bench_demo)
+
+
+# Users.
+
+
+def _on_data(settings: Settings, command: str, **arguments: str) -> Any:
+    """Run a command on the data directory itself, or ask the server that holds it."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+
+    async def run() -> Any:
+        try:
+            with boot.opened(settings) as system:
+                async with boot.running(system):
+                    return await control.run_command(system, command, arguments)
+        except boot.DirectoryInUse as held:
+            return await control.ask_server(Path(settings.data_dir), command, arguments, held)
+
+    return trio.run(run)
+
+
+def _existing(data: str | None, config: Path | None) -> Settings:
+    """The settings, for a command that has nothing to do in a directory that is not there."""
+    settings = _settings(config, data_dir=data)
+    if not Path(settings.data_dir).is_dir():
+        raise SettingsError(settings.data_dir, "is no data directory", "name the right one with --data")
+    return settings
+
+
+Password = Annotated[
+    str,
+    typer.Option(
+        envvar=PASSWORD_VARIABLE,
+        prompt=True,
+        hide_input=True,
+        confirmation_prompt=True,
+        help="Asked for if left out.",
+    ),
+]
+
+
+@user_app.command("add")
+def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
+    """Add a user, also while a server runs."""
+    id = _on_data(_settings(config, data_dir=data), "user.add", email=email, password=password)
+    OUT.print(f"{id}  {email}")
+
+
+@user_app.command("passwd")
+def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
+    """Set a user's password and end the tokens made before, also while a server runs."""
+    _on_data(_existing(data, config), "user.passwd", email=email, password=password)
+    OUT.print(f"The password of {email} is set; earlier tokens do not hold any more.")
+
+
+@user_app.command("list")
+def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
+    """List the users, also while a server runs."""
+    for id, email, created in _on_data(_existing(data, config), "user.list"):
+        OUT.print(f"{id}  {created}  {email}")
+
+
+# Care of a data directory.
+
+
+@secret_app.command("rotate")
+def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Replace the secret that signs tokens: every token ends. The server must be stopped."""
+    path = _existing(data, config).data_dir
+    boot.rotate_secret(Path(path))
+    OUT.print(f"The secret of {path} is replaced; everybody logs in anew.")
+
+
+@app.command("backup")
+def backup_command(
+    target: Annotated[Path, typer.Argument(help="A directory that does not exist or is empty.")],
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Copy a data directory as it is at one moment, also while a server runs."""
+    path = _existing(data, config).data_dir
+    boot.back_up(Path(path), target)
+    OUT.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
+
+
+@app.command("check")
+def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Walk a data directory and verify what is in it."""
+    path = _existing(data, config).data_dir
+    report = boot.verify(Path(path))
+    table = Table("database", "entries", title=path)
+    for name, count in report.counts.items():
+        table.add_row(name, str(count))
+    OUT.print(table)
+    for problem in report.problems:
+        OUT.print(problem, style="red")
+    if not report.ok:
+        told = len(report.problems)
+        more = f"; the first {told} are shown" if report.problem_count > told else ""
+        _fail(f"{path}: problems found: {report.problem_count}{more}.")
+    OUT.print("No problem found.")
+
+
+# The API as text.
+
+
+@app.command("routes")
+def routes_command() -> None:
+    """Print the route table: method, path, operation and the scopes of which a token needs one."""
+    from trunkline.http.routes import TABLE
+
+    path_width = max(len(route.path) for route in TABLE.routes) + 2
+    name_width = max(len(route.operation) for route in TABLE.routes) + 2
+    for route in sorted(TABLE.routes, key=lambda route: (route.path, route.method)):
+        scopes = " ".join(sorted(route.scopes)) or "(no token)"
+        typer.echo(f"{route.method:8}{route.path:{path_width}}{route.operation:{name_width}}{scopes}")
+
+
+@app.command("openapi")
+def openapi_command() -> None:
+    """Print the OpenAPI 3.1 document."""
+    from trunkline.http.pages.openapi import document
+    from trunkline.http.routes import TABLE
+
+    sys.stdout.write(json.dumps(document(TABLE, VERSION), indent=2) + "\n")
+
+
+@app.command("version")
+def version_command() -> None:
+    """Print the version."""
+    typer.echo(VERSION)
+
+
+if __name__ == "__main__":
+    main()

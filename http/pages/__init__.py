@@ -1,0 +1,1 @@
+"""Pages for people and programs that operate the server: the API document, metrics."""

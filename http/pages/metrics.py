@@ -1,0 +1,199 @@
+"""The Prometheus metrics, read at the moment of the scrape from figures that are counted anyway.
+
+Nothing here costs the hot path anything: the actors, the journal and the dispatcher count plain integers.
+`docs/operations.md` lists every metric and a test compares the two.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.collector import PAUSES
+from trunkline.http.wire.request_heads import Heads
+
+
+class Wire(Protocol):
+    """What the engine counts of its connections."""
+
+    @property
+    def connections(self) -> int:
+        """Connections that are open."""
+
+    @property
+    def accepted(self) -> int:
+        """Connections taken since the start."""
+
+    @property
+    def refused(self) -> int:
+        """Those sent away because there were as many as the server takes."""
+
+    @property
+    def timed_out(self) -> int:
+        """Those closed because a client was idle or slow for too long."""
+
+    @property
+    def heads(self) -> Heads:
+        """The heads of requests that came before."""
+
+
+class Unwired(NamedTuple):
+    """The figures where no engine counts: in a test, and with Hypercorn's stock connections."""
+
+    connections: int = 0
+    accepted: int = 0
+    refused: int = 0
+    timed_out: int = 0
+    heads: Heads = Heads(0)
+
+
+def exposition(dispatcher: Dispatcher, wire: Wire) -> tuple[bytes, str]:
+    """The metrics as text, and its content type."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Figures(dispatcher, wire))
+    return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+class Figures(Collector):
+    """Collects the figures of one server."""
+
+    def __init__(self, dispatcher: Dispatcher, wire: Wire | None = None) -> None:
+        self._dispatcher = dispatcher
+        self._wire = wire or Unwired()
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._connections()
+        yield from self._calls()
+        yield from self._actors()
+        yield from self._streams()
+        yield from self._jobs()
+        yield from self._journal()
+        yield from self._process()
+
+    def _connections(self) -> Iterator[Metric]:
+        wire = self._wire
+        yield _gauge("connections_open", "Open connections.", wire.connections)
+        yield _counter("connections_accepted", "Connections accepted.", wire.accepted)
+        yield _counter("connections_refused", "Connections refused at the bound of the server.", wire.refused)
+        yield _counter(
+            "connections_timed_out",
+            "Connections closed because the client was idle or slow for too long.",
+            wire.timed_out,
+        )
+        yield _gauge(
+            "heads_known", "Heads of requests that are looked up when they come again.", len(wire.heads)
+        )
+        yield _counter(
+            "heads_found", "Requests whose head was looked up instead of parsed.", wire.heads.found
+        )
+
+    def _calls(self) -> Iterator[Metric]:
+        answered = CounterMetricFamily(
+            "trunkline_calls", "Calls answered, by operation and status.", labels=["operation", "status"]
+        )
+        for (operation, status), count in sorted(self._dispatcher.answered.items()):
+            answered.add_metric([operation, str(status)], count)
+        yield answered
+        yield _counter(
+            "tokens_verified", "Tokens verified without help of the cache.", self._dispatcher.tokens.verified
+        )
+
+    def _actors(self) -> Iterator[Metric]:
+        system = self._dispatcher.system
+        now_s = system.clock.monotonic_s()
+        depth_max, age_max_s = 0, 0.0
+        for mailbox in system.mailboxes():
+            depth_max = max(depth_max, mailbox.depth)
+            age_max_s = max(age_max_s, mailbox.oldest_message_age_s(now_s))
+        yield _gauge("actors_active", "Actors in memory.", system.active)
+        yield _gauge("mailbox_depth_max", "Messages in the fullest mailbox.", depth_max)
+        yield _gauge("mailbox_oldest_message_age_max_seconds", "Age of the oldest queued message.", age_max_s)
+        yield _counter("messages_handled", "Messages that actors handled.", system.handled)
+        yield _counter(
+            "messages_refused", "Messages refused by a throttle, a bound or an actor.", system.refused
+        )
+        yield _counter("actor_restarts", "Actors restarted after a fault.", system.restarts)
+        yield _counter("actor_activations", "Actors loaded into memory.", system.activations)
+        yield _counter("actor_deactivations", "Idle actors dropped from memory.", system.deactivations)
+
+    def _streams(self) -> Iterator[Metric]:
+        system = self._dispatcher.system
+        yield _gauge("streams_open", "Open event streams.", len(system.streams))
+        yield _counter(
+            "events_published", "Events put into the buffers of streams.", system.streams.published
+        )
+        yield _counter(
+            "slow_consumers_closed",
+            "Streams closed because their reader fell behind.",
+            system.streams.slow_consumers,
+        )
+
+    def _jobs(self) -> Iterator[Metric]:
+        jobs = self._dispatcher.system.jobs
+        yield _gauge("jobs_waiting", "Jobs that wait for their turn.", len(jobs))
+        yield _gauge("jobs_running", "Jobs that are being done.", len(jobs.running))
+        ended = CounterMetricFamily(
+            "trunkline_jobs_ended", "Jobs that have ended, by status.", labels=["status"]
+        )
+        for status, count in sorted(jobs.ended.items()):
+            ended.add_metric([status], count)
+        yield ended
+        yield _gauge("downloads_open", "Results that are being fetched.", jobs.results.downloads)
+
+    def _journal(self) -> Iterator[Metric]:
+        journal = self._dispatcher.system.journal
+        figures = journal.statistics
+        yield _counter("commits", "Group commits.", figures.commits)
+        yield _counter("commit_failures", "Group commits that failed.", figures.failures)
+        yield _counter("batches", "Batches committed.", figures.batches)
+        yield _counter("puts", "Keys written.", figures.puts)
+        yield _counter("deletes", "Keys deleted.", figures.deletes)
+        yield _counter("bytes_written", "Bytes of keys and values written.", figures.bytes)
+        yield _counter("map_growths", "Times that the map of the store grew.", figures.growths)
+        yield _counter(
+            "journal_refusals", "Batches refused because too much waited, or at the quota.", figures.refused
+        )
+        yield _counter("commit_seconds", "Seconds spent in commits.", figures.total_commit_s)
+        yield _gauge("commit_last_seconds", "Seconds of the last commit.", figures.last_commit_s)
+        yield _gauge("commit_longest_seconds", "Seconds of the longest commit.", figures.longest_commit_s)
+        yield _gauge("journal_pending_bytes", "Bytes that wait for a commit.", journal.pending_bytes)
+        sizes = HistogramMetricFamily("trunkline_group_size", "Batches in a group commit.")
+        buckets: list[tuple[str, float]] = []
+        total = 0
+        for power, count in enumerate(figures.group_sizes):
+            total += count
+            buckets.append((str((2 << power) - 1), total))
+        sizes.add_metric([], [*buckets, ("+Inf", total)], sum_value=figures.batches)
+        yield sizes
+        store = self._dispatcher.system.store.sizes()
+        yield _gauge("store_used_bytes", "Bytes of the store's file in use.", store.used)
+        yield _gauge("store_map_bytes", "Address space mapped for the store.", store.map)
+
+    def _process(self) -> Iterator[Metric]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        yield _counter("cpu_seconds", "Processor time of this process.", usage.ru_utime + usage.ru_stime)
+        yield _gauge("memory_peak_bytes", "Largest resident memory so far.", usage.ru_maxrss * 1024)
+        yield _counter(
+            "gc_collections", "Runs of the oldest generation's collector.", gc.get_stats()[2]["collections"]
+        )
+        yield _counter("gc_pause_seconds", "Seconds that the collector stopped everything.", PAUSES.total_s)
+        yield _gauge("gc_pause_longest_seconds", "Seconds of its longest pause.", PAUSES.longest_s)
+
+
+def _counter(name: str, help: str, value: float) -> Metric:
+    family = CounterMetricFamily(f"trunkline_{name}", help)
+    family.add_metric([], value)
+    return family
+
+
+def _gauge(name: str, help: str, value: float) -> Metric:
+    family = GaugeMetricFamily(f"trunkline_{name}", help)
+    family.add_metric([], value)
+    return family

@@ -1,0 +1,232 @@
+"""The OpenAPI 3.1 document, generated from the route table: what is answered is what is documented."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from trunkline.actors.query import schema as query_schema
+from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.route import Route, RouteTable
+
+_REF = "#/components/schemas/{name}"
+_COMMON = {
+    400: "The request is malformed or its content is not acceptable",
+    401: "No token, or one that does not hold",
+    403: "The token misses the scope or does not reach the resource",
+    404: "The resource or a parent of it does not exist",
+    503: "The server is at a bound of its own; come back as Retry-After says",
+}
+_PATTERNS = {
+    "name": r"^[0-9a-zA-Z_-]{1,255}$",
+    "jobId": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$",
+}
+"""Of the parts of a path that are not simply ids."""
+_STORING = {507: "The disk is full; nothing was stored"}
+_UNIVERSAL = (
+    ("_links", "false drops the `_links` of the answer", True),
+    ("_actions", "accepted, changes nothing", False),
+    ("_embedded", "accepted, changes nothing", False),
+)
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """A refusal."""
+
+    type: str
+    message: str
+
+
+def document(table: RouteTable, version: str) -> dict[str, Any]:
+    """The document as a JSON-ready dictionary."""
+    types: list[Any] = [ErrorBody]
+    for route in table.routes:
+        types += [each for each in (route.body, _item(route), route.job, route.query) if each is not None]
+        if route.event is not None:
+            types.append(route.event[1])
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    by_type = dict(zip(map(repr, types), schemas, strict=True))
+    paths: dict[str, Any] = {}
+    for route in table.routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_type, components)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Trunkline",
+            "version": version,
+            "description": "An application platform for connected devices. Every error is `{type, message}`.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}],
+        "tags": [{"name": name} for name in sorted({_tag(route) for route in table.routes})],
+        "paths": paths,
+        "components": {
+            "schemas": components | query_schema.components(),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+        },
+    }
+
+
+def _tag(route: Route) -> str:
+    return route.operation.split(".")[0]
+
+
+def _item(route: Route) -> Any:
+    return route.reply[1] if isinstance(route.reply, tuple) else route.reply
+
+
+def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.operation,
+        "tags": [_tag(route)],
+        "summary": route.summary,
+        "parameters": [*_path_parameters(route), *_query_parameters(route, components)],
+        "responses": _responses(route, by_type),
+        "x-scopes": sorted(route.scopes),
+    }
+    doc = (route.handler or route.message).__doc__
+    if doc:
+        operation["description"] = re.sub(r"\s+", " ", doc.strip())
+    if route.throttle is not None:
+        operation["x-throttle"] = route.throttle
+    if route.access == "none":
+        operation["security"] = []
+        del operation["x-scopes"]
+    if route.body is not None:
+        operation["requestBody"] = {
+            "required": not route.optional_body,
+            "content": {"application/json": {"schema": by_type[repr(route.body)]}},
+        }
+    return operation
+
+
+def _path_parameters(route: Route) -> list[dict[str, Any]]:
+    found = []
+    for name in route.params:
+        pattern = _PATTERNS.get(name, r"^[A-Fa-f0-9]{24}$")
+        schema = {"type": "string", "pattern": pattern}
+        found.append({"name": name, "in": "path", "required": True, "schema": schema})
+    return found
+
+
+def _query_parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]]:
+    schema = components[route.query.__name__]
+    required = schema.get("required", ())
+    found = []
+    for name, each in schema["properties"].items():
+        shown = {key: value for key, value in each.items() if not (key == "default" and value is None)}
+        parameter: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
+        if _is_structured(shown):
+            parameter |= {"content": {"application/json": {"schema": shown}}}
+        else:
+            parameter["schema"] = _without_null(shown)
+        found.append(parameter)
+    for name, description, default in _UNIVERSAL:
+        found.append(
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "description": description,
+                "schema": {"type": "boolean", "default": default},
+            }
+        )
+    return found
+
+
+def _is_structured(schema: dict[str, Any]) -> bool:
+    return any(each.get("type") in ("object", "array") for each in schema.get("anyOf", ()))
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that may be left out is not one that may be null."""
+    if "enum" in schema and None in schema["enum"]:
+        return {**schema, "enum": [each for each in schema["enum"] if each is not None]}
+    choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if len(choices) == 1:
+        return {**{key: value for key, value in schema.items() if key != "anyOf"}, **choices[0]}
+    return schema
+
+
+def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
+    found = {str(route.ok): _success(route, by_type)}
+    if route.job is not None:
+        content = {"application/json": {"schema": by_type[repr(route.job)]}}
+        found["202"] = {"description": "A job is queued that will do it", "content": content}
+    codes = dict(_COMMON)
+    if route.access == "none":
+        del codes[401], codes[403], codes[404]
+    if route.body is not None:
+        codes |= {413: "The body is larger than 1 MiB", 415: "The body is not application/json"}
+    if route.access == "write":
+        codes |= _STORING
+    if route.method in ("PATCH", "DELETE"):
+        codes[412] = "If-Match names another revision than the stored one"
+    if route.method == "GET" and route.event is None:
+        codes[304] = "If-None-Match names the present revision"
+    codes |= route.also
+    assert all(code in STATUS.values() or code == 304 for code in codes)
+    error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
+    for code in sorted(codes):
+        found[str(code)] = {"description": codes[code]} | ({} if code == 304 else {"content": error})
+    if route.throttle is not None and route.handler is None:
+        headers = {
+            name: {"description": description, "schema": {"type": "string"}}
+            for name, description in (
+                ("RateLimit", "what is left of the bucket, and seconds until it refills"),
+                ("RateLimit-Policy", "the bucket's calls and window in seconds"),
+            )
+        }
+        found[str(route.ok)]["headers"] = headers
+        found["429"]["headers"] = {**headers, "Retry-After": {"schema": {"type": "integer"}}}
+    return found
+
+
+def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
+    if route.event is not None:
+        name, data = route.event
+        return {
+            "description": f"A stream of `{name}` events; comments keep it open",
+            "content": {
+                "text/event-stream": {"schema": {"type": "string"}, "x-events": {name: by_type[repr(data)]}}
+            },
+        }
+    if route.reply is bytes:
+        binary = {"type": "string", "format": "binary"}
+        return {"description": "The file", "content": {"*/*": {"schema": binary}}}
+    schema = by_type[repr(_item(route))]
+    if isinstance(route.reply, tuple):
+        schema = _envelope(schema)
+    return {"description": "Done", "content": {"application/json": {"schema": schema}}}
+
+
+def _envelope(item: dict[str, Any]) -> dict[str, Any]:
+    whole = {"type": "integer", "minimum": 0}
+    text = {"type": "string"}
+    return {
+        "type": "object",
+        "required": ["items", "count", "totalCount", "_type"],
+        "properties": {
+            "items": {"type": "array", "items": item},
+            "count": whole,
+            "totalCount": whole,
+            "page": whole,
+            "perPage": whole,
+            "sortField": text,
+            "sortDirection": {"enum": ["asc", "desc"]},
+            "filterField": text,
+            "filter": text,
+            "query": {"type": "object"},
+            "state": text,
+            "applicationId": text,
+            "deviceId": text,
+            "ownerId": text,
+            "ownerType": text,
+            "_type": text,
+            "_links": {"type": "object"},
+        },
+        "additionalProperties": False,
+    }

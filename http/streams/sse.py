@@ -1,0 +1,168 @@
+"""Server-sent events: the command and the state stream of a device.
+
+A stream is a subscription to the device's actor, framed. Comments keep it open while nothing happens; on
+each wake-up the token is checked again, so a key that is switched off ends its streams at once. The events
+carry their position in the log as `id`, and `Last-Event-ID` replays what was missed from the command log:
+page by page, for a client may have been away for long, and one page is all that a stream keeps in memory.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import trio
+
+from trunkline.actors.devices.actor import COMMANDS, STATES
+from trunkline.actors.devices.history import Missed
+from trunkline.actors.devices.messages import Listen
+from trunkline.actors.messages.reads import ReplayCommands
+from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.subscription import Subscription
+from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.http.calls.auth import check_scope
+from trunkline.http.calls.call import Call, Headers, Response
+
+HEADERS: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+KEEP_ALIVE = b":\n\n"
+_POSITION = re.compile(r"[0-9]{1,28}", re.ASCII)
+"""28 digits hold every position up to the year 73,000,000 and none that the log has no key for."""
+
+
+class EventStream:
+    """The body of an open stream: `next` gives the bytes to send, `close` ends the subscription.
+
+    `missed` is the first page of what is replayed before the stream goes on live.
+    """
+
+    def __init__(self, call: Call, subscription: Subscription, event: str, missed: Missed) -> None:
+        self._call = call
+        self._subscription = subscription
+        self._keep_alive_s: float = call.query.keep_alive_interval
+        self._opening = f"event: {event}\n".encode()
+        self._numbered = event == "deviceCommand"
+        self._sent = -1
+        # A first comment at once, so that proxies and clients see that the stream is open.
+        self._pending: list[bytes] = [KEEP_ALIVE, *self._frames(missed.events)]
+        self._more = missed.more
+
+    async def next(self) -> bytes | None:
+        """Wait for events or the next keep-alive; None when the stream has ended."""
+        if self._pending:
+            frames, self._pending = self._pending, []
+            return b"".join(frames)
+        if self._more:
+            return await self._replayed()
+        subscription = self._subscription
+        due_s = trio.current_time() + self._keep_alive_s
+        while True:
+            with trio.move_on_at(min(due_s, self._expiry_s())) as timer:
+                frames = self._frames(await subscription.receive())
+            if timer.cancelled_caught:
+                frames = [KEEP_ALIVE]
+            if not self._allowed():
+                return None
+            if frames:
+                return b"".join(frames)
+            if subscription.ending is not None:
+                return None
+
+    async def _replayed(self) -> bytes | None:
+        """The next page of what was missed. What comes meanwhile waits in the subscription, within its bound."""
+        try:
+            missed = await _replay(self._call, self._sent)
+        except DomainError:
+            return None
+        self._more = missed.more
+        if not self._allowed() or self._subscription.ending is not None:
+            return None
+        return b"".join(self._frames(missed.events)) or KEEP_ALIVE
+
+    def close(self) -> None:
+        self._call.dispatcher.system.streams.close(self._subscription)
+
+    def _frames(self, events: list[tuple[int, bytes]]) -> list[bytes]:
+        frames = []
+        for position, data in events:
+            if not self._numbered:
+                frames.append(b"%bdata: %b\n\n" % (self._opening, data))
+            elif position > self._sent:
+                self._sent = position
+                frames.append(b"%bid: %d\ndata: %b\n\n" % (self._opening, position, data))
+        return frames
+
+    def _expiry_s(self) -> float:
+        """When the token expires, on Trio's clock."""
+        expires_ms = self._call.principal.expires_ms
+        if expires_ms is None:
+            return math.inf
+        left_ms = expires_ms - self._call.dispatcher.system.clock.wall_ms()
+        return trio.current_time() + max(0, left_ms) / 1000
+
+    def _allowed(self) -> bool:
+        """Whether the token still holds: verified anew where anything about authority has changed."""
+        call = self._call
+        try:
+            principal = call.dispatcher.tokens.caller(call.request.headers.get(b"authorization"))
+            if principal is not call.principal:
+                call.principal = principal
+                check_scope(call.route, principal)
+                call.dispatcher.check_fences(call)
+        except DomainError:
+            return False
+        return True
+
+
+async def command_stream(call: Call) -> Response:
+    """Open the command stream of the device in the path."""
+    subscription = _subscribe(call, COMMANDS)
+    try:
+        missed = await _missed(call)
+    except BaseException:
+        call.dispatcher.system.streams.close(subscription)
+        raise
+    return Response(200, HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
+
+
+async def state_stream(call: Call) -> Response:
+    """Open the state stream of the device in the path. States have no replay: the history has them."""
+    nothing = Missed([], more=False)
+    return Response(200, HEADERS, stream=EventStream(call, _subscribe(call, STATES), "deviceState", nothing))
+
+
+def _subscribe(call: Call, topic: str) -> Subscription:
+    assert call.application is not None
+    assert call.device is not None
+    ref = Ref("device", call.application, call.device)
+    return call.dispatcher.system.subscribe(ref, topic, Listen())
+
+
+async def _missed(call: Call) -> Missed:
+    """Commands after `Last-Event-ID`, read after subscribing, so that none falls between the two."""
+    last = (call.request.header(b"last-event-id") or "").strip()
+    if not last:
+        return Missed([], more=False)
+    if _POSITION.fullmatch(last) is None:
+        raise Invalid(
+            f"Last-Event-ID: {last[:40]!r} is not an id of this stream; send the last `id` that it carried."
+        )
+    return await _replay(call, int(last))
+
+
+async def _replay(call: Call, position: int) -> Missed:
+    limits = call.dispatcher.system.limits
+    assert call.application is not None
+    assert call.device is not None
+    replay = ReplayCommands(
+        application=call.application,
+        device=call.device,
+        position=position,
+        limit=limits.stream_replay_max,
+        bytes_max=limits.stream_buffer_bytes_max,
+    )
+    missed: Missed = await call.dispatcher.read_message(replay)
+    return missed

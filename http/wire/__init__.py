@@ -1,0 +1,1 @@
+"""The wire: connections, parsing, the engine. Knows no actor."""

@@ -1,0 +1,322 @@
+"""The HTTP engine: accepts connections and serves HTTP/1.1 itself; Hypercorn serves everything else.
+
+Stock Hypercorn spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
+so no single fix helps. This engine keeps Hypercorn's configuration, lifespan and protocols, and replaces
+the two parts that every request goes through: the accept loop, and the connection class for cleartext
+HTTP/1.1 (`wire/http1.py`). TLS, HTTP/2 with prior knowledge and WebSocket are handed to the stock protocols
+(`wire/stock.py`), with the bytes that were read so far.
+
+Owns how many connections there are, whose time has passed, and how they end. One connection's fault, ours or
+the application's, is logged and ends that connection only.
+"""
+
+from __future__ import annotations
+
+import errno
+import resource
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, closing
+from typing import Any
+
+import structlog
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.lifespan import Lifespan
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.utils import wrap_app
+
+from trunkline.http.wire.exchange import Exchange, last_answer
+from trunkline.http.wire.http1 import (
+    WRITE_STEP_BYTES,
+    Access,
+    Address,
+    Application,
+    Handover,
+    Http1Connection,
+    Refuse,
+)
+from trunkline.http.wire.readiness import Readiness
+from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.request_parser import Bounds
+from trunkline.http.wire.stock import Stock
+from trunkline.limits.table import Limits
+
+REAP_S = 0.5
+"""How often time-outs are looked at; a time-out may come this much late."""
+ACCEPT_PAUSE_S = 0.1
+"""How long nothing is accepted when no descriptor is left."""
+ACCESS_LOG_FORMAT = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
+"""Client, method, path, status, bytes of the body, microseconds: the same line on both engines. The query is
+left out, as it may hold what no log should."""
+
+DESCRIPTORS_BESIDE = 256
+"""Descriptors that are no connections: the store, listening sockets, threads, files being written."""
+
+_TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
+_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_log = structlog.get_logger("trunkline.http")
+
+
+class Engine:
+    """Serves one application on the sockets of a Hypercorn configuration."""
+
+    def __init__(self, app: Application, config: Config, limits: Limits, refuse: Refuse) -> None:
+        self._app = app
+        self._config = config
+        self._limits = limits
+        self._refuse = refuse
+        self._bounds = Bounds(
+            header_bytes_max=limits.header_bytes_max,
+            headers_length_max=limits.headers_length_max,
+            pipelined_requests_max=limits.pipelined_requests_max,
+            head_timeout_s=limits.head_timeout_s,
+            body_timeout_s=limits.body_timeout_s,
+            write_timeout_s=limits.write_timeout_s,
+            idle_s=limits.connection_idle_s,
+        )
+        self._access = _access(config)
+        self._state: dict[str, Any] = {}
+        self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
+        self._context = WorkerContext(None)
+        self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
+        self._connections: set[Http1Connection] = set()
+        self._readiness = Readiness()
+        self.heads = Heads(limits.head_cache_length_max)
+        self._draining = False
+        self._empty = trio.Event()
+        self.connections = 0
+        """Open connections, those of the stock protocols among them."""
+        self.accepted = 0
+        self.refused = 0
+        self.timed_out = 0
+
+    async def serve(
+        self,
+        shutdown: Callable[[], Awaitable[None]],
+        *,
+        task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Listen until `shutdown` returns, then let calls in flight end within the configured grace.
+
+        `task_status` gets the addresses that were bound. Raises OSError where one can not be bound.
+        """
+        lifespan = Lifespan(self._wrapped, self._config, self._state)
+        async with trio.open_nursery() as lifespan_nursery:
+            await lifespan_nursery.start(lifespan.handle_lifespan)
+            await lifespan.wait_for_startup()
+            with closing(self._readiness), ExitStack() as listening:
+                await self._listen(listening, shutdown, task_status)
+            await lifespan.wait_for_shutdown()
+            lifespan_nursery.cancel_scope.cancel()
+
+    async def _listen(
+        self,
+        listening: ExitStack,
+        shutdown: Callable[[], Awaitable[None]],
+        task_status: trio.TaskStatus[list[str]],
+    ) -> None:
+        created = self._config.create_sockets()
+        served = [(sock, True) for sock in created.secure_sockets]
+        served += [(sock, False) for sock in created.insecure_sockets]
+        for sock, _ in served:
+            listening.enter_context(sock)
+            if sock.family != socket.AF_UNIX:
+                # Both are inherited by the connections.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, WRITE_STEP_BYTES)
+            sock.listen(self._config.backlog)
+            sock.setblocking(False)
+        async with trio.open_nursery() as connections:
+            connections.start_soon(self._reap)
+            connections.start_soon(self._readiness.run)
+            async with trio.open_nursery() as accepting:
+                for sock, tls in served:
+                    accepting.start_soon(self._accept, sock, tls, connections)
+                task_status.started([address_of(sock, tls=tls) for sock, tls in served])
+                await shutdown()
+                accepting.cancel_scope.cancel()
+            self._draining = True
+            for sock, tls in served:
+                # Who has connected already would be reset with the listening socket.
+                self._accept_nowait(sock, tls, connections)
+            listening.close()
+            await self._drain(connections)
+
+    async def _drain(self, connections: trio.Nursery) -> None:
+        """Idle connections end now, the others after the answer they are at; none lasts past the grace."""
+        await self._context.terminated.set()
+        for connection in list(self._connections):
+            connection.draining = True
+            if connection.idle and not connection.has_input():
+                connection.scope.cancel()
+        with trio.move_on_after(self._config.graceful_timeout):
+            if self.connections:
+                await self._empty.wait()
+        connections.cancel_scope.cancel()
+
+    # Accepting.
+
+    async def _accept(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> None:
+        told = False
+        while True:
+            await trio.lowlevel.wait_readable(listening)
+            problem = self._accept_nowait(listening, tls, nursery)
+            if problem is None:
+                told = False
+                continue
+            if not told:
+                _log.warning("no descriptor is left for a new connection", problem=str(problem))
+                told = True
+            await trio.sleep(ACCEPT_PAUSE_S)
+
+    def _accept_nowait(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> OSError | None:
+        """Take all connections that wait, up to a bound a wake-up, so that a storm neither waits nor starves.
+
+        Returns the error where the machine has no room for another one.
+        """
+        for _ in range(self._limits.accept_batch_connections_max):
+            try:
+                sock, address = listening.accept()
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    return error
+                if error.errno in _TRY_AGAIN:
+                    return None
+                continue  # a client that has left before it was accepted
+            sock.setblocking(False)
+            self.accepted += 1
+            self.connections += 1
+            nursery.start_soon(self._connection, sock, address, tls)
+        return None
+
+    async def _connection(self, sock: socket.socket, address: Any, tls: bool) -> None:
+        """Serve a connection to its end. Nothing that happens to it leaves this method but cancellation."""
+        try:
+            if self.connections > self._limits.connections_max:
+                self.refused += 1
+                self._refuse_connection(sock, tls)
+            elif tls:
+                await self._stock.serve_tls(sock)
+            else:
+                await self._serve_http1(sock, address)
+        except OSError:
+            return  # the client is gone
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            _log.error("connection failed", exc_info=bug)
+        except BaseExceptionGroup as group:
+            # Cancellation must go on its way; what else is in there is told here.
+            cancelled, rest = group.split(trio.Cancelled)
+            if rest is not None:
+                _log.error("connection failed", exc_info=rest)
+            if cancelled is not None:
+                raise cancelled from None
+        finally:
+            sock.close()
+            self.connections -= 1
+            if self._draining and not self.connections:
+                self._empty.set()
+
+    async def _serve_http1(self, sock: socket.socket, address: Any) -> None:
+        client: Address = None
+        server: Address = None
+        if isinstance(address, tuple):
+            client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+        connection = Http1Connection(
+            sock,
+            self._app,
+            self._bounds,
+            self._refuse,
+            self._readiness,
+            self.heads,
+            client,
+            server,
+            self._access,
+            self._state,
+        )
+        connection.draining = self._draining
+        if self._draining and not connection.has_input():
+            return
+        self._connections.add(connection)
+        self._readiness.add(sock.fileno())
+        begun: Handover | None = None
+        try:
+            with connection.scope:
+                begun = await connection.run()
+        finally:
+            self._connections.discard(connection)
+            self._readiness.discard(sock.fileno())
+        if connection.scope.cancelled_caught:
+            _send_last(sock, connection.last_words())
+        connection.close()
+        if begun is not None:
+            await self._stock.serve(sock, begun)
+
+    def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
+        """Say why, where it can be said without a handshake and without waiting."""
+        if not tls:
+            headers, body = self._refuse(
+                503, "The server has as many connections as it takes; try again later."
+            )
+            _send_last(sock, last_answer(503, headers, body, bodiless=False))
+
+    async def _reap(self) -> None:
+        """The one timer of all connections: cancels those whose time has passed."""
+        while True:
+            await trio.sleep(REAP_S)
+            now_s = trio.current_time()
+            for connection in list(self._connections):
+                if now_s >= connection.read_deadline or now_s >= connection.write_deadline:
+                    self.timed_out += 1
+                    connection.scope.cancel()
+
+
+def allow_descriptors(connections_max: int) -> int:
+    """Raise this process's soft limit of descriptors so that it may have so many connections.
+
+    The usual 1,024 is far below what a server takes. Returns how many descriptors it may have now, which is
+    less than wanted where the hard limit is.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections_max + DESCRIPTORS_BESIDE
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+def _access(config: Config) -> Access | None:
+    """A line for each answer in the configured log, None where there is none."""
+    logger = config.log.access_logger
+    if logger is None:
+        return None
+
+    def tell(exchange: Exchange, client: Address, took_s: float) -> None:
+        host = f"{client[0]}:{client[1]}" if client else "-"
+        told = (host, exchange.method, exchange.path, exchange.status, exchange.sent_bytes, took_s * 1e6)
+        logger.info('%s "%s %s" %s %s %d', *told)
+
+    return tell
+
+
+def _send_last(sock: socket.socket, data: bytes) -> None:
+    """Say why a connection ends, if it can be said without waiting.
+
+    What the client has sent is read, as closing with unread bytes would reset the connection and the
+    client might not see the answer.
+    """
+    try:
+        if data:
+            sock.send(data)
+            sock.shutdown(socket.SHUT_WR)
+            sock.recv(65_536)
+    except OSError:
+        return
+
+
+def address_of(sock: socket.socket, *, tls: bool) -> str:
+    """Where a listening socket is reached, as a URL."""
+    host, port = sock.getsockname()[:2]
+    return f"http{'s' * tls}://[{host}]:{port}" if ":" in host else f"http{'s' * tls}://{host}:{port}"

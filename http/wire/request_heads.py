@@ -1,0 +1,89 @@
+"""Heads that come again: what one was parsed to, for each request that begins with the very same bytes.
+
+A device sends one head with all of its states, and only the body differs. What a head says follows from its
+bytes alone, so it is parsed once and looked up from then on, which costs a tenth. Only whole requests that the
+application answered by itself are looked up, and only by all bytes of their head: what is cut, pipelined, or
+different in one byte is parsed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.http.wire.exchange import Exchange, Headers
+
+HEAD_BYTES_MAX: Final = 1024
+"""Longer heads are not kept: those of devices have some 400 bytes."""
+
+_END: Final = b"\r\n\r\n"
+_NOT_KEPT: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect"})
+_SHARED_BYTES_MAX: Final = 64
+_SHARED_LENGTH_MAX: Final = 1024
+_shared_texts: dict[bytes, bytes] = {}
+
+
+def _shared(text: bytes) -> bytes:
+    """An equal text that is in memory already: a fleet sends the same names and mostly the same values."""
+    if len(text) > _SHARED_BYTES_MAX or len(_shared_texts) >= _SHARED_LENGTH_MAX:
+        return _shared_texts.get(text, text)
+    return _shared_texts.setdefault(text, text)
+
+
+class KnownHead:
+    """What a head was parsed to, and what the application remembers of it.
+
+    `body_bytes` is the length of the body that it announces. `memo` belongs to the application: None until it
+    sets it, and to be checked by itself, since nothing here knows how long that is true.
+    """
+
+    __slots__ = ("body_bytes", "headers", "memo", "method", "target")
+
+    def __init__(self, exchange: Exchange, body_bytes: int) -> None:
+        self.method = exchange.method
+        self.target = exchange.target
+        self.headers: Headers = [(_shared(name), _shared(value)) for name, value in exchange.headers]
+        self.body_bytes = body_bytes
+        self.memo: Any = None
+
+
+class Heads:
+    """The known heads of one server, the oldest dropped for the newest."""
+
+    def __init__(self, length_max: int) -> None:
+        self.found = 0
+        """Requests whose head was known."""
+        self._length_max = length_max
+        self._heads: dict[bytes, KnownHead] = {}
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def find(self, data: bytes) -> tuple[KnownHead, bytes] | None:
+        """The head and the body, where `data` is exactly one request with a known head."""
+        end = data.find(_END) + 4
+        known = self._heads.get(data[:end])
+        if known is None or len(data) != end + known.body_bytes:
+            return None
+        self.found += 1
+        return known, data[end:]
+
+    def keep(self, data: bytes, exchange: Exchange) -> None:
+        """Remember the head of a complete request, where `data` is all of it and nothing else.
+
+        It must not have begun before `data`: the parser stood before a head.
+        """
+        body_bytes = sum(map(len, exchange.body))
+        end = data.find(_END) + 4
+        if (
+            end > HEAD_BYTES_MAX
+            or len(data) != end + body_bytes
+            or exchange.version != "1.1"
+            or not (exchange.complete and exchange.keep_alive)
+            or not _NOT_KEPT.isdisjoint(name for name, _ in exchange.headers)
+        ):
+            return
+        if len(self._heads) >= self._length_max:
+            if not self._length_max:
+                return
+            del self._heads[next(iter(self._heads))]
+        self._heads[data[:end]] = KnownHead(exchange, body_bytes)
