@@ -1,26 +1,29 @@
 """Who a token stands for, and what it reaches. Pure reading: the edge verifies signatures and asks here.
 
-A `Principal` is what a verified token amounts to at this moment: the account, key or token record behind it
-was read, is active, and is remembered in it. It is void as soon as `System.authority_epoch` changes; the
-edge then resolves the token again, so that a revoked key ends access with the next request.
+A `Principal` is what a verified token amounts to at this moment: the records behind it (user, application, device,
+key, token) were read and are active. It depends on them. When one of them changes in a way that may end access, the
+principal is revoked and the edge resolves the token again, so a revoked key ends access with the next request.
 """
 
 from __future__ import annotations
 
 import hmac
-import ipaddress
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trunkline.actors.accounts.actor import email_key, token_generation
 from trunkline.actors.accounts.messages import Session
-from trunkline.actors.applications.actor import hash_secret
-from trunkline.actors.applications.messages import Creator
-from trunkline.actors.messages.reads import Reach
+from trunkline.actors.accounts.reach import Reach, key_admits
+from trunkline.actors.accounts.tokens import API_TOKEN
+from trunkline.actors.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_secret
+from trunkline.actors.devices.kind import DEVICE, GATEWAYS
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import API_TOKEN, APPLICATION, APPLICATION_KEY, DEVICE, GATEWAYS, USER
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.revision import Found
+from trunkline.actors.runtime.revocations import Bearer
 from trunkline.actors.values.errors import Forbidden, NotFound, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -28,13 +31,12 @@ from trunkline.store import keys
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
-_KEY = re.compile(r"[0-9a-f]{48}")
 GONE = "The token does not hold any more; log in again."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Principal:
-    """The bearer of a token. Equal only to itself.
+@dataclass(slots=True, kw_only=True, eq=False)
+class Principal(Bearer):
+    """The bearer of a token. Equal only to itself; nothing but what `Bearer` says changes in it.
 
     `kind` is user, device or application. `scopes` are those of the token. `expires_ms` is None for a
     token without an expiry. Ids that do not apply are None.
@@ -52,8 +54,29 @@ class Principal:
     token_id: bytes | None = None
     name: str = ""
     key: Mapping[str, Any] = field(default_factory=dict)
-    owns: dict[bytes, bool] = field(default_factory=dict)
-    """Applications that this user was seen to own, or not. Filled by `check_application`."""
+
+    def __post_init__(self) -> None:
+        Bearer.__init__(self)
+        for subject in (self.user_id, self.application_id, self.device_id, self.token_id):
+            if subject is not None:
+                self.rests_on(subject)
+
+    def expired(self, now_ms: int) -> bool:
+        """Whether the token has come to its end."""
+        return self.expires_ms is not None and now_ms >= self.expires_ms
+
+    @property
+    def reach(self) -> Reach | None:
+        """What a list may show to this principal; None for everything in the application."""
+        if self.kind != "device" or self.key["filterType"] == "all":
+            return None
+        assert self.device_id is not None
+        return Reach(
+            device_id=self.device_id.hex(),
+            filter_type=self.key["filterType"],
+            device_ids=self.key["deviceIds"],
+            device_tags=self.key["deviceTags"],
+        )
 
     @property
     def creator(self) -> Creator:
@@ -104,10 +127,11 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     application_id = bytes.fromhex(claims["app"])
     _live(records.find(snapshot, APPLICATION, ROOT, application_id))
     device = _live(records.find(snapshot, DEVICE, application_id, subject))
-    key = _live(records.find(snapshot, APPLICATION_KEY, application_id, bytes.fromhex(claims["key"])))
+    key_id = bytes.fromhex(claims["key"])
+    key = _live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
     if key["status"] != "active" or not key_admits(key, device | {"id": subject.hex()}):
         raise Unauthorized(GONE)
-    return Principal(
+    principal = Principal(
         kind="device",
         scopes=scopes,
         expires_ms=expires_ms,
@@ -115,9 +139,11 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
         device_id=subject,
         key=key,
     )
+    principal.rests_on(key_id)
+    return principal
 
 
-def session_of(claims: Mapping[str, Any], user: records.Doc) -> Session:
+def session_of(claims: Mapping[str, Any], user: Doc) -> Session:
     """The session of a user's token. One that the server made for itself began when it was made."""
     since_ms = claims.get("auth", round(claims["iat"] * 1000))
     return Session(claims.get("gen", token_generation(user)), since_ms)
@@ -135,16 +161,16 @@ class Admitted(NamedTuple):
     """A device that showed an access key and its secret."""
 
     application_id: bytes
-    device: records.Doc
+    device: Doc
     key_id: bytes
-    key: records.Doc
+    key: Doc
     owner_type: str
 
 
 def admit_device(snapshot: Snapshot, device_id: bytes, key: str, secret: str) -> Admitted:
     """Check an access key's secret and that the key admits the device. `Unauthorized` says no more than that."""
     refusal = Unauthorized("deviceId, key and secret do not fit together.")
-    if _KEY.fullmatch(key) is None:
+    if KEY_TEXT.fullmatch(key) is None:
         raise refusal
     application_id, key_id = bytes.fromhex(key[:24]), bytes.fromhex(key[24:])
     application = records.find(snapshot, APPLICATION, ROOT, application_id)
@@ -164,7 +190,7 @@ def find_user(snapshot: Snapshot, email: str) -> bytes | None:
     return snapshot.get(keys.UNIQUE, email_key(email))
 
 
-def _live(found: records.Found | None) -> records.Doc:
+def _live(found: Found | None) -> Doc:
     if found is None:
         raise Unauthorized(GONE)
     return found.doc
@@ -194,8 +220,6 @@ def check_application(snapshot: Snapshot, principal: Principal, application_id: 
         reached = principal.application_id == application_id
     if not reached:
         raise Forbidden(f"This token does not reach the application {application_id.hex()}.")
-    if principal.kind == "user":
-        principal.owns[application_id] = True
 
 
 def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, states: bool) -> None:
@@ -221,77 +245,10 @@ def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, 
         raise Forbidden(f"The access key of this token does not allow the device {device_id.hex()}.")
 
 
-def is_gateway_of(gateway: records.Found, device: records.Found) -> bool:
+def is_gateway_of(gateway: Found, device: Found) -> bool:
     """Whether `device` is a peripheral of `gateway`, as both are now."""
     return (
         gateway.doc["deviceClass"] in GATEWAYS
         and device.doc["deviceClass"] == "peripheral"
         and device.doc.get("gatewayId") == gateway.id.hex()
     )
-
-
-def reach_of(principal: Principal) -> Reach | None:
-    """What a list may show to this principal; None for everything in the application."""
-    if principal.kind != "device" or principal.key["filterType"] == "all":
-        return None
-    assert principal.device_id is not None
-    return Reach(
-        device_id=principal.device_id.hex(),
-        filter_type=principal.key["filterType"],
-        device_ids=principal.key["deviceIds"],
-        device_tags=principal.key["deviceTags"],
-    )
-
-
-def reaches(reach: Reach, device: Mapping[str, Any]) -> bool:
-    """Whether a device (a document with its `id` in hexadecimal) lies within the reach of a device token."""
-    if reach.device_id == device["id"]:
-        return True
-    key = {
-        "filterType": reach.filter_type,
-        "deviceIds": reach.device_ids,
-        "deviceTags": reach.device_tags,
-    }
-    return key_admits(key, device)
-
-
-def key_admits(key: Mapping[str, Any], device: Mapping[str, Any]) -> bool:
-    """Whether an access key allows a device (a document with its `id` in hexadecimal)."""
-    chosen = key["filterType"]
-    if chosen == "all":
-        return True
-    if chosen == "none":
-        return False
-    named = device["id"] in key["deviceIds"] or has_tag(device["tags"], key["deviceTags"])
-    return named if chosen == "whitelist" else not named
-
-
-def chooses_by_tags(key: Mapping[str, Any]) -> bool:
-    """Whether the devices of an access key depend on their tags. `key` is empty where there is none."""
-    return bool(key) and key["filterType"] in ("whitelist", "blacklist") and bool(key["deviceTags"])
-
-
-def has_tag(tags: Sequence[Mapping[str, str]], filters: Sequence[Mapping[str, str]]) -> bool:
-    """Whether one of the filters (key, value, or both) matches one of the tags."""
-    return any(
-        all(tag[part] == wanted for part, wanted in wanted_parts.items())
-        for wanted_parts in filters
-        if wanted_parts
-        for tag in tags
-    )
-
-
-def key_admits_address(key: Mapping[str, Any], address: str) -> bool:
-    """Whether an access key may be used from this network address (its list names addresses and networks)."""
-    chosen = key.get("addressFilterType", "all")
-    if chosen == "all":
-        return True
-    try:
-        caller = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    if isinstance(caller, ipaddress.IPv6Address) and caller.ipv4_mapped is not None:
-        # On a socket for both versions an IPv4 caller arrives as ::ffff:192.0.2.7.
-        caller = caller.ipv4_mapped
-    listed = any(caller in ipaddress.ip_network(entry, strict=False) for entry in key["addresses"])
-    return listed if chosen == "whitelist" else not listed

@@ -15,25 +15,24 @@ from typing import NamedTuple
 
 import trio
 
-from trunkline.actors.accounts.actor import Account, check_new_password
 from trunkline.actors.accounts.messages import CreateUser, SetPassword
-from trunkline.actors.applications.actor import Application
+from trunkline.actors.accounts.passwords import check_new_password
 from trunkline.actors.authority import find_user
-from trunkline.actors.catalogue import JOB_KINDS
-from trunkline.actors.devices.actor import Device
-from trunkline.actors.events.actor import EventLog
-from trunkline.actors.jobs.notifications import Teller
-from trunkline.actors.jobs.results import result_problems
+from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES
+from trunkline.actors.jobs.notifications import Notifier
+from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.jobs.results import Results, result_problems
+from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import KINDS, USER
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.kinds import USER
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
-from trunkline.actors.sweep import run_purge
-from trunkline.actors.tables.actor import DataTable
+from trunkline.actors.sweep import run_sweep
 from trunkline.actors.tables.check import row_problems
 from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
@@ -58,8 +57,6 @@ __all__ = [
     "users",
     "verify",
 ]
-
-ACTORS = (Account, Application, Device, DataTable, EventLog)
 
 
 class FirstUser(NamedTuple):
@@ -96,11 +93,20 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         outbox_length_max=limits.outbox_length_max,
     )
     try:
-        system = System(store, limits, clock or SystemClock(), ACTORS, job_kinds=JOB_KINDS)
-        system.jobs.teller = Teller(settings, limits, store.outbox)
+        system = System(store, limits, clock or SystemClock(), ACTORS)
+        furnish(system, settings)
         yield system
     finally:
         store.close()
+
+
+def furnish(system: System, settings: Settings) -> None:
+    """Give a system its parts: the plain resources and the jobs."""
+    system.add(RESOURCES)
+    system.add(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
+    system.add(Results(system))
+    notifier = Notifier(settings, system.limits, system.store.outbox)
+    system.add(Jobs(system, system.part(JobQueue), notifier))
 
 
 @asynccontextmanager
@@ -108,12 +114,12 @@ async def running(system: System) -> AsyncIterator[System]:
     """Run the committer, the idle sweeper, the purge and the jobs beside the body; commit what waits at the end."""
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
-        nursery.start_soon(run_purge, system)
-        await nursery.start(system.jobs.run)
+        nursery.start_soon(run_sweep, system)
+        await nursery.start(system.part(Jobs).run)
         try:
             yield system
         finally:
-            await system.jobs.stop()
+            await system.part(Jobs).stop()
             system.drain()
             nursery.cancel_scope.cancel()
 
@@ -141,8 +147,8 @@ async def add_user(system: System, email: str, password: str) -> str:
     ref = Ref("user", ROOT, system.ids.new(system.clock.wall_ms()))
     name = email.partition("@")[0] or email
     answer = await system.ask(ref, CreateUser(email=email, password=password, first_name=name))
-    id: bytes = answer.value
-    return id.hex()
+    created: Created = answer.value
+    return created.id.hex()
 
 
 async def set_password(system: System, email: str, password: str) -> None:

@@ -1,15 +1,79 @@
-"""The kinds of jobs that this server does."""
+"""The catalogue: every kind of record, actor, job and plain resource that this server has.
+
+Whoever adds one adds it here and nowhere else: the sweep of deleted applications, the verification of a store, the
+counts of summaries, the table of readers and the schemas of queries follow from it.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
+from trunkline.actors.accounts.actor import Account
+from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
+from trunkline.actors.applications.actor import Application
+from trunkline.actors.applications.keys import KEYS
+from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.device_export import DEVICE_EXPORT
 from trunkline.actors.devices.fleet_exports import DATA_EXPORT, DEVICES_EXPORT
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.devices.terms import DEVICE_FIELDS
+from trunkline.actors.events.actor import EventLog
 from trunkline.actors.events.export import EVENT_EXPORT
 from trunkline.actors.events.jobs import DELETE_EVENTS, PATCH_EVENTS
-from trunkline.actors.jobs.kind import JobKind
+from trunkline.actors.events.kind import EVENT
+from trunkline.actors.events.messages import EVENT_FIELDS
+from trunkline.actors.jobs.job import JobKind
+from trunkline.actors.jobs.kind import JOB
+from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
+from trunkline.actors.query.fields import Fields
+from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.resource import Resource, Resources
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.tables.actor import DataTable
 from trunkline.actors.tables.export import ROW_EXPORT
+from trunkline.actors.tables.kind import DATA_TABLE
+from trunkline.actors.tables.messages import ROW_FIELDS
 
-JOB_KINDS: tuple[JobKind, ...] = (
+ACTORS: Final[tuple[type[Actor], ...]] = (Account, Application, Device, DataTable, EventLog)
+
+_RESOURCES: Final[tuple[Resource, ...]] = (
+    KEYS,
+    APPLICATION_TOKENS,
+    USER_TOKENS,
+)
+"""The plain resources."""
+
+RESOURCES: Final = Resources({resource.name: resource for resource in _RESOURCES})
+
+_KINDS: Final[tuple[Kind, ...]] = (
+    USER,
+    APPLICATION,
+    DEVICE,
+    DELETED_DEVICE,
+    API_TOKEN,
+    JOB,
+    DATA_TABLE,
+    EVENT,
+    *(resource.kind for resource in _RESOURCES),
+)
+
+KINDS: Final = {kind.name: kind for kind in _KINDS}
+"""Every kind of record by its name."""
+
+COUNTED: Final = {kind.counted_as: kind for kind in KINDS.values() if kind.counted_as is not None}
+"""The fields of an application's summary, and the kinds that they count."""
+
+QUERY_FIELDS: Final[tuple[Fields, ...]] = (
+    DEVICE_FIELDS,
+    EVENT_FIELDS,
+    JOB_LOG_FIELDS,
+    ROW_FIELDS,
+    *(resource.fields for resource in _RESOURCES if resource.fields is not None),
+)
+"""What the advanced query may name, for each resource that has one."""
+
+JOB_KINDS: Final[tuple[JobKind, ...]] = (
     DEVICE_EXPORT,
     DEVICES_EXPORT,
     DATA_EXPORT,

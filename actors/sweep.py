@@ -18,17 +18,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import structlog
 import trio
 
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.devices.kind import DELETED_DEVICE
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import (
-    API_TOKEN,
-    APPLICATION,
-    APPLICATION_KEY,
-    DATA_TABLE,
-    DELETED_DEVICE,
-    DEVICE,
-    EVENT,
-    JOB,
-)
+from trunkline.actors.records.kind import Doc, Kind
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.tables.tidy import tidy
 from trunkline.actors.values.errors import DomainError
 from trunkline.actors.values.ids import ROOT
@@ -49,8 +43,12 @@ REST_S: Final = 0.05
 """Between slices, so that a large deletion takes a few percent of the server and no more."""
 
 DAY_MS: Final = 86_400_000
-_UNDER_APPLICATION = (DEVICE, DELETED_DEVICE, APPLICATION_KEY, API_TOKEN, JOB, DATA_TABLE, EVENT)
-_log = structlog.get_logger("trunkline.purge")
+_UNDER_APPLICATION: Final = tuple(
+    kind for kind in KINDS.values() if kind.home != "root" and kind is not APPLICATION
+)
+"""A kind that is in the catalogue is swept; none can be forgotten."""
+
+_log = structlog.get_logger("trunkline.sweep")
 
 
 class Step(NamedTuple):
@@ -60,7 +58,7 @@ class Step(NamedTuple):
     counter: bytes | None = None
 
 
-async def run_purge(system: System) -> None:
+async def run_sweep(system: System) -> None:
     """Sweep until cancelled: soon after a deletion, and every few minutes for expired devices."""
     while True:
         try:
@@ -123,52 +121,34 @@ def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
 
 
 def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
+    """Every record of an application with what belongs to it, then what is left of the application."""
     for kind in _UNDER_APPLICATION:
-        is_device = kind in (DEVICE, DELETED_DEVICE)
         prefix = keys.record_prefix(kind.name, application)
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
             id = bytes(key[-12:])
-            if is_device:
-                yield from _of_device(snapshot, id)
-            elif kind is DATA_TABLE:
-                yield from _of_rows(snapshot, id)
-                if snapshot.get(keys.META, keys.tidy_key(id)) is not None:
-                    yield Step([(keys.META, keys.tidy_key(id))])
-            elif kind is EVENT:
-                yield from _of_event(snapshot, application, id)
+            yield from _held(snapshot, kind, application, id)
             yield _record(kind, application, id, decode(raw))
         counter = keys.total_key(kind.name, application)
         if snapshot.get(keys.COUNTS, counter) is not None:
             yield Step([(keys.COUNTS, counter)])
-    for key in snapshot.keys(keys.COUNTS, application, keys.prefix_end(application)):
-        yield Step([(keys.COUNTS, bytes(key))])
-    if snapshot.get(keys.META, keys.jobs_key(application)) is not None:
-        yield Step([(keys.META, keys.jobs_key(application))])
-
-    prefix = keys.event_jobs_prefix(application)
-    for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)):
-        yield Step([(keys.META, bytes(key))])
+    yield from _held(snapshot, APPLICATION, ROOT, application)
 
 
-def _of_device(snapshot: Snapshot, device: bytes) -> Iterator[Step]:
-    for db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS):
-        for key in snapshot.keys(db, device, keys.prefix_end(device)):
+def _held(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Iterator[Step]:
+    """What a record holds beside itself."""
+    for db, prefix in kind.holds(parent, id):
+        for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 
 
 def _of_rows(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
-    """The rows of a table, of one generation of it, or the values of one column in the index."""
+    """The rows of one generation of a table, or the values of one column in the index."""
     for db in (keys.ROWS, keys.CELLS):
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 
 
-def _of_event(snapshot: Snapshot, application: bytes, event: bytes) -> Iterator[Step]:
-    for key in snapshot.keys(keys.EVENTS, application + event, keys.prefix_end(application + event)):
-        yield Step([(keys.EVENTS, bytes(key))])
-
-
-def _record(kind: records.Kind, parent: bytes, id: bytes, doc: records.Doc) -> Step:
+def _record(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> Step:
     doomed = [(keys.INDEXES, key) for key in records.entries(kind, parent, id, doc)]
     doomed.append((keys.RECORDS, keys.record_key(kind.name, parent, id)))
     return Step(doomed, keys.total_key(kind.name, parent))
@@ -182,5 +162,5 @@ def _expired(snapshot: Snapshot, application: bytes, oldest_ms: int) -> Iterator
         found = records.find(snapshot, DELETED_DEVICE, application, device)
         if found is None or found.doc["deletedAt"] >= oldest_ms:
             return
-        yield from _of_device(snapshot, device)
+        yield from _held(snapshot, DELETED_DEVICE, application, device)
         yield _record(DELETED_DEVICE, application, device, found.doc)

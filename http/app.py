@@ -21,9 +21,9 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTim
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
-from trunkline.http.calls.call import Headers, Request, Response, Stream, address_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, answer
+from trunkline.http.calls.request import Headers, Request, Response, Stream, address_of
 from trunkline.http.pages.metrics import Unwired, Wire, exposition
 from trunkline.http.pages.openapi import document
 from trunkline.http.version import VERSION

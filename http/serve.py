@@ -27,6 +27,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
+from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
 from trunkline.http import collector
@@ -75,7 +76,7 @@ async def serve(
         config = _config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
-        system.jobs.results.base_url = (
+        system.part(Results).base_url = (
             settings.public_url or address_of(listening, tls=settings.certfile is not None)
         ).rstrip("/")
         async with boot.running(system), trio.open_nursery() as nursery:
@@ -140,7 +141,7 @@ async def _listen(
 
 def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     """The dispatcher of a system, with the secret of its data directory."""
-    tokens = Tokens(system, system.store.directory.secret(), TABLE)
+    tokens = Tokens(system, system.store.directory.secret(), TABLE.routes)
     return Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.values.structs import Body, Message, View
-from trunkline.actors.values.terms import DeviceClass, FilterType, Id, IsoTime, Links
+from trunkline.actors.accounts.reach import FilterType
+from trunkline.actors.values.structs import Body, Message, Query, View
+from trunkline.actors.values.terms import DeviceClass, Id, IsoTime, Links, RecordView
 
 Email = Annotated[
     str, Meta(max_length=1024, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$", description="an e-mail address")
@@ -90,9 +91,7 @@ class MePatch(Body, frozen=True):
     current_credentials: CurrentCredentials | UnsetType = UNSET
 
 
-class MeChoice(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class MeChoice(Query, frozen=True):
     """What the answer about the current user holds."""
 
     include_recent: bool = False
@@ -100,13 +99,10 @@ class MeChoice(
     summary_include: str | None = None
 
 
-class MeView(View, frozen=True):
+class MeView(RecordView, frozen=True, kw_only=True):
     """The current user."""
 
-    id: Id
     user_id: Id
-    creation_date: IsoTime
-    last_updated: IsoTime
     password_last_updated: IsoTime
     email: str
     email_verified: bool
@@ -122,8 +118,6 @@ class MeView(View, frozen=True):
     url: str | None = None
     token_cutoff: IsoTime | None = None
     summary: dict[str, Any] | None = None
-    etag: str | None = msgspec.field(default=None, name="_etag")
-    type: str | None = msgspec.field(default=None, name="_type")
     links: Links | None = msgspec.field(default=None, name="_links")
 
 
@@ -163,3 +157,10 @@ class SetPassword(Message, frozen=True):
     """Set a password without the old one (an operator's right), and end all tokens made before."""
 
     password: str
+
+
+class GetMe(Message, frozen=True):
+    """The current user."""
+
+    user: bytes
+    query: MeChoice

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from trunkline.actors.devices import hierarchy as family
+from trunkline.actors.devices import hierarchy
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
-from trunkline.actors.devices.head import HOUR_MS, POSITION_SHIFT, STATE_COUNT, Head
+from trunkline.actors.devices.head import POSITION_SHIFT, STATE_COUNT, Head
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.devices.messages import (
     AddAttribute,
     CommandPost,
@@ -34,13 +35,15 @@ from trunkline.actors.devices.messages import (
     StateReport,
 )
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, DELETED_DEVICE, DEVICE
-from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.revision import check_match
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
-from trunkline.actors.values.structs import Message
+from trunkline.actors.values.structs import Created, Message, Renamed
 from trunkline.actors.values.terms import Moment
-from trunkline.actors.values.timestamps import SECONDS_BELOW, iso, parse_report_time
+from trunkline.actors.values.timestamps import HOUR_MS, SECONDS_BELOW, iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode, encode_numbered
 
@@ -85,7 +88,7 @@ class Device(Actor):
         return True
 
     @property
-    def doc(self) -> records.Doc:
+    def doc(self) -> Doc:
         """The record, decoded anew each time: seldom needed, and large in memory beside its bytes."""
         return decode(self.raw) if self.raw else {}
 
@@ -249,19 +252,18 @@ class Device(Actor):
 
     # The record.
 
-    def on_create_device(self, message: CreateDevice) -> bytes:
+    def on_create_device(self, message: CreateDevice) -> Created:
         """Create the record; the answer is its id."""
         if self.exists:
             raise Invalid(f"id: there is already a device {self.ref.id.hex()}.")
-        journal = self.system.journal
-        if journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, bytes(12), self.ref.parent)) is None:
+        if not self._is_held():
             raise NotFound(f"There is no application {self.ref.parent.hex()}.")
         now_ms = self.system.clock.wall_ms()
         body = message.body
         attributes = Attributes([], 0)
         if body.attributes is not msgspec.UNSET:
             attributes = attributes.replaced(body.attributes)
-        doc: records.Doc = {
+        doc: Doc = {
             "creationDate": now_ms,
             "lastUpdated": now_ms,
             "tags": [],
@@ -273,11 +275,11 @@ class Device(Actor):
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
         self._count("deviceCreate", 1, now_ms)
-        return self.ref.id
+        return Created(self.ref.id)
 
     def on_patch_device(self, message: PatchDevice) -> None:
         """Change what the body names."""
-        records.check_match(message.if_match, self.raw)
+        check_match(message.if_match, self.raw)
         body = message.body
         doc = {**self.doc, **self._changes(body, self.doc)}
         attributes = self.attributes
@@ -286,8 +288,8 @@ class Device(Actor):
         self._redeclare(attributes, doc)
 
     def on_delete_device(self, message: DeleteDevice) -> None:
-        """Move the record to the deleted ones, end the streams, and void the device's tokens."""
-        records.check_match(message.if_match, self.raw)
+        """Move the record to the deleted ones, end the streams, and end access with the device's tokens."""
+        check_match(message.if_match, self.raw)
         now_ms = self.system.clock.wall_ms()
         records.erase(self, DEVICE, self.ref.parent, self.ref.id, self.doc)
         records.write(
@@ -296,11 +298,10 @@ class Device(Actor):
         self._count("deviceDelete", 1, now_ms)
         self.flush()
         self.exists = False
-        self.after_commit(self.system.authority_changed)
 
-    def _changes(self, body: DevicePost | DevicePatch, before: records.Doc) -> records.Doc:
+    def _changes(self, body: DevicePost | DevicePatch, before: Doc) -> Doc:
         """The fields that `body` sets, checked against what they will stand beside."""
-        changes: records.Doc = {}
+        changes: Doc = {}
         for field in _PLAIN_FIELDS:
             value = getattr(body, field)
             if value is not msgspec.UNSET:
@@ -315,41 +316,41 @@ class Device(Actor):
             # Who is no peripheral any more has no gateway either, and that one no power over it.
             changes.setdefault("gatewayId", None)
         after = {**before, **changes}
-        family.check_gateway(after, changes, self._other)
+        hierarchy.check_gateway(after, changes, self._other)
         if changes.get("parentId") is not None:
-            family.check_parent(self.ref.id, bytes.fromhex(changes["parentId"]), self._other)
+            hierarchy.check_parent(self.ref.id, bytes.fromhex(changes["parentId"]), self._other)
         return changes
 
-    def _other(self, id: bytes) -> records.Doc | None:
+    def _other(self, id: bytes) -> Doc | None:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, id))
         return None if raw is None else decode(raw)
 
     # Attributes.
 
-    def on_add_attribute(self, message: AddAttribute) -> str:
+    def on_add_attribute(self, message: AddAttribute) -> Renamed:
         """Declare one more attribute; the answer is its name."""
         self._redeclare(self.attributes.added(message.body), dict(self.doc))
-        return message.body.name
+        return Renamed(message.body.name)
 
-    def on_patch_attribute(self, message: PatchAttribute) -> str:
+    def on_patch_attribute(self, message: PatchAttribute) -> Renamed:
         """Change an attribute; the answer is its name, which may have changed."""
         changed, name = self.attributes.patched(message.name, message.body)
         self._redeclare(changed, dict(self.doc))
-        return name
+        return Renamed(name)
 
     def on_delete_attribute(self, message: DeleteAttribute) -> None:
         """Take an attribute away."""
         self._redeclare(self.attributes.removed(message.name), dict(self.doc))
 
-    def _redeclare(self, attributes: Attributes, doc: records.Doc) -> None:
+    def _redeclare(self, attributes: Attributes, doc: Doc) -> None:
         self.attributes = attributes.shared()
         values = self.head.values
         self.head.values = {number: values[number] for number in values if number in attributes.names}
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
-        doc["lastUpdated"] = max(self.system.clock.wall_ms(), self.doc["lastUpdated"] + 1)
+        doc["lastUpdated"] = records.later(self.system.clock.wall_ms(), self.doc)
         self._store(doc)
 
-    def _store(self, doc: records.Doc) -> None:
+    def _store(self, doc: Doc) -> None:
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)
 
     # Counting.

@@ -18,8 +18,8 @@ import msgspec
 
 from trunkline.actors.devices.coercion import COERCE
 from trunkline.actors.devices.messages import AttributePatch
+from trunkline.actors.devices.terms import Attribute
 from trunkline.actors.values.errors import Invalid, NotFound
-from trunkline.actors.values.terms import Attribute
 from trunkline.actors.values.timestamps import iso
 from trunkline.store.codec import encode
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from trunkline.actors.devices.history import points
 from trunkline.actors.devices.reads import Opened, open_device
-from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.csv_text import CSV, CsvLines
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso

@@ -10,17 +10,18 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trunkline.actors.authority import has_tag
+from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.device_export import header, state_lines, value_columns
+from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import DeviceShape
 from trunkline.actors.devices.reads import Opened, open_device, show_device
-from trunkline.actors.devices.selection import Match, device_query
-from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.devices.selection import device_query
+from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.jobs.record_export import export_records
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DEVICE
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.page import Match
 from trunkline.actors.values.csv_text import CSV, CsvLines
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 

@@ -19,10 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
-
-HOUR_MS = 3_600_000
 
 POSITION_SHIFT = 32
 """A position in a log is `time_ms << 32 | seq`: one integer that orders as the log does."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trunkline.actors.records.kinds import GATEWAYS
-from trunkline.actors.records.records import Doc
+from trunkline.actors.devices.kind import GATEWAYS
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
 
 ANCESTORS_MAX = 100

@@ -14,22 +14,20 @@ import msgspec
 from trunkline.actors.devices.actor import shown_command
 from trunkline.actors.devices.head import POSITION_SHIFT, Head
 from trunkline.actors.devices.messages import History
-from trunkline.actors.devices.reads import Declared, Opened, open_declared
-from trunkline.actors.messages.reads import (
+from trunkline.actors.devices.read_messages import (
     GetCommand,
     GetCompositeState,
     GetLogEntries,
     GetState,
     ReplayCommands,
 )
-from trunkline.actors.values.errors import PayloadTooLarge
+from trunkline.actors.devices.reads import Declared, Opened, open_declared
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.timestamps import MOMENT_MS_MAX, iso, resolve_moment, resolve_range
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
-
-ANSWER_BYTES_MAX = 30_000_000
-"""What one answer may hold, as for a time series: a thousand entries of a megabyte would be a gigabyte."""
 
 INLINE_BYTES_MAX = 262_144
 """What a history may decode inside the event loop: about a millisecond. More goes to a worker thread."""
@@ -42,33 +40,19 @@ Composite = dict[int, tuple[int, Any]]
 # History.
 
 
-class Weight:
-    """Keeps an answer within `ANSWER_BYTES_MAX`, so that a read costs bounded memory."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = ANSWER_BYTES_MAX
-
-    def add(self, size: int) -> None:
-        """Count bytes (or characters of text). Raises `PayloadTooLarge` past the bound."""
-        self._left -= size
-        if self._left < 0:
-            raise PayloadTooLarge(
-                f"The answer would be larger than {ANSWER_BYTES_MAX} bytes; "
-                "ask for fewer entries at a time, or for a shorter range."
-            )
-
-
-def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
+def get_state(reading: Reading, message: GetState) -> list[dict[str, Any]]:
     """States of a range, newest first unless asked otherwise.
 
     One that holds nothing but attributes that were taken away is not shown, nor does it count.
     """
+    snapshot = reading.snapshot
     device = open_declared(snapshot, message.application, message.device)
+    # Where an attribute was taken away, any number of points may have to be passed over.
+    taken_away = device.attributes.following != len(device.attributes.docs)
+    reading.check_time(is_long=taken_away or _weighs(snapshot, keys.TIMELINE, message))
     entry = device.attributes.entry
     found: list[dict[str, Any]] = []
-    weight = Weight()
+    weight = AnswerSize()
     for key, raw in _stored(snapshot, keys.TIMELINE, message):
         shown = entry(keys.point_time_ms(key), decode(raw))
         if shown["data"]:
@@ -77,12 +61,6 @@ def get_state(snapshot: Snapshot, message: GetState) -> list[dict[str, Any]]:
             if len(found) >= message.query.limit:
                 break
     return found
-
-
-def get_state_is_long(snapshot: Snapshot, message: GetState) -> bool:
-    """True where much is to be decoded, or passed over because an attribute was taken away."""
-    attributes = open_declared(snapshot, message.application, message.device).attributes
-    return attributes.following != len(attributes.docs) or _weighs(snapshot, keys.TIMELINE, message)
 
 
 def _stored(
@@ -124,19 +102,17 @@ def points(
         yield keys.point_time_ms(key), decode(raw)
 
 
-def get_command(snapshot: Snapshot, message: GetCommand) -> list[dict[str, Any]]:
+def get_command(reading: Reading, message: GetCommand) -> list[dict[str, Any]]:
     """Commands by the time of their arrival, newest first unless asked otherwise."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=_weighs(snapshot, keys.COMMANDS, message))
     open_declared(snapshot, message.application, message.device)
     return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, message)]
 
 
-def get_command_is_long(snapshot: Snapshot, message: GetCommand) -> bool:
-    """True where much is to be decoded."""
-    return _weighs(snapshot, keys.COMMANDS, message)
-
-
-def get_log_entries(snapshot: Snapshot, message: GetLogEntries) -> list[dict[str, Any]]:
+def get_log_entries(reading: Reading, message: GetLogEntries) -> list[dict[str, Any]]:
     """Changes of the connection, newest first unless asked otherwise."""
+    snapshot = reading.snapshot
     open_declared(snapshot, message.application, message.device)
     return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, message)]
 
@@ -144,7 +120,7 @@ def get_log_entries(snapshot: Snapshot, message: GetLogEntries) -> list[dict[str
 def _log(
     snapshot: Snapshot, db: str, message: GetCommand | GetLogEntries
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    weight = Weight()
+    weight = AnswerSize()
     for _, (key, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
         weight.add(len(raw))
         yield keys.entry_time_seq(key)[0], decode(raw)
@@ -157,8 +133,9 @@ class Missed(NamedTuple):
     more: bool
 
 
-def replay_commands(snapshot: Snapshot, message: ReplayCommands) -> Missed:
+def replay_commands(reading: Reading, message: ReplayCommands) -> Missed:
     """What a stream missed after `position`, encoded as the stream sends it; at least one if there is any."""
+    snapshot = reading.snapshot
     device = open_declared(snapshot, message.application, message.device)
     time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
     low = keys.command_key(device.id, time_ms, seq) + b"\x00"
@@ -196,12 +173,14 @@ def _span(query: History, now_ms: int) -> Range:
 # Composite state.
 
 
-def get_composite_state(snapshot: Snapshot, message: GetCompositeState) -> dict[str, Any]:
+def get_composite_state(reading: Reading, message: GetCompositeState) -> dict[str, Any]:
     """The newest value of each attribute within the range."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=_composite_is_long(snapshot, message))
     device = open_declared(snapshot, message.application, message.device)
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
-    return composite(snapshot, device, span, chosen_names(query.attributes), Weight())
+    return composite(snapshot, device, span, chosen_names(query.attributes), AnswerSize())
 
 
 def composite_span(start: int, end: float, now_ms: int) -> Range:
@@ -222,7 +201,11 @@ def chosen_names(attributes: str | None) -> frozenset[str] | None:
 
 
 def composite(
-    snapshot: Snapshot, device: Opened | Declared, span: Range, names: frozenset[str] | None, weight: Weight
+    snapshot: Snapshot,
+    device: Opened | Declared,
+    span: Range,
+    names: frozenset[str] | None,
+    weight: AnswerSize,
 ) -> dict[str, dict[str, Any]]:
     """`{name: {value, time}}` of the declared (and wanted) attributes that have a value in the range."""
     wanted = {
@@ -276,7 +259,7 @@ def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> 
     return decode(raw)[number]
 
 
-def composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
+def _composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
     """True where points must be read because something was reported after the end of the range."""
     if not message.query.end:
         return False

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.devices.history import Weight, composite_span, last_values, points, text_length
+from trunkline.actors.devices.history import composite_span, last_values, points, text_length
+from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
 from trunkline.actors.devices.reads import Opened, tags_as_object
 from trunkline.actors.devices.selection import select
 from trunkline.actors.devices.series import (
@@ -17,7 +18,8 @@ from trunkline.actors.devices.series import (
     parse_aggregation,
     parse_resolution,
 )
-from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_range
 from trunkline.store.snapshot import Snapshot
@@ -26,8 +28,10 @@ POINTS_MAX = 2_000_000
 """Values that one query may hold at a time: about 200 MB."""
 
 
-def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str, Any]:
+def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, Any]:
     """`{device id: {time, data}}` for each device that has a value of the attribute (default: of all)."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
     body = message.body
     devices = select(
         snapshot,
@@ -40,7 +44,7 @@ def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str,
     )
     span = composite_span(1, body.end, message.now_ms)
     answer: dict[str, Any] = {}
-    weight = Weight()
+    weight = AnswerSize()
     for device in devices:
         names = device.attributes.names
         if body.attribute is not msgspec.UNSET:
@@ -57,8 +61,10 @@ def query_last_values(snapshot: Snapshot, message: QueryLastValues) -> dict[str,
     return answer
 
 
-def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str, Any]:
+def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, Any]:
     """The points of each device, raw or aggregated. More than 30 MB of them are refused."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
     body = message.body
     span = resolve_range(
         message.now_ms,
@@ -102,7 +108,7 @@ def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str,
             limit=limit,
             order=body.order,
             points_max=POINTS_MAX,
-            json_bytes_max=message.time_series_bytes_max - size,
+            json_bytes_max=reading.limits.time_series_bytes_max - size,
             initial=initial,
         )
         doc = device.found.doc
@@ -112,8 +118,8 @@ def query_time_series(snapshot: Snapshot, message: QueryTimeSeries) -> dict[str,
             "points": [{"time": iso(time_ms), "data": data} for time_ms, data in found],
         }
         size += len(msgspec.json.encode(entry))
-        if size > message.time_series_bytes_max:
-            raise SeriesTooLarge(f"{FULL} ({message.time_series_bytes_max} bytes)")
+        if size > reading.limits.time_series_bytes_max:
+            raise SeriesTooLarge(f"{FULL} ({reading.limits.time_series_bytes_max} bytes)")
         shown[device.id.hex()] = entry
     return {
         "start": iso(span.start_ms),

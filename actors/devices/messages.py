@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.values.structs import Body, Message
+from trunkline.actors.devices.terms import Attribute, Attributes, DataType, DeviceQuery, SystemAttribute
+from trunkline.actors.records.page import Page
+from trunkline.actors.values.structs import Body, Message, Query
 from trunkline.actors.values.terms import (
-    Attribute,
-    Attributes,
-    DataType,
     Description,
     DeviceClass,
-    DeviceQuery,
     Id,
     Ids,
     Key,
     Moment,
     Name,
-    Page,
     SortDirection,
-    SystemAttribute,
     TagFilters,
     Tags,
 )
@@ -137,9 +132,7 @@ class AttributePatch(Body, frozen=True):
 # Queries in the URL.
 
 
-class DeviceShape(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class DeviceShape(Query, frozen=True):
     """How a device is shown."""
 
     exclude_connection_info: bool = False
@@ -172,9 +165,7 @@ class CompositePage(Page, frozen=True):
     query: DeviceQuery | None = None
 
 
-class History(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class History(Query, frozen=True):
     """A stretch of a device's history. Times in ms: 0 is now, negative counts back from now."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1
@@ -185,9 +176,7 @@ class History(
     end: int | None = None
 
 
-class CompositeRange(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class CompositeRange(Query, frozen=True):
     """Which reports the composite state counts, and of which attributes (comma-separated, default all)."""
 
     start: int = 1
@@ -195,17 +184,13 @@ class CompositeRange(
     attributes: str | None = None
 
 
-class KeepAlive(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class KeepAlive(Query, frozen=True):
     """Seconds between the comments that keep a stream open."""
 
     keep_alive_interval: Annotated[float, Meta(ge=1, le=60)] = 2
 
 
-class AttributeList(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class AttributeList(Query, frozen=True):
     """Order and filter of a device's attributes."""
 
     sort_field: Literal["name", "dataType"] = "name"
@@ -214,9 +199,7 @@ class AttributeList(
     filter: Annotated[str, Meta(max_length=1024)] | None = None
 
 
-class NameSearch(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class NameSearch(Query, frozen=True):
     """Which devices are searched for names, and how the names begin."""
 
     query: DeviceQuery | None = None
@@ -229,15 +212,13 @@ class AttributeNameSearch(NameSearch, frozen=True):
     data_type: list[DataType] | None = None
 
 
-class TagValueSearch(NameSearch, frozen=True):
+class TagValueSearch(NameSearch, frozen=True, kw_only=True):
     """As `NameSearch`, for the values of one tag key."""
 
     key: Key
 
 
-class PayloadRange(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class PayloadRange(Query, frozen=True):
     """Which hours are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
 
     start: int = -2592000000

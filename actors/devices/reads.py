@@ -10,11 +10,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from trunkline.actors.devices.attributes import Attributes, shown_attribute
+from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import DeviceShape
-from trunkline.actors.messages.reads import GetAttribute, GetDevice, ListAttributes
+from trunkline.actors.devices.read_messages import GetAttribute, GetDevice, ListAttributes
 from trunkline.actors.query.compile import compile_glob
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DEVICE
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.revision import Found
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
@@ -29,7 +32,7 @@ class Opened(NamedTuple):
     """A device as it was read."""
 
     id: bytes
-    found: records.Found
+    found: Found
     attributes: Attributes
 
 
@@ -72,15 +75,14 @@ def _missing(device: bytes) -> NotFound:
 # The record.
 
 
-def get_device(snapshot: Snapshot, message: GetDevice) -> dict[str, Any]:
+def get_device(reading: Reading, message: GetDevice) -> dict[str, Any]:
     """One device."""
+    snapshot = reading.snapshot
     found = open_device(snapshot, message.application, message.device).found
     return show_device(snapshot, message.application, found, message.query)
 
 
-def show_device(
-    snapshot: Snapshot, application: bytes, found: records.Found, shape: DeviceShape
-) -> dict[str, Any]:
+def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: DeviceShape) -> dict[str, Any]:
     """A device as the caller sees it."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {
@@ -126,7 +128,7 @@ def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
     return grouped
 
 
-def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[str]:
+def ancestors(snapshot: Snapshot, application: bytes, doc: Doc) -> list[str]:
     """The ids of the devices above, the nearest first."""
     above: list[str] = []
     parent = doc.get("parentId")
@@ -140,14 +142,16 @@ def ancestors(snapshot: Snapshot, application: bytes, doc: records.Doc) -> list[
 # Attributes.
 
 
-def get_attribute(snapshot: Snapshot, message: GetAttribute) -> dict[str, Any]:
+def get_attribute(reading: Reading, message: GetAttribute) -> dict[str, Any]:
     """One attribute."""
+    snapshot = reading.snapshot
     device = open_device(snapshot, message.application, message.device)
     return _show_attribute(message.application, message.device, device.attributes.find(message.name))
 
 
-def list_attributes(snapshot: Snapshot, message: ListAttributes) -> dict[str, Any]:
+def list_attributes(reading: Reading, message: ListAttributes) -> dict[str, Any]:
     """All attributes that pass the filter, sorted. There is no paging: a device has at most 256."""
+    snapshot = reading.snapshot
     query = message.query
     device = open_device(snapshot, message.application, message.device)
     docs = [_show_attribute(message.application, message.device, doc) for doc in device.attributes.docs]

@@ -7,30 +7,34 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trunkline.actors.authority import has_tag, reaches
+from trunkline.actors.accounts.reach import Reach, has_tag, reaches
 from trunkline.actors.devices.attributes import Attributes
-from trunkline.actors.devices.history import Weight, chosen_names, composite, composite_span
+from trunkline.actors.devices.history import chosen_names, composite, composite_span
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE, connection_status
 from trunkline.actors.devices.messages import DeviceShape
-from trunkline.actors.devices.reads import Opened, ancestors, open_device, show_device
-from trunkline.actors.messages.reads import (
+from trunkline.actors.devices.read_messages import (
     ListAttributeNames,
     ListCompositeStates,
     ListDeviceNames,
     ListDevices,
     ListTagKeys,
     ListTagValues,
-    Reach,
     SelectDevices,
 )
+from trunkline.actors.devices.reads import Opened, ancestors, open_device, show_device
+from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.query import bounds as query_bounds
-from trunkline.actors.query.compile import DEVICE_FIELDS, Bounds, compile_glob, compile_query, glob_bounds
+from trunkline.actors.query.compile import Bounds, compile_query
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE, connection_status
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.listing import Listing, candidates, read_page, ways
+from trunkline.actors.records.page import Match, all_of, envelope, glob_match, glob_range
+from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
+from trunkline.actors.records.revision import Found
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import Forbidden, Invalid, PayloadTooLarge
-from trunkline.actors.values.terms import Page, TagFilter
+from trunkline.actors.values.terms import TagFilter
 from trunkline.store.snapshot import Snapshot
-
-Match = Callable[[Mapping[str, Any]], bool]
 
 NAMES_MAX = 1000
 """The API's bound on what a search for names gives back."""
@@ -90,33 +94,10 @@ def within(reach: Reach | None) -> list[Match]:
     return [] if reach is None else [lambda doc: reaches(reach, doc)]
 
 
-def all_of(matches: list[Match]) -> Match | None:
-    """One predicate out of several; None where there is none, so that an index can serve the list."""
-    if not matches:
-        return None
-    if len(matches) == 1:
-        return matches[0]
-    return lambda doc: all(match(doc) for match in matches)
-
-
-def glob_match(query: Page, field: str | None) -> list[Match]:
-    """The `filterField` and `filter` of a list as a predicate; nothing where either is blank."""
-    if field is None or not query.filter:
-        return []
-    matches = compile_glob(query.filter)
-    return [lambda doc: matches(str(doc.get(field) or ""))]
-
-
-def glob_range(query: Page, field: str | None) -> Mapping[str, Bounds]:
-    """Where the field must lie of what `glob_match` takes. The field must be one of texts."""
-    bounds = None if field is None else glob_bounds(query.filter or "")
-    return {} if field is None or bounds is None else {field: bounds}
-
-
 # Lists.
 
 
-def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
+def device_listing(snapshot: Snapshot, message: ListDevices) -> Listing:
     """What a device list asks for."""
     query = message.query
     matches = [*within(message.reach), *glob_match(query, query.filter_field)]
@@ -135,68 +116,40 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> records.Listing:
         matches += [] if wanted.match is None else [wanted.match]
         bounds.append(wanted.bounds)
     kind = DELETED_DEVICE if query.query_deleted else DEVICE
-    return records.Listing(
-        kind=kind,
-        parent=message.application,
-        sort_field=query.sort_field,
-        descending=query.sort_direction == "desc",
-        page=query.page,
-        per_page=query.per_page,
+    return Listing.of(
+        query,
+        kind,
+        message.application,
         match=all_of(matches),
-        near=tuple(records.ways(kind, message.application, query_bounds.join_all(bounds))),
+        near=tuple(ways(kind, message.application, query_bounds.join_all(bounds))),
     )
 
 
-def list_devices(snapshot: Snapshot, message: ListDevices) -> dict[str, Any]:
+def list_devices(reading: Reading, message: ListDevices) -> dict[str, Any]:
     """A page of devices."""
+    snapshot = reading.snapshot
     query = message.query
-    found, total = records.page(snapshot, device_listing(snapshot, message))
+    found, total = read_page(reading, device_listing(snapshot, message))
     shape = DeviceShape(
         exclude_connection_info=query.exclude_connection_info,
         tags_as_object=query.tags_as_object,
         attributes_as_object=query.attributes_as_object,
     )
     items = [show_device(snapshot, message.application, each, shape) for each in found]
-    shown = envelope("devices", items, total, query, query.sort_field, query.filter_field)
+    shown = envelope("devices", items, total, query)
     shown["applicationId"] = message.application.hex()
-    if query.query is not None:
-        shown["query"] = query.query
     return shown
 
 
-def list_devices_is_long(snapshot: Snapshot, message: ListDevices) -> bool:
-    """True where the list is not cut out of an index, or where many devices are to be shown."""
-    return records.is_long(snapshot, device_listing(snapshot, message))
-
-
-def envelope(
-    type: str, items: list[dict[str, Any]], total: int, query: Page, sort_field: str, filter_field: str | None
-) -> dict[str, Any]:
-    """The list that every page is wrapped in."""
-    shown: dict[str, Any] = {
-        "items": items,
-        "count": len(items),
-        "totalCount": total,
-        "page": query.page,
-        "perPage": query.per_page,
-        "sortField": sort_field,
-        "sortDirection": query.sort_direction,
-        "_type": type,
-    }
-    if filter_field is not None:
-        shown["filterField"] = filter_field
-    if query.filter is not None:
-        shown["filter"] = query.filter
-    return shown
-
-
-def list_composite_states(snapshot: Snapshot, message: ListCompositeStates) -> dict[str, Any]:
+def list_composite_states(reading: Reading, message: ListCompositeStates) -> dict[str, Any]:
     """A page of devices with their composite states."""
+    snapshot = reading.snapshot
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
     names = chosen_names(query.attributes)
-    found, total = records.page(snapshot, composite_listing(snapshot, message))
-    weight = Weight()
+    reading.check_time(is_long=query.end != 0)  # then points must be read
+    found, total = read_page(reading, composite_listing(snapshot, message))
+    weight = AnswerSize()
     items = [
         {
             "id": each.id.hex(),
@@ -205,19 +158,12 @@ def list_composite_states(snapshot: Snapshot, message: ListCompositeStates) -> d
         }
         for each in found
     ]
-    shown = envelope("compositeDevicesState", items, total, query, query.sort_field, None)
+    shown = envelope("compositeDevicesState", items, total, query)
     shown["applicationId"] = message.application.hex()
-    if query.query is not None:
-        shown["query"] = query.query
     return shown
 
 
-def list_composite_states_is_long(snapshot: Snapshot, message: ListCompositeStates) -> bool:
-    """True where the page is long, or where the past is asked for, so that points must be read."""
-    return message.query.end != 0 or records.is_long(snapshot, composite_listing(snapshot, message))
-
-
-def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> records.Listing:
+def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> Listing:
     """What a page of composite states asks for."""
     query = message.query
     matches = within(message.reach)
@@ -225,19 +171,16 @@ def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> recor
     if query.query is not None:
         wanted = device_query(snapshot, message.application, query.query)
         matches += [] if wanted.match is None else [wanted.match]
-    return records.Listing(
-        kind=DEVICE,
-        parent=message.application,
-        sort_field=query.sort_field,
-        descending=query.sort_direction == "desc",
-        page=query.page,
-        per_page=query.per_page,
+    return Listing.of(
+        query,
+        DEVICE,
+        message.application,
         match=all_of(matches),
-        near=tuple(records.ways(DEVICE, message.application, wanted.bounds)),
+        near=tuple(ways(DEVICE, message.application, wanted.bounds)),
     )
 
 
-def _opened(found: records.Found) -> Opened:
+def _opened(found: Found) -> Opened:
     return Opened(found.id, found, Attributes(found.doc["attributes"], found.doc["attributeNext"]))
 
 
@@ -300,14 +243,16 @@ def select(
 
 def _narrowed(
     snapshot: Snapshot, application: bytes, bounds: Mapping[str, Bounds]
-) -> Iterator[tuple[bytes, records.Doc]]:
+) -> Iterator[tuple[bytes, Doc]]:
     """All devices that lie within the bounds, and maybe others, in no promised order."""
-    near = tuple(records.ways(DEVICE, application, bounds))
-    return records.candidates(snapshot, records.Listing(DEVICE, application, "id", False, 0, 1, near=near))
+    near = tuple(ways(DEVICE, application, bounds))
+    return candidates(snapshot, Listing(DEVICE, application, "id", False, 0, 1, near=near))
 
 
-def select_devices(snapshot: Snapshot, message: SelectDevices) -> list[bytes]:
+def select_devices(reading: Reading, message: SelectDevices) -> list[bytes]:
     """The ids of the devices that a command to many means."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=scans_application(snapshot, message.application))
     body = message.body
     chosen = select(
         snapshot,
@@ -322,7 +267,7 @@ def select_devices(snapshot: Snapshot, message: SelectDevices) -> list[bytes]:
 
 def scans_application(snapshot: Snapshot, application: bytes) -> bool:
     """True where looking at every device of the application takes more than a moment."""
-    return records.total(snapshot, DEVICE, application) > records.SCAN_INLINE_MAX
+    return records.total(snapshot, DEVICE, application) > SCAN_INLINE_MAX
 
 
 # Names and tags.
@@ -343,8 +288,10 @@ def _starting(found: Iterable[str], starts_with: str | None) -> list[str]:
     return sorted(chosen, key=lambda each: (each.casefold(), each))[:NAMES_MAX]
 
 
-def list_attribute_names(snapshot: Snapshot, message: ListAttributeNames) -> dict[str, Any]:
+def list_attribute_names(reading: Reading, message: ListAttributeNames) -> dict[str, Any]:
     """The names of attributes, of some data types if asked."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=scans_application(snapshot, message.application))
     types = message.query.data_type
     found = (
         attribute["name"]
@@ -355,8 +302,10 @@ def list_attribute_names(snapshot: Snapshot, message: ListAttributeNames) -> dic
     return {"attributeNames": _starting(found, message.query.starts_with)}
 
 
-def list_device_names(snapshot: Snapshot, message: ListDeviceNames) -> dict[str, Any]:
+def list_device_names(reading: Reading, message: ListDeviceNames) -> dict[str, Any]:
     """Devices in the shortest form, by name."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=scans_application(snapshot, message.application))
     starts_with = message.query.starts_with
     found = [
         {"id": id.hex(), "deviceClass": doc["deviceClass"], "name": doc["name"]}
@@ -367,14 +316,18 @@ def list_device_names(snapshot: Snapshot, message: ListDeviceNames) -> dict[str,
     return {"deviceSummary": found[:NAMES_MAX]}
 
 
-def list_tag_keys(snapshot: Snapshot, message: ListTagKeys) -> dict[str, Any]:
+def list_tag_keys(reading: Reading, message: ListTagKeys) -> dict[str, Any]:
     """The keys of tags."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=scans_application(snapshot, message.application))
     found = (tag["key"] for _, doc in _searched(snapshot, message) for tag in doc["tags"])
     return {"tagKeys": _starting(found, message.query.starts_with)}
 
 
-def list_tag_values(snapshot: Snapshot, message: ListTagValues) -> dict[str, Any]:
+def list_tag_values(reading: Reading, message: ListTagValues) -> dict[str, Any]:
     """The values of one tag key."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=scans_application(snapshot, message.application))
     key = message.query.key
     found = (
         tag["value"] for _, doc in _searched(snapshot, message) for tag in doc["tags"] if tag["key"] == key

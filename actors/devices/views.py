@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.actors.devices.terms import DataType
 from trunkline.actors.values.structs import View
-from trunkline.actors.values.terms import DataType, DeviceClass, Id, IsoTime, Links, Scalar
+from trunkline.actors.values.terms import DeviceClass, Id, IsoTime, Links, RecordView, Scalar
 
 
 class ConnectionInfo(View, frozen=True):
@@ -17,14 +18,11 @@ class ConnectionInfo(View, frozen=True):
     time: IsoTime | None = None
 
 
-class DeviceView(View, frozen=True):
+class DeviceView(RecordView, frozen=True, kw_only=True):
     """A device."""
 
-    id: Id
     device_id: Id
     application_id: Id
-    creation_date: IsoTime
-    last_updated: IsoTime
     name: str
     device_class: DeviceClass
     tags: list[Any] | dict[str, Any]
@@ -37,8 +35,6 @@ class DeviceView(View, frozen=True):
     keep_duplicates: bool | None = None
     connection_info: ConnectionInfo | None = None
     deleted_at: IsoTime | None = None
-    etag: str | None = msgspec.field(default=None, name="_etag")
-    type: str | None = msgspec.field(default=None, name="_type")
     links: Links | None = msgspec.field(default=None, name="_links")
 
 

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.applications.actor import Created
-from trunkline.actors.devices.head import HOUR_MS
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.events.kind import EVENT
 from trunkline.actors.events.messages import (
     BeginEventJob,
     CreateEvent,
@@ -35,11 +35,13 @@ from trunkline.actors.events.messages import (
 from trunkline.actors.events.reads import Chosen, choose, fits, matching
 from trunkline.actors.events.updates import NameOf, source, updated
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE, EVENT
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid, NotFound, Overloaded, PayloadTooLarge, TooMuchAtOnce
 from trunkline.actors.values.nesting import check_nesting
-from trunkline.actors.values.timestamps import iso, parse_report_time
+from trunkline.actors.values.structs import Created
+from trunkline.actors.values.timestamps import HOUR_MS, iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 from trunkline.store.errors import ReadQueueFull
@@ -70,7 +72,7 @@ class EventLog(Actor):
         """Create an event; the answer holds its id."""
         body = message.body
         now_ms = self.system.clock.wall_ms()
-        doc: records.Doc = {
+        doc: Doc = {
             "creationDate": self._created_ms(body, now_ms),
             "lastUpdated": now_ms,
             **source(message.by),
@@ -85,7 +87,7 @@ class EventLog(Actor):
         if body.device_id is not UNSET:
             self._check_device(body.device_id)
             doc["deviceId"] = body.device_id.lower()
-        detail: records.Doc = {}
+        detail: Doc = {}
         if body.message is not UNSET:
             detail["message"] = body.message
         if body.data is not UNSET:
@@ -101,16 +103,16 @@ class EventLog(Actor):
 
     def on_patch_event(self, message: PatchEvent) -> None:
         """Update an event."""
-        raw, doc = self._found(message.id)
-        records.check_match(message.if_match, raw)
+        raw, doc = self._found(message.event)
+        check_match(message.if_match, raw)
         self._check_patch(message.body)
-        self._update(message.id, doc, message, self.system.clock.wall_ms(), self._device_name)
+        self._update(message.event, doc, message, self.system.clock.wall_ms(), self._device_name)
 
     def on_delete_event(self, message: DeleteEvent) -> None:
         """Delete an event with its updates."""
-        raw, doc = self._found(message.id)
-        records.check_match(message.if_match, raw)
-        self._erase(message.id, doc)
+        raw, doc = self._found(message.event)
+        check_match(message.if_match, raw)
+        self._erase(message.event, doc)
 
     # Many events.
 
@@ -133,7 +135,7 @@ class EventLog(Actor):
             self._check_size()
         return len(chosen)
 
-    async def _chosen(self, choice: EventChoice) -> list[tuple[bytes, records.Doc]]:
+    async def _chosen(self, choice: EventChoice) -> list[tuple[bytes, Doc]]:
         """The events that are meant, as they are now, by their ids.
 
         A worker thread looks for them. What a turn before this one wrote may not be committed yet, so each
@@ -151,7 +153,7 @@ class EventLog(Actor):
             raise TooMuchAtOnce(f"More than {most} events match, which is the bound of one change.")
         return list(self._meant(ids, chosen))
 
-    def _meant(self, ids: Iterable[bytes], chosen: Chosen) -> Iterator[tuple[bytes, records.Doc]]:
+    def _meant(self, ids: Iterable[bytes], chosen: Chosen) -> Iterator[tuple[bytes, Doc]]:
         """Those of the events that are there and are meant, as they are now."""
         for id in ids:
             raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
@@ -187,7 +189,7 @@ class EventLog(Actor):
         return self._do_part(message, self._erase)
 
     def _do_part(
-        self, message: PatchSomeEvents | DeleteSomeEvents, change: Callable[[bytes, records.Doc], None]
+        self, message: PatchSomeEvents | DeleteSomeEvents, change: Callable[[bytes, Doc], None]
     ) -> Progress:
         progress = self._progress(message.job)
         assert progress is not None
@@ -214,7 +216,7 @@ class EventLog(Actor):
     def _update(
         self,
         id: bytes,
-        doc: records.Doc,
+        doc: Doc,
         message: PatchEvent | PatchEvents | PatchSomeEvents,
         now_ms: int,
         name_of: NameOf,
@@ -232,7 +234,7 @@ class EventLog(Actor):
         if after != doc:
             records.write(self, EVENT, self.ref.id, id, doc, after)
 
-    def _erase(self, id: bytes, doc: records.Doc) -> None:
+    def _erase(self, id: bytes, doc: Doc) -> None:
         records.erase(self, EVENT, self.ref.id, id, doc)
         if doc.get("detail"):
             self.delete(keys.EVENTS, keys.event_detail_key(self.ref.id, id))
@@ -241,7 +243,7 @@ class EventLog(Actor):
 
     # What a turn reads.
 
-    def _found(self, id: bytes) -> tuple[bytes, records.Doc]:
+    def _found(self, id: bytes) -> tuple[bytes, Doc]:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
         if raw is None:
             raise NotFound(f"There is no event {id.hex()} here.")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trunkline.actors.events.kind import EVENT
+from trunkline.actors.events.messages import EVENT_FIELDS
 from trunkline.actors.events.reads import events_in_order
-from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.jobs.record_export import export_records
-from trunkline.actors.query.compile import EVENT_FIELDS, compile_query
+from trunkline.actors.query.compile import compile_query
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import EVENT
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot

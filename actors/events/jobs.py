@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from trunkline.actors.applications.messages import Creator
 from trunkline.actors.events.actor import Progress
+from trunkline.actors.events.kind import EVENT
 from trunkline.actors.events.messages import (
     BeginEventJob,
     DeleteSomeEvents,
@@ -24,11 +24,12 @@ from trunkline.actors.events.messages import (
     PatchSomeEvents,
 )
 from trunkline.actors.events.reads import matching_between
-from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import EVENT, JOB
-from trunkline.actors.records.records import Doc
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 

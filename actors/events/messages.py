@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email
-from trunkline.actors.applications.messages import Creator
-from trunkline.actors.jobs.export_messages import CallbackUrl
-from trunkline.actors.values.structs import Body, Message, View
-from trunkline.actors.values.terms import Description, EventQuery, Id, IsoTime, Key, Links, Moment, Name, Page
+from trunkline.actors.jobs.messages import (
+    CallbackUrl,
+    Told,
+)
+from trunkline.actors.query.fields import ID, ID_AS_TEXT, TAGS, TEXT, TIME, Fields
+from trunkline.actors.query.schema import query_over
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.page import Page
+from trunkline.actors.values.structs import Body, Message, Query, View
+from trunkline.actors.values.terms import (
+    Description,
+    Id,
+    IsoTime,
+    Key,
+    Links,
+    Moment,
+    Name,
+    RecordView,
+)
+
+EVENT_FIELDS: Final = Fields(
+    "event",
+    {
+        "id": ID_AS_TEXT,
+        "creationDate": TIME,
+        "lastUpdated": TIME,
+        "sourceId": ID_AS_TEXT,
+        "sourceType": TEXT,
+        "level": TEXT,
+        "state": TEXT,
+        "subject": TEXT,
+        "deviceId": ID_AS_TEXT,
+        # No event is of an experience yet, so these are missing from all of them.
+        "experienceUserId": ID,
+        "experienceGroupId": ID,
+        "eventTags": TAGS,
+    },
+)
+
+
+EventQuery = Annotated[dict[str, Any], query_over(EVENT_FIELDS)]
+
 
 Level = Literal["info", "warning", "error", "critical"]
 EventState = Literal["new", "acknowledged", "resolved"]
@@ -68,9 +106,7 @@ class EventPage(Page, frozen=True):
     query: EventQuery | None = None
 
 
-class EventChoice(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class EventChoice(Query, frozen=True):
     """Which events a change of many means; without anything: all of the application."""
 
     filter_field: Literal["subject"] | None = None
@@ -81,18 +117,14 @@ class EventChoice(
     callback_url: CallbackUrl | None = None
 
 
-class EventReport(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class EventReport(Query, frozen=True):
     """Where the result of a long deletion is to be sent."""
 
     email: Email | None = None
     callback_url: CallbackUrl | None = None
 
 
-class RecentChoice(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class RecentChoice(Query, frozen=True):
     """Which new events are looked at; `filter` is of their subject."""
 
     filter: Annotated[str, Meta(max_length=1024)] | None = None
@@ -114,7 +146,7 @@ class CreateEvent(Message, frozen=True):
 class PatchEvent(Message, frozen=True):
     """Update the event `id`."""
 
-    id: bytes
+    event: bytes
     body: EventPatch
     by: Creator
     if_match: str | None = None
@@ -123,7 +155,7 @@ class PatchEvent(Message, frozen=True):
 class DeleteEvent(Message, frozen=True):
     """Delete the event `id` with its updates."""
 
-    id: bytes
+    event: bytes
     if_match: str | None = None
 
 
@@ -230,14 +262,11 @@ class EventUpdate(View, frozen=True):
     tags_change: dict[str, TagChange] | None = None
 
 
-class EventView(View, frozen=True):
+class EventView(RecordView, frozen=True, kw_only=True):
     """An event. `updates` has the last 100, the oldest first."""
 
-    id: Id
     event_id: Id
     application_id: Id
-    creation_date: IsoTime
-    last_updated: IsoTime
     source_type: SourceType
     source_id: Id
     level: Level
@@ -251,8 +280,6 @@ class EventView(View, frozen=True):
     data: Any = None
     device_id: Id | None = None
     device_name: str | None = None
-    etag: str | None = msgspec.field(default=None, name="_etag")
-    type: str | None = msgspec.field(default=None, name="_type")
     links: Links | None = msgspec.field(default=None, name="_links")
 
 
@@ -270,3 +297,32 @@ class EventsDeleted(View, frozen=True):
     """How many events were deleted."""
 
     removed: int
+
+
+class EventExport(Told, frozen=True):
+    """Which events are exported, and how; without `query` all of them."""
+
+    query: EventQuery | UnsetType = UNSET
+    format: Literal["csv", "json"] = "csv"
+    exclude_updates: bool = False
+
+
+class GetEvent(Message, frozen=True):
+    """One event."""
+
+    application: bytes
+    event: bytes
+
+
+class ListEvents(Message, frozen=True):
+    """A page of events."""
+
+    application: bytes
+    query: EventPage
+
+
+class GetMostRecentEvent(Message, frozen=True):
+    """The newest of the most severe new events, and how many are new."""
+
+    application: bytes
+    query: RecentChoice

@@ -11,14 +11,33 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trunkline.actors.devices.history import Weight
-from trunkline.actors.devices.selection import all_of, envelope
-from trunkline.actors.events.messages import EventChoice, EventPage, RecentChoice
-from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.events.kind import EVENT, LEVELS, SEVERITY, STATES
+from trunkline.actors.events.messages import (
+    EVENT_FIELDS,
+    EventChoice,
+    EventPage,
+    GetEvent,
+    GetMostRecentEvent,
+    ListEvents,
+    RecentChoice,
+)
 from trunkline.actors.query.bounds import join_all
-from trunkline.actors.query.compile import EVENT_FIELDS, Bounds, compile_glob, compile_query, glob_bounds
+from trunkline.actors.query.compile import Bounds, compile_glob, compile_query, glob_bounds
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE, EVENT, LEVELS, SEVERITY, STATES
+from trunkline.actors.records.kind import Doc, part_index
+from trunkline.actors.records.listing import (
+    Listing,
+    Way,
+    candidates,
+    index_range,
+    read_page,
+    ways,
+)
+from trunkline.actors.records.page import all_of, envelope
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.revision import Found
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
@@ -43,7 +62,7 @@ class Chosen(NamedTuple):
 
     match: Match | None
     part: str | None = None
-    near: tuple[records.Way, ...] = ()
+    near: tuple[Way, ...] = ()
 
 
 def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -> Chosen:
@@ -64,7 +83,7 @@ def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -
     return Chosen(all_of(matches), state, tuple(_ways(application, join_all(bounds))))
 
 
-def fits(chosen: Chosen, id: bytes, doc: records.Doc) -> bool:
+def fits(chosen: Chosen, id: bytes, doc: Doc) -> bool:
     """Whether an event is meant."""
     if chosen.part is not None and doc["state"] != chosen.part:
         return False
@@ -75,16 +94,16 @@ _STORED_PLAINLY = frozenset({"id", "creationDate", "lastUpdated", "subject", "de
 """Fields with an index by what the query sees. `level` and `state` are sorted by their rank."""
 
 
-def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[records.Way]:
+def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[Way]:
     """The ways to all events that lie within the bounds, one for each field with an index."""
     plain = {field: each for field, each in bounds.items() if field in _STORED_PLAINLY}
-    yield from records.ways(EVENT, application, plain)
+    yield from ways(EVENT, application, plain)
     if "state" in bounds:
-        parts = (records.part_index("creationDate", state) for state in STATES if state in bounds["state"])
-        yield tuple(records.index_range(EVENT, application, part) for part in parts)
+        parts = (part_index("creationDate", state) for state in STATES if state in bounds["state"])
+        yield tuple(index_range(EVENT, application, part) for part in parts)
     if "level" in bounds:
         ranks = (keys.sortable(rank) for rank, level in enumerate(LEVELS) if level in bounds["level"])
-        yield tuple(records.index_range(EVENT, application, "level", rank) for rank in ranks)
+        yield tuple(index_range(EVENT, application, "level", rank) for rank in ranks)
 
 
 # Showing.
@@ -101,10 +120,10 @@ class Showing:
     def __init__(self, snapshot: Snapshot, application: bytes, *, bounded: bool = True) -> None:
         self._snapshot = snapshot
         self._application = application
-        self._weight = Weight() if bounded else None
+        self._weight = AnswerSize() if bounded else None
         self._name_of = lru_cache(maxsize=NAMES_KEPT_MAX)(partial(_device_name, snapshot, application))
 
-    def show(self, found: records.Found) -> Shown:
+    def show(self, found: Found) -> Shown:
         """An event as the caller sees it. Raises `PayloadTooLarge` where the answer gets too large."""
         doc, id = found.doc, found.id.hex()
         self._weigh(found.raw)
@@ -161,58 +180,47 @@ def _device_name(snapshot: Snapshot, application: bytes, device_id: str) -> str 
 # Reading.
 
 
-def get_event(snapshot: Snapshot, message: GetEvent) -> Shown:
+def get_event(reading: Reading, message: GetEvent) -> Shown:
     """One event."""
-    found = records.find(snapshot, EVENT, message.application, message.record)
+    snapshot = reading.snapshot
+    found = records.find(snapshot, EVENT, message.application, message.event)
     if found is None:
-        raise NotFound(f"There is no event {message.record.hex()} here.")
+        raise NotFound(f"There is no event {message.event.hex()} here.")
     return Showing(snapshot, message.application).show(found)
 
 
-def event_listing(message: ListEvents) -> records.Listing:
+def event_listing(message: ListEvents) -> Listing:
     """What an event list asks for."""
     query = message.query
     chosen = choose(message.application, query)
-    return records.Listing(
-        kind=EVENT,
-        parent=message.application,
-        sort_field=query.sort_field,
-        descending=query.sort_direction == "desc",
-        page=query.page,
-        per_page=query.per_page,
-        match=chosen.match,
-        part=chosen.part,
-        near=chosen.near,
+    return Listing.of(
+        query, EVENT, message.application, match=chosen.match, part=chosen.part, near=chosen.near
     )
 
 
-def list_events(snapshot: Snapshot, message: ListEvents) -> Shown:
+def list_events(reading: Reading, message: ListEvents) -> Shown:
     """A page of events. Raises `PayloadTooLarge` where what belongs to them is too much for one answer."""
+    snapshot = reading.snapshot
     query = message.query
-    found, total = records.page(snapshot, event_listing(message))
+    listing = event_listing(message)
+    count = records.total(snapshot, EVENT, message.application, listing.part)
+    reading.check_time(is_long=min(query.per_page, count) > SHOWN_INLINE_MAX)
+    found, total = read_page(reading, listing)
     showing = Showing(snapshot, message.application)
     items = [showing.show(each) for each in found]
-    shown = envelope("events", items, total, query, query.sort_field, query.filter_field)
+    shown = envelope("events", items, total, query)
     shown["applicationId"] = message.application.hex()
     if query.state is not None:
         shown["state"] = query.state
-    if query.query is not None:
-        shown["query"] = query.query
     return shown
 
 
-def list_events_is_long(snapshot: Snapshot, message: ListEvents) -> bool:
-    """True where the list is not cut out of an index, or where more than a few events are to be shown."""
-    listing = event_listing(message)
-    count = records.total(snapshot, EVENT, message.application, listing.part)
-    return min(message.query.per_page, count) > SHOWN_INLINE_MAX or records.is_long(snapshot, listing)
-
-
-def get_most_recent_event(snapshot: Snapshot, message: GetMostRecentEvent) -> Shown:
+def get_most_recent_event(reading: Reading, message: GetMostRecentEvent) -> Shown:
     """The newest of the most severe new events, and how many new events there are."""
+    snapshot = reading.snapshot
     application = message.application
     chosen = choose(application, message.query)
-    listing = records.Listing(
+    listing = Listing(
         kind=EVENT,
         parent=application,
         sort_field=SEVERITY,
@@ -223,23 +231,16 @@ def get_most_recent_event(snapshot: Snapshot, message: GetMostRecentEvent) -> Sh
         part=chosen.part,
         near=chosen.near,
     )
-    found, count = records.page(snapshot, listing)
+    found, count = read_page(reading, listing)
     shown: Shown = {"event": Showing(snapshot, application).show(found[0])} if found else {}
     return shown | {"newCount": count, "applicationId": application.hex(), "_type": "eventPlusNewCount"}
-
-
-def get_most_recent_event_is_long(snapshot: Snapshot, message: GetMostRecentEvent) -> bool:
-    """True where many new events must be looked at."""
-    if message.query == RecentChoice():
-        return False
-    return records.total(snapshot, EVENT, message.application, "new") > records.SCAN_INLINE_MAX
 
 
 def matching(snapshot: Snapshot, *, application: bytes, choice: EventChoice, most: int) -> list[bytes]:
     """The ids of the events that are meant, at most so many, in the order of ids."""
     match, part, near = choose(application, choice)
-    listing = records.Listing(EVENT, application, "id", False, 0, 1, match, part, near)
-    return sorted(id for id, _ in islice(records.candidates(snapshot, listing), most))
+    listing = Listing(EVENT, application, "id", False, 0, 1, match, part, near)
+    return sorted(id for id, _ in islice(candidates(snapshot, listing), most))
 
 
 def matching_between(

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from trunkline.actors.applications.messages import Creator
 from trunkline.actors.events.messages import EventPatch
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.records import later
 
 NameOf = Callable[[str], str | None]
 """The name of the device with this id; None where it has none (any more)."""
@@ -36,7 +37,7 @@ def updated(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: NameO
     """
     if body == EventPatch():
         return Updated(doc, None)
-    time_ms = max(now_ms, doc["lastUpdated"] + 1)
+    time_ms = later(now_ms, doc)
     after: Doc = {**doc, "lastUpdated": time_ms}
     update: Doc = {**source(by), "creationDate": time_ms}
     if body.comment is not UNSET:

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.applications.messages import Creator
-from trunkline.actors.values.structs import Message, View
-from trunkline.actors.values.terms import Id, IsoTime, JobLogQuery, Links, Page
+from trunkline.actors.accounts.messages import Email
+from trunkline.actors.query.fields import ID, TEXT, TIME, Fields
+from trunkline.actors.query.schema import query_over
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.page import Page
+from trunkline.actors.values.structs import Body, Message, Query, View
+from trunkline.actors.values.terms import (
+    Id,
+    IsoTime,
+    Links,
+)
+
+JOB_LOG_FIELDS: Final = Fields(
+    "job",
+    {
+        "id": ID,
+        "name": TEXT,
+        "status": TEXT,
+        "resourceType": TEXT,
+        "resourceId": ID,
+        "runQueuedAt": TIME,
+        "runStartedAt": TIME,
+        "runCompletedAt": TIME,
+    },
+)
+
+
+JobLogQuery = Annotated[dict[str, Any], query_over(JOB_LOG_FIELDS)]
+
+
+CallbackUrl = Annotated[
+    str,
+    Meta(
+        max_length=1024,
+        pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+(?!\n)$",
+        description="an http or https URL that a POST tells of the end of the job",
+    ),
+]
+
 
 JobStatus = Literal["queued", "inProgress", "completed", "errored", "failed"]
 ResourceType = Literal["application", "dashboard", "datatable", "event", "device", "notebook", "deviceRecipe"]
@@ -81,9 +117,7 @@ class JobLogPage(Page, frozen=True):
     query: JobLogQuery | None = None
 
 
-class DownloadLink(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class DownloadLink(Query, frozen=True):
     """What a link to a result carries."""
 
     token: Annotated[str, Meta(max_length=1024)]
@@ -153,3 +187,31 @@ class ForgetJobs(Message, frozen=True):
     """Forget the jobs `ids`, as far as they have ended: the bound on logs is reached."""
 
     ids: list[bytes]
+
+
+class Told(Body, frozen=True):
+    """Who is told when the job has ended; by default the address of the caller's account."""
+
+    email: Email | UnsetType = UNSET
+    callback_url: CallbackUrl | UnsetType = UNSET
+
+
+class ToldQuery(Query, frozen=True):
+    """Who is told when the job has ended; by default the address of the caller's account."""
+
+    email: Email | None = None
+    callback_url: CallbackUrl | None = None
+
+
+class GetJobLog(Message, frozen=True):
+    """One job of an application."""
+
+    application: bytes
+    job: bytes
+
+
+class ListJobLogs(Message, frozen=True):
+    """A page of the jobs of an application."""
+
+    application: bytes
+    query: JobLogPage

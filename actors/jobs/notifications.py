@@ -11,7 +11,7 @@ import msgspec
 
 from trunkline.actors.outgoing.http_calls import post
 from trunkline.actors.outgoing.mail import Letter, Mail
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.outbox import Outbox
@@ -27,18 +27,13 @@ _ESCAPED = (
 )
 
 
-class Teller:
+class Notifier:
     """Tells one person of one job, one way, once."""
 
     def __init__(self, settings: Settings, limits: Limits, outbox: Outbox) -> None:
         self._limits = limits
         self._private = settings.callback_private_networks
         self._mail = Mail(settings, outbox, timeout_s=limits.outgoing_timeout_s)
-
-    @property
-    def calls_private_networks(self) -> bool:
-        """Whether callbacks may go to addresses that are not public."""
-        return self._private
 
     async def tell(self, way: Doc, job: Doc, now_ms: int) -> None:
         """Tell of `job`, which is its log with the link to its result. Raises `Undelivered` with a sentence."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trunkline.actors.jobs.kind import JobKind
+from trunkline.actors.jobs.job import JobKind
+from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import (
     ENDED,
     BeginJob,
@@ -24,10 +25,12 @@ from trunkline.actors.jobs.messages import (
     QueueJob,
     ToldJob,
 )
+from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.outgoing.http_calls import check_url
 from trunkline.actors.outgoing.mail import check_address
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, JOB, USER
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Overloaded, TooManyRequests
 from trunkline.actors.values.ids import ROOT
@@ -54,7 +57,7 @@ class JobOwner(Actor):
 
     def on_queue_job(self, message: QueueJob) -> bytes:
         """Queue a job; the answer is its id. Raises TooManyRequests at its gate and what its kind refuses."""
-        jobs, application = self.system.jobs, self.ref.id
+        jobs, application = self.system.part(JobQueue), self.ref.id
         kind = jobs.kinds[message.operation]
         limits = self.system.limits
         if len(jobs) >= limits.jobs_waiting_length_max:
@@ -69,7 +72,7 @@ class JobOwner(Actor):
                 kind.check(snapshot, application, message)
         now_ms = self.system.clock.wall_ms()
         id = self.system.ids.new(now_ms)
-        doc: records.Doc = {
+        doc: Doc = {
             "name": message.operation,
             "status": "queued",
             "runQueuedAt": now_ms,
@@ -89,7 +92,7 @@ class JobOwner(Actor):
         self.after_commit(partial(jobs.add, application, id))
         return id
 
-    def on_begin_job(self, message: BeginJob) -> records.Doc | None:
+    def on_begin_job(self, message: BeginJob) -> Doc | None:
         """Count an attempt. None where the job has ended, also by this: it was begun too often."""
         found = self._job(message.id)
         if found is None or found["status"] in ENDED:
@@ -128,7 +131,7 @@ class JobOwner(Actor):
         found = self._job(message.id)
         if found is None or found["status"] in ENDED:
             return
-        changes: records.Doc = {"status": message.status, "progress": _progress(message)}
+        changes: Doc = {"status": message.status, "progress": _progress(message)}
         if message.output is not None:
             changes["output"] = message.output
         if message.error is not None:
@@ -141,7 +144,7 @@ class JobOwner(Actor):
         if found is None:
             return
         now_ms = self.system.clock.wall_ms()
-        news: records.Doc = {"at": now_ms} if message.problem is None else {"problem": message.problem}
+        news: Doc = {"at": now_ms} if message.problem is None else {"problem": message.problem}
         told = [way | news if way["by"] == message.by else way for way in found["tell"]]
         records.write(self, JOB, self.ref.id, message.id, found, {**found, "tell": told})
         if all(map(is_settled, told)):
@@ -165,7 +168,7 @@ class JobOwner(Actor):
             if found is not None and id not in opened:
                 records.erase(self, JOB, self.ref.id, id, found)
 
-    def _end(self, id: bytes, found: records.Doc, changes: records.Doc) -> None:
+    def _end(self, id: bytes, found: Doc, changes: Doc) -> None:
         ended = {**found, **changes, "runCompletedAt": self.system.clock.wall_ms()}
         ended.pop("note", None)
         records.write(self, JOB, self.ref.id, id, found, ended)
@@ -175,17 +178,17 @@ class JobOwner(Actor):
         else:
             opened.pop(id, None)
         self._keep_open(opened)
-        self.after_commit(partial(self.system.jobs.count, ended["status"]))
+        self.after_commit(partial(self.system.part(JobQueue).count, ended["status"]))
 
-    def _ways(self, message: QueueJob) -> list[records.Doc]:
+    def _ways(self, message: QueueJob) -> list[Doc]:
         """How somebody will be told of the end. Raises Invalid for what can not be written to or called."""
-        ways: list[records.Doc] = []
+        ways: list[Doc] = []
         email = message.email or self._address(message.user)
         if email is not None:
             check_address(email)
             ways.append({"by": "email", "to": email})
         if message.callback_url is not None:
-            check_url(message.callback_url, private=self.system.jobs.teller.calls_private_networks)
+            check_url(message.callback_url, private=self.system.part(JobQueue).calls_private_networks)
             ways.append({"by": "callback", "to": message.callback_url})
         return ways
 
@@ -199,7 +202,7 @@ class JobOwner(Actor):
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, user))
         return None if raw is None else str(decode(raw)["email"])
 
-    def _job(self, id: bytes) -> records.Doc | None:
+    def _job(self, id: bytes) -> Doc | None:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(JOB.name, self.ref.id, id))
         return None if raw is None else decode(raw)
 
@@ -215,7 +218,7 @@ class JobOwner(Actor):
             self.delete(keys.META, key)
 
 
-def is_settled(way: records.Doc) -> bool:
+def is_settled(way: Doc) -> bool:
     """Whether somebody was told this way, or it was given up."""
     return "at" in way or "problem" in way
 
@@ -248,8 +251,8 @@ def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits
         )
 
 
-def _progress(message: NoteJob | EndJob) -> records.Doc:
-    progress: records.Doc = {"completed": message.completed}
+def _progress(message: NoteJob | EndJob) -> Doc:
+    progress: Doc = {"completed": message.completed}
     if message.total is not None:
         progress["total"] = message.total
     return progress

@@ -4,58 +4,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from trunkline.actors.devices.history import Weight
-from trunkline.actors.devices.selection import envelope
-from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
+from trunkline.actors.jobs.kind import JOB
+from trunkline.actors.jobs.messages import JOB_LOG_FIELDS, GetJobLog, ListJobLogs
 from trunkline.actors.query.compile import compile_query
-from trunkline.actors.query.fields import JOB_LOG_FIELDS
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import JOB
+from trunkline.actors.records.listing import Listing, read_page
+from trunkline.actors.records.page import envelope
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.revision import Found
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.timestamps import iso
-from trunkline.store.snapshot import Snapshot
 
 _TIMES = ("runQueuedAt", "runStartedAt", "runCompletedAt")
 
 
-def get_job_log(snapshot: Snapshot, message: GetJobLog) -> dict[str, Any]:
+def get_job_log(reading: Reading, message: GetJobLog) -> dict[str, Any]:
     """One job."""
-    found = records.find(snapshot, JOB, message.application, message.record)
+    snapshot = reading.snapshot
+    found = records.find(snapshot, JOB, message.application, message.job)
     if found is None:
-        raise NotFound(f"There is no job {message.record.hex()} here; old ones are forgotten.")
+        raise NotFound(f"There is no job {message.job.hex()} here; old ones are forgotten.")
     return show_job(message.application, found)
 
 
-def list_job_logs(snapshot: Snapshot, message: ListJobLogs) -> dict[str, Any]:
+def list_job_logs(reading: Reading, message: ListJobLogs) -> dict[str, Any]:
     """A page of jobs. Raises `PayloadTooLarge` where what they were asked for is too much for one answer."""
     query = message.query
-    listing = records.Listing(
-        kind=JOB,
-        parent=message.application,
-        sort_field=query.sort_field,
-        descending=query.sort_direction == "desc",
-        page=query.page,
-        per_page=query.per_page,
-        match=None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches,
-    )
-    found, total = records.page(snapshot, listing)
-    weight = Weight()
+    match = None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches
+    found, total = read_page(reading, Listing.of(query, JOB, message.application, match=match))
+    weight = AnswerSize()
     for each in found:
         weight.add(len(each.raw))
     items = [show_job(message.application, each) for each in found]
-    shown = envelope("applicationJobLogs", items, total, query, query.sort_field, None)
+    shown = envelope("applicationJobLogs", items, total, query)
     shown["applicationId"] = message.application.hex()
-    if query.query is not None:
-        shown["query"] = query.query
     return shown
 
 
-def job_logs_are_long(snapshot: Snapshot, message: ListJobLogs) -> bool:
-    """True where the application has many jobs: a list of them is a scan."""
-    return records.total(snapshot, JOB, message.application) > records.SCAN_INLINE_MAX
-
-
-def show_job(application: bytes, found: records.Found) -> dict[str, Any]:
+def show_job(application: bytes, found: Found) -> dict[str, Any]:
     """A job as the caller sees it, without the link to its result."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trunkline.actors.jobs.kind import Job
-from trunkline.actors.records.records import Doc
+from trunkline.actors.jobs.job import Job
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.csv_text import CSV, CsvLines
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ import jwt
 import structlog
 import trio
 
+from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import ENDED
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import JOB
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import (
     Crashed,
     Forbidden,

@@ -1,11 +1,9 @@
 """The runner: takes queued jobs one after the other, at most `jobs_running_max` at a time.
 
-Owns the queue in memory (of ids only: what a job is stands on disk), the attempts at doing a job and at
-telling of its end, and the retention of logs.
-Does not own the records; each step is asked of the application actor, and is on disk before the next.
+Owns the attempts at doing a job and at telling of its end, and the retention of logs. Does not own the queue
+(`jobs/queue.py`), nor the records; each step is asked of the application actor, and is on disk before the next.
 
-Applications take turns, so that one with many jobs does not keep the others waiting. Within an application
-jobs are begun in the order in which they were queued. At a start the queue is what the store holds as open,
+At a start the queue is what the store holds as open,
 so jobs go on after a restart and after kill -9; what had begun is begun again. Where the server stops in
 good order, running jobs are put back, and the attempt does not count.
 """
@@ -13,28 +11,28 @@ good order, running jobs are put back, and the attempt does not count.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 import trio
 
-from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import ENDED, BeginJob, EndJob, ForgetJobs, JobStatus, PutBackJob, ToldJob
-from trunkline.actors.jobs.notifications import Teller
+from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.owner import is_settled, open_jobs
+from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.reads import show_job
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, JOB
-from trunkline.actors.records.records import Doc
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.revision import Found
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
-from trunkline.limits.settings import Settings
 from trunkline.store import keys
 from trunkline.store.errors import StoreError, StoreFull
 
@@ -67,16 +65,12 @@ class End(NamedTuple):
 class Jobs:
     """The jobs of one system: those that wait, and the tasks that do them."""
 
-    def __init__(self, system: System, kinds: Iterable[JobKind]) -> None:
-        self.kinds = {kind.operation: kind for kind in kinds}
+    def __init__(self, system: System, queue: JobQueue, notifier: Notifier) -> None:
+        self.queue = queue
         self.running: dict[bytes, Job] = {}
-        self.ended: Counter[str] = Counter()
-        self.results = Results(system)
-        self.teller = Teller(Settings(), system.limits, system.store.outbox)
+        self.results = system.part(Results)
+        self.notifier = notifier
         self._system = system
-        self._waiting: OrderedDict[bytes, deque[bytes]] = OrderedDict()
-        self._length = 0
-        self._woken = trio.Event()
         self._scope = trio.CancelScope()
         self._stopped = trio.Event()
         self._stopped.set()
@@ -85,21 +79,6 @@ class Jobs:
         deliveries_max = system.limits.outgoing_deliveries_max
         self._outgoing = {by: trio.CapacityLimiter(deliveries_max) for by in ("email", "callback")}
 
-    def __len__(self) -> int:
-        """How many jobs wait."""
-        return self._length
-
-    def add(self, application: bytes, id: bytes) -> None:
-        """A job is on disk and waits."""
-        self._waiting.setdefault(application, deque()).append(id)
-        self._length += 1
-        woken, self._woken = self._woken, trio.Event()
-        woken.set()
-
-    def count(self, status: str) -> None:
-        """A job has ended."""
-        self.ended[status] += 1
-
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Do jobs until `stop`, or until cancelled. Started when all that the store holds is in the queue."""
         self._stopped = trio.Event()
@@ -107,7 +86,7 @@ class Jobs:
             with self._scope:
                 with self._system.store.snapshot() as snapshot:
                     for application, id in open_jobs(snapshot):
-                        self.add(application, id)
+                        self.queue.add(application, id)
                 async with trio.open_nursery() as self._nursery:
                     for _ in range(self._system.limits.jobs_running_max):
                         self._nursery.start_soon(self._work)
@@ -127,26 +106,16 @@ class Jobs:
 
     async def _work(self) -> None:
         while True:
-            application, id = await self._next()
+            application, id = await self.queue.next()
             try:
                 await self._do(application, id)
             except Exception:  # noqa: BLE001 - a fault of the runner costs this run, not the runner
                 _log.exception("run of a job broke off", application=application.hex(), job=id.hex())
                 self._again(application, id, self._system.limits.job_attempts_max)
 
-    async def _next(self) -> tuple[bytes, bytes]:
-        while not self._waiting:
-            await self._woken.wait()
-        application, ids = self._waiting.popitem(last=False)
-        id = ids.popleft()
-        self._length -= 1
-        if ids:
-            self._waiting[application] = ids  # at the end: the others are next
-        return application, id
-
     async def _add_later(self, application: bytes, id: bytes, pause_s: float) -> None:
         await trio.sleep(pause_s)
-        self.add(application, id)
+        self.queue.add(application, id)
 
     def _again(self, application: bytes, id: bytes, attempt: int) -> None:
         pause_s = min(self._system.limits.job_pause_s * 2 ** (attempt - 1), PAUSE_MAX_S)
@@ -171,7 +140,7 @@ class Jobs:
         job = self.running[id] = Job(self._system, application, id, doc)
         left = True
         try:
-            end = await self._outcome(job, self.kinds.get(doc["name"]))
+            end = await self._outcome(job, self.queue.kinds.get(doc["name"]))
             left = False
             if end is None:
                 return
@@ -310,7 +279,7 @@ class Jobs:
         """Tell once; what went wrong, None where nothing did."""
         try:
             async with self._outgoing[way["by"]]:
-                await self.teller.tell(way, shown, self._system.clock.wall_ms())
+                await self.notifier.tell(way, shown, self._system.clock.wall_ms())
         except Undelivered as failure:
             return str(failure)
         except Exception as bug:  # noqa: BLE001 - a fault here must not end the runner
@@ -318,13 +287,13 @@ class Jobs:
             return "The server failed to do this; the fault is logged."
         return None
 
-    def shown(self, application: bytes, found: records.Found) -> Doc:
+    def shown(self, application: bytes, found: Found) -> Doc:
         """A job as its log shows it, with the link to its result."""
         shown = show_job(application, found)
         self.results.add_link(application, found.id, shown)
         return shown
 
-    def _found(self, application: bytes, id: bytes) -> records.Found | None:
+    def _found(self, application: bytes, id: bytes) -> Found | None:
         with self._system.store.snapshot() as snapshot:
             return records.find(snapshot, JOB, application, id)
 

@@ -60,13 +60,10 @@ from trunkline.actors.query.conditions import (
     shown,
     shown_key,
 )
-from trunkline.actors.query.fields import APPLICATION_KEY_FIELDS, DEVICE_FIELDS, EVENT_FIELDS, Field
+from trunkline.actors.query.fields import Field
 from trunkline.actors.query.tags import compile_tags
 
 __all__ = [
-    "APPLICATION_KEY_FIELDS",
-    "DEVICE_FIELDS",
-    "EVENT_FIELDS",
     "Bounds",
     "Field",
     "Query",

@@ -7,8 +7,10 @@ moment, how deep and how large a query may be) is left to the compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any, Final
+
+from msgspec import Meta
 
 from trunkline.actors.query.conditions import (
     ID_OPERATORS,
@@ -17,7 +19,7 @@ from trunkline.actors.query.conditions import (
     TAG_CHARS_MAX,
     TEXT_OPERATORS,
 )
-from trunkline.actors.query.fields import RESOURCES, ROW_FIELDS, Field
+from trunkline.actors.query.fields import Fields
 
 Schema = dict[str, Any]
 
@@ -29,28 +31,27 @@ def component(resource: str) -> str:
     return "".join(word.capitalize() for word in resource.split()) + "Query"
 
 
-def reference(fields: Mapping[str, Field]) -> Schema:
+def reference(fields: Fields) -> Schema:
     """What refers to the schema of the queries over these fields."""
-    resource = next(name for name, known in RESOURCES.items() if known is fields)
-    return {"$ref": _REF.format(component(resource))}
+    return {"$ref": _REF.format(component(fields.resource))}
 
 
-def components() -> dict[str, Schema]:
-    """All the schemas by name."""
+def components(tables: Iterable[Fields]) -> dict[str, Schema]:
+    """By name the schemas of the queries over these fields, and those that they share."""
     shared = {"QueryValue": _value(), "QueryId": _id(), "QueryTime": _time(), "QueryTags": _tags()}
-    return shared | {component(resource): _query(resource, fields) for resource, fields in RESOURCES.items()}
+    return shared | {component(fields.resource): _query(fields) for fields in tables}
 
 
-def _query(resource: str, fields: Mapping[str, Field]) -> Schema:
+def _query(fields: Fields) -> Schema:
     inner = {"type": "array", "items": reference(fields), "minItems": 1, "maxItems": ITEMS_MAX}
     known = {name: {"$ref": _REF.format(_CONDITIONS[field.kind])} for name, field in fields.items()}
     schema: Schema = {
         "type": "object",
-        "description": f"An advanced query over the fields of a {resource}",
+        "description": f"An advanced query over the fields of a {fields.resource}",
         "properties": {"$and": inner, "$or": inner, "$nor": inner, **known},
         "additionalProperties": False,
     }
-    if fields is ROW_FIELDS:
+    if fields.open:
         # A column, whatever it is called; the pattern must leave out the names of the fields that are known.
         names = "|".join(known)
         schema["patternProperties"] = {
@@ -151,3 +152,12 @@ def _only(name: str, schema: Schema) -> Schema:
         "required": [name],
         "additionalProperties": False,
     }
+
+
+QUERY_FIELDS = "queryFields"
+"""Under this name in the `extra` of its `Meta`, an advanced query carries the table of its fields."""
+
+
+def query_over(fields: Fields) -> Meta:
+    """What marks a JSON object as an advanced query over these fields."""
+    return Meta(extra={QUERY_FIELDS: fields}, extra_json_schema=reference(fields))

@@ -21,7 +21,6 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
@@ -29,18 +28,12 @@ from trunkline.store import keys
 from trunkline.store.batch import Batch
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.system import System
+    from trunkline.actors.runtime.host import Host
+    from trunkline.actors.runtime.ref import Ref
 
 
-class Ref(NamedTuple):
-    """The address of an actor. It always exists; the actor is activated by its first message.
-
-    `parent` is the id of the application that holds the actor (`ids.ROOT` where none does).
-    """
-
-    kind: str
-    parent: bytes
-    id: bytes
+_HOLDER = "application"
+"""The kind of the records that hold actors."""
 
 
 class Handler(NamedTuple):
@@ -65,7 +58,7 @@ class Actor:
         super().__init_subclass__(**kwargs)
         cls._handlers = {}
 
-    def __init__(self, system: System, ref: Ref) -> None:
+    def __init__(self, system: Host, ref: Ref) -> None:
         self.system = system
         self.ref = ref
         self.batch: Batch | None = None
@@ -84,7 +77,7 @@ class Actor:
         parent = self.ref.parent
         if parent == ROOT:
             return True
-        held_by = keys.record_key(APPLICATION.name, ROOT, parent)
+        held_by = keys.record_key(_HOLDER, ROOT, parent)
         return self.system.journal.get(keys.RECORDS, held_by) is not None
 
     def flush(self) -> None:

@@ -21,7 +21,8 @@ from trunkline.actors.values.structs import Message
 from trunkline.limits.window import SlidingWindow, Verdict
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.actor import Actor, Handler, Ref
+    from trunkline.actors.runtime.actor import Actor, Handler
+    from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.runtime.subscription import Subscription
     from trunkline.limits.table import Limits, Rate
     from trunkline.store.journal import Group

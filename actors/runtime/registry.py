@@ -14,8 +14,8 @@ import trio
 from trunkline.actors.values.errors import Overloaded
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.actor import Ref
     from trunkline.actors.runtime.mailbox import Mailbox
+    from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.values.clock import Clock
     from trunkline.limits.table import Limits
 

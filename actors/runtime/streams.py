@@ -33,14 +33,14 @@ class Streams:
         limits = self._limits
         if len(self._open) >= limits.streams_max:
             raise Overloaded(f"{limits.streams_max} streams are open, which is the bound of this server.")
+        if mailbox.subscribers is None:
+            mailbox.subscribers = {}
         subscription = Subscription(
-            mailbox,
+            mailbox.subscribers,
             topic,
             length_max=limits.stream_buffer_length_max,
             bytes_max=limits.stream_buffer_bytes_max,
         )
-        if mailbox.subscribers is None:
-            mailbox.subscribers = {}
         mailbox.subscribers.setdefault(topic, {})[subscription] = None
         self._open[subscription] = None
         return subscription
@@ -48,12 +48,11 @@ class Streams:
     def close(self, subscription: Subscription) -> None:
         """The reader is gone. Idempotent."""
         self._open.pop(subscription, None)
-        topics = subscription.mailbox.subscribers or {}
-        readers = topics.get(subscription.topic)
+        readers = subscription.readers.get(subscription.topic)
         if readers is not None:
             readers.pop(subscription, None)
             if not readers:
-                del topics[subscription.topic]
+                del subscription.readers[subscription.topic]
 
     def publish(self, mailbox: Mailbox, topic: str, position: int, event: bytes) -> None:
         """Offer the same bytes to every subscriber now. Slow ones are closed and counted, never waited for."""
@@ -64,11 +63,6 @@ class Streams:
                 self.published += 1
             else:
                 self.slow_consumers += 1
-
-    def nudge_all(self) -> None:
-        """Let every stream check whether its token still holds."""
-        for subscription in self._open:
-            subscription.nudge()
 
     def end_all(self, why: Ending) -> None:
         """End every stream from our side."""

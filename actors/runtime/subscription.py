@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import trio
-
-if TYPE_CHECKING:
-    from trunkline.actors.runtime.mailbox import Mailbox
 
 
 class Ending(Enum):
@@ -28,6 +24,7 @@ class Ending(Enum):
 class Subscription:
     """One reader of one topic of one actor. Made by `Streams.open`; close it when the reader leaves.
 
+    `readers` are all the readers of that actor, by topic.
     Bounds: `length_max` events and `bytes_max` bytes wait here at the most; one event alone may be larger,
     because a reader who has taken everything is not slow.
     """
@@ -39,13 +36,13 @@ class Subscription:
         "_length_max",
         "_wakeup",
         "ending",
-        "mailbox",
         "nudged",
+        "readers",
         "topic",
     )
 
-    def __init__(self, mailbox: Mailbox, topic: str, *, length_max: int, bytes_max: int) -> None:
-        self.mailbox = mailbox
+    def __init__(self, readers: Readers, topic: str, *, length_max: int, bytes_max: int) -> None:
+        self.readers = readers
         self.topic = topic
         self.ending: Ending | None = None
         self.nudged = False
@@ -94,3 +91,7 @@ class Subscription:
         self._buffer.clear()
         self._bytes = 0
         return events
+
+
+Readers = dict[str, dict[Subscription, None]]
+"""The readers of one actor by topic, in the order of subscribing."""

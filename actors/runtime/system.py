@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import trio
 
-from trunkline.actors.jobs.runner import Jobs
-from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.mailbox import Mailbox, Waiting
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
+from trunkline.actors.runtime.revocations import Revocations
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Subscription
 from trunkline.actors.runtime.turns import Turn, Turns, told
@@ -31,11 +32,11 @@ from trunkline.actors.values.ids import IdFactory
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from trunkline.actors.jobs.kind import JobKind
     from trunkline.actors.values.clock import Clock
     from trunkline.actors.values.structs import Message
     from trunkline.limits.table import Limits
     from trunkline.limits.window import Verdict
+    from trunkline.store.batch import Batch
     from trunkline.store.env import Store
     from trunkline.store.journal import Group
     from trunkline.store.snapshot import Snapshot
@@ -74,7 +75,8 @@ class System:
     """All actors of this process. Run `run` in a nursery for as long as it is used.
 
     `store`, `limits`, `clock` and `random_bytes` are the seams: a test may give a store with injected
-    faults, a clock and a source of chance of its own, and everything above behaves the same.
+    faults, a clock and a source of chance of its own, and everything above behaves the same. `check_batch` sees what
+    each turn writes before it is submitted; tests hold the placement of keys with it (`records/placement.py`).
     """
 
     def __init__(
@@ -84,7 +86,6 @@ class System:
         clock: Clock,
         kinds: Iterable[type[Actor]],
         *,
-        job_kinds: Iterable[JobKind] = (),
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self.store = store
@@ -94,13 +95,25 @@ class System:
         self.random_bytes = random_bytes
         self.ids = IdFactory(random_bytes)
         self.streams = Streams(limits)
-        self.jobs = Jobs(self, job_kinds)
-        self.authority_epoch = 0
+        self.revocations = Revocations()
+        self.check_batch: Callable[[Ref, Batch], None] | None = None
+        self._parts: dict[type, Any] = {}
         self.draining = False
         self._registry = Registry(limits, clock)
         self._mailboxes = self._registry.mailboxes
-        self._turns = Turns(self, self._registry, kinds)
+        self._turns = Turns(self, self._registry, self.streams, kinds)
         self._nursery: trio.Nursery | None = None
+
+    # Its parts: what packages above the runtime add to the system (jobs, plain resources).
+
+    def add(self, part: object) -> None:
+        """Give the system a part that actors and readers find by its type."""
+        self._parts[type(part)] = part
+
+    def part(self, type: type[T]) -> T:
+        """The part of this type. Raises KeyError where there is none."""
+        part: T = self._parts[type]
+        return part
 
     # Asking.
 
@@ -289,11 +302,6 @@ class System:
         mailbox = self._mailboxes.get(ref)
         if mailbox is not None:
             self.streams.publish(mailbox, topic, position, event)
-
-    def authority_changed(self) -> None:
-        """A key, token, password, device or application changed: every cached permission is void now."""
-        self.authority_epoch += 1
-        self.streams.nudge_all()
 
     # Life.
 

@@ -24,9 +24,10 @@ from trunkline.store.batch import Batch
 from trunkline.store.errors import JournalFull, StoreError, StoreFull
 
 if TYPE_CHECKING:
+    from trunkline.actors.runtime.host import Host
     from trunkline.actors.runtime.mailbox import Mailbox
     from trunkline.actors.runtime.registry import Registry
-    from trunkline.actors.runtime.system import System
+    from trunkline.actors.runtime.streams import Streams
     from trunkline.actors.values.structs import Message
     from trunkline.store.journal import Group
 
@@ -39,7 +40,9 @@ _log = structlog.get_logger("trunkline.actors")
 class Turns:
     """Takes turns of actors. The figures count since the start of the process."""
 
-    def __init__(self, system: System, registry: Registry, kinds: Iterable[type[Actor]]) -> None:
+    def __init__(
+        self, system: Host, registry: Registry, streams: Streams, kinds: Iterable[type[Actor]]
+    ) -> None:
         self.handled = 0
         self.refused = 0
         self.restarts = 0
@@ -48,6 +51,7 @@ class Turns:
         self._system = system
         self._journal = system.journal
         self._registry = registry
+        self._streams = streams
 
     # The actor.
 
@@ -78,7 +82,7 @@ class Turns:
         """Let go of an actor that does not exist (any more); its streams end. A queue is worked off first."""
         mailbox.actor = None
         mailbox.gone = True
-        self._system.streams.end_of(mailbox, Ending.GONE)
+        self._streams.end_of(mailbox, Ending.GONE)
         if mailbox.queue is None:
             self._registry.remove(mailbox)
 
@@ -145,6 +149,8 @@ class Turns:
                 handler.call(actor, message)
                 if actor.batch is not None:
                     actor.flush()
+                    if self._system.check_batch is not None:
+                        self._system.check_batch(mailbox.ref, actor.batch)
                     batch.extend(actor.batch)
             except DomainError as refusal:
                 _drop(mailboxes)
@@ -176,6 +182,8 @@ class Turns:
         if actor.batch is None:
             group = mailbox.group  # the answer rests on writes that still wait
         else:
+            if self._system.check_batch is not None:
+                self._system.check_batch(mailbox.ref, actor.batch)
             try:
                 group = self._handed_over(actor.batch)
             except DomainError as refusal:

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from trunkline.actors.devices.head import HOUR_MS
 from trunkline.actors.query.conditions import shown
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DATA_TABLE
-from trunkline.actors.records.records import Tagged
-from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.revision import Tagged, check_match, check_tag
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.columns import UPDATED, Columns, Table, Values, declared, read_table
+from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import (
     AddColumn,
     CreateDataTable,
@@ -39,8 +40,8 @@ from trunkline.actors.tables.messages import (
 from trunkline.actors.tables.rows import RowCounts, RowQuery, show_row
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.ids import RowIds, row_created_ms
-from trunkline.actors.values.structs import Message
-from trunkline.actors.values.timestamps import iso
+from trunkline.actors.values.structs import Created, Message
+from trunkline.actors.values.timestamps import HOUR_MS, iso
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -80,7 +81,7 @@ class DataTable(Actor):
 
     # The record.
 
-    def on_create_data_table(self, message: CreateDataTable) -> bytes:
+    def on_create_data_table(self, message: CreateDataTable) -> Created:
         """Create the table; the answer is its id."""
         if self.exists:
             raise Invalid(f"id: there is already a data table {self.ref.id.hex()}.")
@@ -92,23 +93,23 @@ class DataTable(Actor):
             taken = {doc["name"]: doc for doc in docs}
             docs.append(declared(column, position + 1, taken, position, at=f"columns[{position}]."))
         now_ms = self.system.clock.wall_ms()
-        doc: records.Doc = {"creationDate": now_ms, "lastUpdated": now_ms, "name": body.name}
+        doc: Doc = {"creationDate": now_ms, "lastUpdated": now_ms, "name": body.name}
         if body.description is not msgspec.UNSET:
             doc["description"] = body.description
         doc |= {"columns": docs, "columnNext": len(docs) + 1, "generation": 1}
         self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, None, doc))
         self.exists = True
-        return self.ref.id
+        return Created(self.ref.id)
 
     def on_patch_data_table(self, message: PatchDataTable) -> None:
         """Change what the body names."""
-        records.check_match(message.if_match, self.raw)
+        check_match(message.if_match, self.raw)
         body: TablePatch = message.body
         self._store(msgspec.to_builtins(body))
 
     def on_delete_data_table(self, message: DeleteDataTable) -> None:
         """Delete the record now, which hides the rows, and leave a note for the sweeper."""
-        records.check_match(message.if_match, self.raw)
+        check_match(message.if_match, self.raw)
         records.erase(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc)
         self._leave_to_sweep()
         self.delete(keys.META, keys.tidy_key(self.ref.id))
@@ -116,14 +117,14 @@ class DataTable(Actor):
 
     def on_add_column(self, message: AddColumn) -> None:
         """Add a column without touching a row: old rows are null in it."""
-        records.check_match(message.if_match, self.raw)
+        check_match(message.if_match, self.raw)
         number = self.table.doc["columnNext"]
         columns = self.table.columns.added(message.body, number)
         self._store({"columns": columns.docs, "columnNext": number + 1})
 
     def on_remove_column(self, message: RemoveColumn) -> None:
         """Remove a column without touching a row: nobody asks for its number any more."""
-        records.check_match(message.if_match, self.raw)
+        check_match(message.if_match, self.raw)
         columns, gone = self.table.columns.removed(message.query.column_name)
         if gone.unique:
             self._leave_to_sweep(gone.number)
@@ -143,9 +144,9 @@ class DataTable(Actor):
         self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc, doc))
         self.counts = RowCounts()
 
-    def _store(self, changes: records.Doc) -> None:
+    def _store(self, changes: Doc) -> None:
         before = self.table.doc
-        now_ms = max(self.system.clock.wall_ms(), before["lastUpdated"] + 1)
+        now_ms = records.later(self.system.clock.wall_ms(), before)
         doc = {**before, **changes, "lastUpdated": now_ms}
         self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, before, doc))
 
@@ -299,7 +300,7 @@ class DataTable(Actor):
 
     def _check_row_match(self, if_match: str | None, raw: bytes) -> None:
         if if_match is not None:
-            records.check_tag(if_match, self.table.row_etag(raw))
+            check_tag(if_match, self.table.row_etag(raw))
 
     def _write(self, id: bytes, values: Values, cells: Cells) -> bytes:
         """Stage a row and its new entries of the index."""

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trunkline.actors.records.kinds import APPLICATION, DATA_TABLE
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.tables.columns import Table, read_table
+from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.rows import read_counts
 from trunkline.actors.tables.walks import Rows
 from trunkline.actors.values.ids import ROOT

@@ -30,8 +30,8 @@ from typing import Any, Final
 import msgspec
 
 from trunkline.actors.query.conditions import did_you_mean, shown
-from trunkline.actors.query.fields import ROW_FIELDS, Field
-from trunkline.actors.tables.messages import Column
+from trunkline.actors.query.fields import Field
+from trunkline.actors.tables.messages import ROW_FIELDS, Column
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.store.codec import decode, encode
 

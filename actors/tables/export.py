@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trunkline.actors.jobs.kind import Job, JobKind
+from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.query.compile import compile_query
-from trunkline.actors.records.records import Doc
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.tables.pages import open_rows, walk_rows
 from trunkline.actors.values.csv_text import CSV, CsvLines
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.query.fields import ROW_FIELDS
-from trunkline.actors.values.structs import Body, Message, View
+from trunkline.actors.jobs.messages import (
+    Told,
+)
+from trunkline.actors.query.fields import ID_AS_TEXT, TIME, Fields
+from trunkline.actors.query.schema import query_over
+from trunkline.actors.records.page import Page
+from trunkline.actors.values.structs import Body, Message, Query, View
 from trunkline.actors.values.terms import (
     Description,
     Id,
-    IsoTime,
     Key,
     Links,
     Name,
-    Page,
+    RecordView,
     Scalar,
     SortDirection,
-    query_over,
 )
+
+ROW_FIELDS: Final = Fields("row", {"id": ID_AS_TEXT, "createdAt": TIME, "updatedAt": TIME}, open=True)
+"""What every row has beside its columns."""
+
 
 # Tables.
 
@@ -56,9 +63,7 @@ class TablePage(Page, frozen=True):
     filter_field: Literal["name"] | None = None
 
 
-class ColumnChoice(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class ColumnChoice(Query, frozen=True):
     """Which column is meant."""
 
     column_name: Key
@@ -73,19 +78,14 @@ class ColumnView(View, frozen=True):
     default_value: Scalar | None = None
 
 
-class TableView(View, frozen=True):
+class TableView(RecordView, frozen=True, kw_only=True):
     """A data table."""
 
-    id: Id
     data_table_id: Id
     application_id: Id
-    creation_date: IsoTime
-    last_updated: IsoTime
     name: str
     columns: list[ColumnView]
     description: str | None = None
-    etag: str | None = msgspec.field(default=None, name="_etag")
-    type: str | None = msgspec.field(default=None, name="_type")
     links: Links | None = msgspec.field(default=None, name="_links")
 
 
@@ -143,9 +143,7 @@ Inserted = Annotated[
 ]
 
 
-class RowsPage(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class RowsPage(Query, frozen=True):
     """Which rows: `offset` of them are left out, at most `limit` shown. Without `sortColumn` in order of creation.
 
     `includeFields` names columns, `id`, `createdAt` and `updatedAt`, separated by commas; default all.
@@ -158,9 +156,7 @@ class RowsPage(
     include_fields: str | None = None
 
 
-class RowsLimit(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
+class RowsLimit(Query, frozen=True):
     """How many rows at most."""
 
     limit: Annotated[int, Meta(ge=0)] = 1000
@@ -227,3 +223,59 @@ class TidyRows(Message, frozen=True):
 
 class TruncateRows(Message, frozen=True):
     """Delete all rows at once. No deletion triggers are raised."""
+
+
+class RowExportOptions(Body, frozen=True):
+    """In which order rows are exported, and how many: without `limit` all of them."""
+
+    sort_column: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
+    sort_direction: Literal["asc", "desc", "ASC", "DESC", ""] = "asc"
+    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class RowExport(Told, frozen=True):
+    """Which rows of a data table are exported; without `query` all of them."""
+
+    query: AdvancedQuery | UnsetType = UNSET
+    query_options: RowExportOptions = RowExportOptions()
+
+
+class GetDataTable(Message, frozen=True):
+    """One data table."""
+
+    application: bytes
+    data_table: bytes
+
+
+class ListDataTables(Message, frozen=True):
+    """A page of data tables."""
+
+    application: bytes
+    query: TablePage
+
+
+class GetRow(Message, frozen=True):
+    """One row."""
+
+    application: bytes
+    data_table: bytes
+    row: bytes
+
+
+class ListRows(Message, frozen=True):
+    """A page of the rows that match `body` (None: all)."""
+
+    application: bytes
+    data_table: bytes
+    query: RowsPage
+    body: AdvancedQuery | None = None
+
+
+class SelectRows(Message, frozen=True):
+    """The ids of the oldest rows that match `body` (None: all), at most `limit` of the query."""
+
+    application: bytes
+    data_table: bytes
+    query: RowsLimit
+    body: AdvancedQuery | None

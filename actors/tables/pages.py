@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from trunkline.actors.messages.reads import GetRow, ListRows, SelectRows
-from trunkline.actors.records.records import SCAN_INLINE_MAX, Tagged
+from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
+from trunkline.actors.records.revision import Tagged
+from trunkline.actors.tables.messages import GetRow, ListRows, SelectRows
 from trunkline.actors.tables.plan import find_way, named_ids
 from trunkline.actors.tables.rows import Projection, RowQuery, find_table, read_counts, show_row
 from trunkline.actors.tables.walks import Order, Row, Rows
@@ -38,10 +39,11 @@ def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> Rows:
 # One row.
 
 
-def get_row(snapshot: Snapshot, message: GetRow) -> Tagged:
+def get_row(reading: Reading, message: GetRow) -> Tagged:
     """One row."""
-    table = find_table(snapshot, message.application, message.table)
-    raw = snapshot.get(keys.ROWS, keys.row_key(message.table, table.generation, message.row))
+    snapshot = reading.snapshot
+    table = find_table(snapshot, message.application, message.data_table)
+    raw = snapshot.get(keys.ROWS, keys.row_key(message.data_table, table.generation, message.row))
     if raw is None:
         raise NotFound(f"There is no row {message.row.hex()} here.")
     return Tagged(show_row(table.columns, message.row, decode(raw)), table.row_etag(raw))
@@ -50,16 +52,18 @@ def get_row(snapshot: Snapshot, message: GetRow) -> Tagged:
 # Pages.
 
 
-def list_rows(snapshot: Snapshot, message: ListRows) -> dict[str, Any]:
+def list_rows(reading: Reading, message: ListRows) -> dict[str, Any]:
     """A page of the rows that match, in the order that is asked for, and the number of all that do."""
     query = message.query
-    rows = open_rows(snapshot, message.application, message.table)
+    rows = open_rows(reading.snapshot, message.application, message.data_table)
     wanted = None if query.include_fields is None else _names(query.include_fields)
     order = Order.of(rows.table, query.sort_column, query.sort_direction)
     chosen = RowQuery(rows.table.columns, message.body)
-    _check_limit(query.limit, message.rows_limit_max)
-    page = _Page(Projection(rows.table.columns, wanted), message.rows_bytes_max)
-    total = _fill(page, rows, order, chosen, message)
+    limits = reading.limits
+    _check_limit(query.limit, limits.rows_limit_max)
+    reading.check_time(is_long=_is_long(rows, _looked_at(rows, order, chosen, message)))
+    page = _Page(Projection(rows.table.columns, wanted), limits.rows_bytes_max)
+    total = _fill(page, rows, order, chosen, message, limits.sorted_rows_max)
     shown: dict[str, Any] = {
         "items": page.items(),
         "count": page.count,
@@ -68,7 +72,7 @@ def list_rows(snapshot: Snapshot, message: ListRows) -> dict[str, Any]:
         "offset": query.offset,
         "sortColumn": order.name,
         "sortDirection": query.sort_direction,
-        "dataTableId": message.table.hex(),
+        "dataTableId": message.data_table.hex(),
         "applicationId": message.application.hex(),
         "_type": "dataTableRows",
     }
@@ -77,7 +81,9 @@ def list_rows(snapshot: Snapshot, message: ListRows) -> dict[str, Any]:
     return shown
 
 
-def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: ListRows) -> int:
+def _fill(
+    page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: ListRows, sorted_rows_max: int
+) -> int:
     """Put the rows of the page into it, and return how many rows match."""
     skip, take = message.query.offset, message.query.limit
     if chosen.everything and (order.indexed or skip >= rows.counts.rows or not take):
@@ -90,12 +96,12 @@ def _fill(page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: List
         return page.add_window(found, skip, take)
     matching = (row for row in way.rows(rows) if matches(*row))
     most = rows.counts.rows if way.ids is None else len(way.ids)
-    if min(skip + take, most) > message.sorted_rows_max:
+    if min(skip + take, most) > sorted_rows_max:
         if order.indexed:
             in_order = (row for row in rows.all(order) if matches(*row))
             return page.add_window(in_order, skip, take)
         raise PayloadTooLarge(
-            f"offset: sorting by {order.name} without an index holds at most {message.sorted_rows_max} rows, "
+            f"offset: sorting by {order.name} without an index holds at most {sorted_rows_max} rows, "
             f"and offset and limit reach to {skip + take}; sort by id or a unique column, or narrow the query."
         )
     ids, total = rows.sorted(matching, order, skip, take)
@@ -147,18 +153,26 @@ class _Page:
         return msgspec.Raw(b"[" + b",".join(self._pieces) + b"]")
 
 
-def list_rows_is_long(snapshot: Snapshot, message: ListRows) -> bool:
-    """True where answering would hold the event loop for more than a moment."""
-    rows = open_rows(snapshot, message.application, message.table)
+def _looked_at(rows: Rows, order: Order, chosen: RowQuery, message: ListRows) -> int:
+    """How many rows the page costs: those that are shown, or those that are searched."""
     counts, query = rows.counts, message.query
-    order = Order.of(rows.table, query.sort_column, query.sort_direction)
-    looked_at = counts.rows
     if message.body:
-        named = named_ids(rows, RowQuery(rows.table.columns, message.body))
-        looked_at = counts.rows if named is None else named
-    elif order.indexed and _nulls(rows, order) == 0:
+        return _searched(rows, chosen)
+    if order.indexed and _nulls(rows, order) == 0:
         # What is skipped costs a twentieth of what is shown.
-        looked_at = min(query.limit, counts.rows) + min(query.offset, counts.rows) // 20
+        return min(query.limit, counts.rows) + min(query.offset, counts.rows) // 20
+    return counts.rows
+
+
+def _searched(rows: Rows, chosen: RowQuery) -> int:
+    """How many rows a query looks at: those that it names, or all of them."""
+    named = named_ids(rows, chosen)
+    return rows.counts.rows if named is None else min(named, rows.counts.rows)
+
+
+def _is_long(rows: Rows, looked_at: int) -> bool:
+    """Whether looking at so many rows would hold the event loop for more than a moment."""
+    counts = rows.counts
     if looked_at > SCAN_INLINE_MAX:
         return True
     return bool(counts.rows) and counts.bytes // counts.rows * looked_at > INLINE_BYTES_MAX
@@ -183,27 +197,16 @@ def _check_limit(limit: int, limit_max: int) -> None:
 # Rows to delete.
 
 
-def select_rows(snapshot: Snapshot, message: SelectRows) -> list[bytes]:
+def select_rows(reading: Reading, message: SelectRows) -> list[bytes]:
     """The ids of the oldest rows that match, at most as many as the limit."""
-    _check_limit(message.query.limit, message.rows_limit_max)
-    rows = open_rows(snapshot, message.application, message.table)
+    limit = message.query.limit
+    _check_limit(limit, reading.limits.rows_limit_max)
+    rows = open_rows(reading.snapshot, message.application, message.data_table)
     chosen = RowQuery(rows.table.columns, message.body)
-    found = (
-        id for id, values in find_way(rows, chosen, message.body).rows(rows) if chosen.matches(id, values)
-    )
-    return list(islice(found, message.query.limit))
-
-
-def select_rows_is_long(snapshot: Snapshot, message: SelectRows) -> bool:
-    """True where choosing would hold the event loop for more than a moment."""
-    rows = open_rows(snapshot, message.application, message.table)
-    looked_at = min(message.query.limit, rows.counts.rows)
-    if message.body:
-        named = named_ids(rows, RowQuery(rows.table.columns, message.body))
-        looked_at = rows.counts.rows if named is None else named
-    if looked_at > SCAN_INLINE_MAX:
-        return True
-    return bool(looked_at) and rows.counts.bytes // rows.counts.rows * looked_at > INLINE_BYTES_MAX
+    looked_at = _searched(rows, chosen) if message.body else min(limit, rows.counts.rows)
+    reading.check_time(is_long=_is_long(rows, looked_at))
+    way = find_way(rows, chosen, message.body)
+    return list(islice((id for id, values in way.rows(rows) if chosen.matches(id, values)), limit))
 
 
 # Exports.

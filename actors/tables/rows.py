@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.conditions import did_you_mean
-from trunkline.actors.records.kinds import DATA_TABLE
 from trunkline.actors.tables.columns import KEPT, UPDATED, Columns, Table, Values, read_table
+from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import row_created_ms
 from trunkline.actors.values.timestamps import iso

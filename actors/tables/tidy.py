@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.messages import TidyRows
 from trunkline.actors.tables.rows import find_table
 from trunkline.store import keys

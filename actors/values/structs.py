@@ -28,5 +28,24 @@ class Body(
     """Base of everything that arrives as JSON: camelCase outside, unknown fields refused."""
 
 
+class Query(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Base of every query string: camelCase outside, unknown parameters refused."""
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Base of everything that is answered as JSON. Used for the API document and checked by the tests."""
+
+
+class Created(msgspec.Struct, frozen=True):
+    """The answer of an actor that made something: its id, and what its maker is shown in this one answer."""
+
+    id: bytes
+    shown_once: dict[str, str] = {}
+
+
+class Renamed(msgspec.Struct, frozen=True):
+    """The answer of an actor that changed a named part: the name that the part has now."""
+
+    name: str

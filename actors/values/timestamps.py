@@ -259,3 +259,6 @@ def _shown(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+HOUR_MS = 3_600_000

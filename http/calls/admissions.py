@@ -1,36 +1,43 @@
-"""Passes: what calls that come again and again were found to be, so that it is found out once.
+"""Admissions: what calls that come again and again were found to be, so that it is found out once.
 
 A device posts to one path with one token, all its life. Which row that is, who calls, whether the scopes and
 the fences let it through, and which actor it is for comes out the same each time, and costs half of what the
-edge spends on a state. A pass remembers it. It holds for as long as the token does and nothing about authority
-has changed; where the answer rests on anything else (the address of the caller, the tags of a device, who is
-whose gateway) no pass is made.
+edge spends on a state. An admission remembers it. It holds for as long as the token does and nothing that the token
+depends on has changed; where the answer depends on anything else (the address of the caller, the tags of a device, who
+is whose gateway) no admission is kept.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trunkline.actors.authority import Principal, chooses_by_tags
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.accounts.reach import chooses_by_tags
+from trunkline.actors.authority import Principal
+from trunkline.actors.runtime.ref import Ref
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.route import Route
 
 Key = tuple[str, str, Principal]
-"""Method, path as it was sent, and who calls. A principal is equal only to itself, and made anew with each
-change of authority."""
+"""Method, path as it was sent, and who calls. A principal is equal only to itself, and is made anew when it was
+revoked."""
 
 
-class Pass(NamedTuple):
-    """What was found out, at which epoch of authority. `ref` is the actor that is asked, None for a read."""
+class Admission(NamedTuple):
+    """A call that may be handled: its row, who calls, and the values of its path.
 
-    epoch: int
-    principal: Principal
+    `principal` is None where the row has no access control. `ref` is the actor that is asked, None for a read, a
+    handler, or an actor that the call creates.
+    """
+
     route: Route
-    application: bytes | None
-    device: bytes | None
-    table: bytes | None
+    principal: Principal | None
+    ids: dict[str, Any]
     ref: Ref | None
+
+    def holds(self, now_ms: int) -> bool:
+        """Whether an admission that was kept is still good."""
+        principal = self.principal
+        return principal is not None and not principal.revoked and not principal.expired(now_ms)
 
 
 class Repeat:
@@ -40,43 +47,41 @@ class Repeat:
     the shape of their answers, None where the answer is only that they succeeded.
     """
 
-    __slots__ = ("call", "fields", "known", "takes_now")
+    __slots__ = ("admission", "call", "fields", "takes_now")
 
-    def __init__(self, known: Pass, call: Call | None, fields: dict[str, Any], *, takes_now: bool) -> None:
-        self.known = known
+    def __init__(
+        self, admission: Admission, call: Call | None, fields: dict[str, Any], *, takes_now: bool
+    ) -> None:
+        self.admission = admission
         self.call = call
         self.fields = fields
         self.takes_now = takes_now
 
 
-class Passes:
-    """The passes of one server, the oldest dropped for the newest."""
+class Admissions:
+    """The admissions that one server keeps, the oldest dropped for the newest."""
 
     def __init__(self, length_max: int) -> None:
         self._length_max = length_max
-        self._passes: dict[Key, Pass] = {}
-        self._epoch = -1
+        self._kept: dict[Key, Admission] = {}
 
-    def find(self, method: str, path: str, principal: Principal) -> Pass | None:
-        """The pass of such a call, None where there is none."""
-        return self._passes.get((method, path, principal))
+    def find(self, method: str, path: str, principal: Principal) -> Admission | None:
+        """The admission of such a call, None where there is none."""
+        return self._kept.get((method, path, principal))
 
-    def keep(self, call: Call, ref: Ref | None, epoch: int) -> None:
-        """Remember an admitted call, where its like will be admitted for the same reasons. `epoch` is that of
-        authority."""
-        principal = call.principal
-        if call.row is not None:
+    def keep(self, method: str, path: str, admission: Admission) -> None:
+        """Remember an admission, where the like of its call will be admitted for the same reasons."""
+        principal, ids = admission.principal, admission.ids
+        if principal is None or not admission.route.hot or admission.route.creates:
+            return
+        if "row" in ids:
             return  # one path for each row of a table: they would drive out those that do come again
         if principal.kind == "device" and (
-            call.device != principal.device_id
+            ids.get("device") != principal.device_id
             or principal.key.get("addressFilterType", "all") != "all"
             or chooses_by_tags(principal.key)
         ):
             return
-        if self._epoch != epoch:
-            self._passes.clear()
-            self._epoch = epoch
-        if len(self._passes) >= self._length_max:
-            del self._passes[next(iter(self._passes))]
-        key = (call.request.method, call.request.path, principal)
-        self._passes[key] = Pass(epoch, principal, call.route, call.application, call.device, call.table, ref)
+        if len(self._kept) >= self._length_max:
+            del self._kept[next(iter(self._kept))]
+        self._kept[method, path, principal] = admission

@@ -1,9 +1,9 @@
 """Bearer tokens: signing, verifying, remembering, and the scopes that they may carry.
 
 A token is a JWT signed with the data directory's secret (HS256). Verifying one costs about 20 us with the
-records behind it, so the result is remembered by the token's text; `System.authority_epoch` voids all of it
-at once when a key, a token, a password, a device or an application changes, which is rare. So a revoked key
-ends access with the next request, and a valid token costs a dictionary look-up.
+records behind it, so the result is remembered by the token's text until one of those records changes in a way that may
+end access (`runtime/revocations.py`). So a revoked key ends access with the next request, a valid token costs a
+dictionary look-up, and a change costs nobody else anything.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 import jwt
 
 from trunkline.actors import authority
+from trunkline.actors.accounts.reach import chooses_by_tags
 from trunkline.actors.authority import Principal
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
-from trunkline.http.calls.route import Route, RouteTable
+from trunkline.http.calls.route import Route
 
 ALGORITHM = "HS256"
 TOKEN_CHARS_MAX = 8192
@@ -38,29 +39,6 @@ FAMILIES = frozenset(
         "all.Device.read",
     }
 )
-DEVICE_SCOPES = frozenset(
-    {
-        "all.Device",
-        "all.Device.read",
-        "data.timeSeriesQuery",
-        "data.lastValueQuery",
-        "device.commandStream",
-        "device.get",
-        "device.getCompositeState",
-        "device.getState",
-        "device.stateStream",
-        "device.getLogEntries",
-        "device.getCommand",
-        "device.sendState",
-        "device.sendCommand",
-        "device.setConnectionStatus",
-        "devices.get",
-        "devices.getCompositeState",
-        "devices.sendCommand",
-    }
-)
-"""What a device may ask for at log-in."""
-
 _WRITING = frozenset({"all.User", "all.Organization", "all.Application"})
 """Families that hold everything of a resource, also what it learns to do later."""
 
@@ -82,16 +60,18 @@ _WITHIN: dict[str, frozenset[str]] = {
 class Tokens:
     """Signs and verifies tokens for one data directory."""
 
-    def __init__(self, system: System, secret: bytes, table: RouteTable) -> None:
+    def __init__(self, system: System, secret: bytes, routes: Iterable[Route]) -> None:
         self._system = system
         self._secret = secret
-        self._epoch = -1
         self._cache: dict[bytes, Principal] = {}
         self._rows: dict[str, list[Route]] = {}
-        for route in table.routes:
+        for route in routes:
             if route.access != "none":
                 for scope in (route.operation, f"{route.operation.partition('.')[0]}.*"):
                     self._rows.setdefault(scope, []).append(route)
+        self._device_scopes = frozenset({"all.Device", "all.Device.read"}) | {
+            row.operation for rows in self._rows.values() for row in rows if row.device != "no"
+        }
         self.verified = 0
 
     # Making.
@@ -113,13 +93,13 @@ class Tokens:
             rows = self._rows.get(scope)
             if scope not in FAMILIES and rows is None:
                 raise Invalid(f"{where} is not a scope of this server; `trunkline routes` lists them.")
-            if kind == "device" and scope not in DEVICE_SCOPES:
+            if kind == "device" and scope not in self._device_scopes:
                 raise Invalid(
                     f"{where} is not for devices; a device asks for all.Device or for operations of devices."
                 )
             if kind == "application" and (
                 scope.startswith(("all.User", "all.Organization"))
-                or (rows is not None and all(row.reach == "user" for row in rows))
+                or (rows is not None and all(row.area == "user" for row in rows))
             ):
                 raise Invalid(
                     f"{where} is not for applications; an application token reaches only its application."
@@ -153,22 +133,27 @@ class Tokens:
 
     def caller(self, header: bytes | None) -> Principal:
         """Who calls with this `Authorization` header now. Raises `Unauthorized`, also where there is none."""
-        system = self._system
-        if self._epoch != system.authority_epoch:
-            self._cache.clear()
-            self._epoch = system.authority_epoch
-        found = self._cache.get(header or b"")
-        if found is None:
+        key = header or b""
+        found = self._cache.get(key)
+        if found is None or found.revoked:
+            if found is not None:
+                self._drop(key)
             found = self._verify(bearer(header))
-            # Tags change without a word to the cache, so a key that chooses by them is judged anew for each call.
-            if not authority.chooses_by_tags(found.key):
-                if len(self._cache) >= system.limits.token_cache_length_max:
-                    del self._cache[next(iter(self._cache))]
-                self._cache[header or b""] = found
-        if found.expires_ms is not None and system.clock.wall_ms() >= found.expires_ms:
-            self._cache.pop(header or b"", None)
+            # A key that chooses devices by their tags is judged anew for each call: any device's tags may change.
+            if not chooses_by_tags(found.key):
+                if len(self._cache) >= self._system.limits.token_cache_length_max:
+                    self._drop(next(iter(self._cache)))
+                self._cache[key] = found
+                self._system.revocations.hold(found)
+        if found.expired(self._system.clock.wall_ms()):
+            self._drop(key)
             raise Unauthorized("The token has expired; log in again.")
         return found
+
+    def _drop(self, key: bytes) -> None:
+        dropped = self._cache.pop(key, None)
+        if dropped is not None:
+            self._system.revocations.release(dropped)
 
     def _verify(self, token: str) -> Principal:
         if len(token) > TOKEN_CHARS_MAX:
@@ -204,7 +189,7 @@ def check_scope(route: Route, principal: Principal) -> None:
         raise Forbidden(
             f"The token has no scope for {route.operation}; it needs one of {', '.join(sorted(route.scopes))}."
         )
-    if route.reach == "user" and principal.kind != "user":
+    if route.area == "user" and principal.kind != "user":
         raise Forbidden(
             f"{route.operation} is about a user; the token of a {principal.kind} does not reach it."
         )

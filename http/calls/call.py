@@ -1,124 +1,91 @@
-"""One call on its way through the edge: what came in, what was found out about it, and what goes out."""
+"""One call on its way through the edge: what was found out about it, and what the edge offers to its handler."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trunkline.actors.applications.messages import Creator
-from trunkline.actors.authority import Principal, reach_of
-from trunkline.actors.messages.reads import Reach
-
 if TYPE_CHECKING:
-    from trunkline.http.calls.dispatch import Dispatcher
+    from trunkline.actors.authority import Principal
+    from trunkline.actors.runtime.ref import Ref
+    from trunkline.actors.runtime.system import System
+    from trunkline.actors.values.structs import Message
+    from trunkline.http.calls.auth import Tokens
+    from trunkline.http.calls.logins import LoginGuard
+    from trunkline.http.calls.request import Request
     from trunkline.http.calls.route import Route
 
-Headers = list[tuple[bytes, bytes]]
 
+class Service(Protocol):
+    """What the edge offers to handlers. The dispatcher is the one that there is."""
 
-class Request:
-    """A request in plain values. Header names are lower case; of a field given twice the last one counts."""
+    system: System
+    tokens: Tokens
+    logins: LoginGuard
+    token_ttl_s: int
 
-    __slots__ = ("address", "body", "headers", "method", "path", "query")
-
-    def __init__(
-        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes, address: str
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.headers = headers
-        self.body = body
-        self.address = address
-
-    def header(self, name: bytes) -> str | None:
-        """The value of a field as text, None where it was not sent."""
-        value = self.headers.get(name)
-        return None if value is None else value.decode("latin1")
-
-
-def address_of(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
-    """Where a request comes from: its connection, or what a `trusted` proxy says in X-Forwarded-For."""
-    if trusted and headers.get(b"x-forwarded-for"):
-        # The last entry is the one that the proxy added; those before it are the client's own words.
-        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
-    return str(client[0]) if client else ""
-
-
-class Stream(Protocol):
-    """A body that is sent piece by piece. The door calls `close` when the client or the stream is gone."""
-
-    async def next(self) -> bytes | None:
-        """The next piece; None at the end."""
+    def scopes_of(self, operation: str) -> frozenset[str]:
+        """The scopes of which a token needs one for an operation."""
         ...
 
-    def close(self) -> None:
-        """Give everything back. Idempotent, never waits."""
+    def check_fences(self, call: Call) -> None:
+        """Raise where the call is not within the token's reach."""
         ...
 
+    def ref(self, call: Call) -> Ref:
+        """The actor that the row addresses."""
+        ...
 
-class Response:
-    """Status, headers, and either a whole body or a stream."""
+    def message(self, call: Call, message: type[Message]) -> Message:
+        """A message whose fields come from the call. `message` is one of those that the row names."""
+        ...
 
-    __slots__ = ("body", "headers", "status", "stream")
+    async def read(self, call: Call, message: type[Message]) -> Any:
+        """Answer a reading message whose fields come from the call."""
+        ...
 
-    def __init__(
-        self, status: int, headers: Headers, body: bytes = b"", stream: Stream | None = None
-    ) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
-        self.stream = stream
-
-    @property
-    def parts(self) -> tuple[int, Headers, bytes]:
-        """Status, headers and body of what is no stream."""
-        return self.status, self.headers, self.body
+    async def read_message(self, message: Message) -> Any:
+        """Answer a reading message."""
+        ...
 
 
 class Call:
-    """A matched, authenticated, parsed call. Messages take their fields from it by name.
+    """A matched, authenticated, parsed call.
 
-    Ids are raw bytes. `application`, `device`, `record`, `table`, `row` and `name` come from the path;
-    `user` is the user of the token; `parent` is the owner of plain records: the application of the path, else the user.
+    `ids` are the values of the path's placeholders by name (`application` for `{applicationId}`): ids are raw bytes,
+    names are text. Operations about the current user have `user` as well. Messages take their fields from here by name
+    (`fields.py`).
     """
 
     __slots__ = (
         "_principal",
-        "address",
-        "application",
         "body",
-        "device",
-        "dispatcher",
-        "if_match",
+        "ids",
         "links",
-        "name",
         "now_ms",
         "query",
-        "record",
         "request",
         "route",
-        "row",
-        "table",
+        "service",
     )
 
-    def __init__(self, dispatcher: Dispatcher, route: Route, request: Request, now_ms: int) -> None:
-        self.dispatcher = dispatcher
+    def __init__(
+        self,
+        service: Service,
+        route: Route,
+        request: Request,
+        now_ms: int,
+        principal: Principal | None,
+        ids: dict[str, Any],
+    ) -> None:
+        self.service = service
         self.route = route
         self.request = request
-        self.address = request.address
         self.now_ms = now_ms
-        self.if_match = request.header(b"if-match")
+        self.ids = ids
         self.links = True
-        self._principal: Principal | None = None
-        self.application: bytes | None = None
-        self.device: bytes | None = None
-        self.record: bytes | None = None
-        self.table: bytes | None = None
-        self.row: bytes | None = None
-        self.name = ""
         self.query: Any = None
         self.body: Any = None
+        self._principal = principal
 
     @property
     def principal(self) -> Principal:
@@ -131,56 +98,12 @@ class Call:
         self._principal = principal
 
     @property
-    def id(self) -> bytes | None:
-        """The addressed plain record, as its messages call it."""
-        return self.record
+    def application(self) -> bytes:
+        """The application of the path."""
+        id: bytes = self.ids["application"]
+        return id
 
     @property
-    def user(self) -> bytes | None:
-        """The user of the token."""
-        return self.principal.user_id
-
-    @property
-    def reach(self) -> Reach | None:
-        """Which devices of the application a list may show to this token; None for all."""
-        return reach_of(self.principal)
-
-    @property
-    def time_series_bytes_max(self) -> int:
-        """How large the answer of a time series query may be."""
-        return self.dispatcher.system.limits.time_series_bytes_max
-
-    @property
-    def rows_bytes_max(self) -> int:
-        """How large a page of rows may be."""
-        return self.dispatcher.system.limits.rows_bytes_max
-
-    @property
-    def rows_limit_max(self) -> int:
-        """How many rows one call may ask for or delete."""
-        return self.dispatcher.system.limits.rows_limit_max
-
-    @property
-    def sorted_rows_max(self) -> int:
-        """How many rows a sort without an index may hold."""
-        return self.dispatcher.system.limits.sorted_rows_max
-
-    @property
-    def owner_id(self) -> bytes | None:
-        """Who owns an application that this call creates."""
-        return self.principal.user_id
-
-    @property
-    def parent(self) -> bytes | None:
-        """The owner of the plain records that this call is about."""
-        return self.application if self.application is not None else self.principal.user_id
-
-    @property
-    def by(self) -> Creator:
-        """Who is written into a record."""
-        return self.principal.creator
-
-    @property
-    def kind(self) -> str | None:
-        """The kind of plain record that this call is about."""
-        return self.route.kind
+    def if_match(self) -> str | None:
+        """The revision that the caller means to change."""
+        return self.request.header(b"if-match")

@@ -22,9 +22,9 @@ import trio
 
 from trunkline.actors.values.errors import PayloadTooLarge
 from trunkline.http.calls.admissions import Repeat
-from trunkline.http.calls.call import Request, Response, address_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, answer
+from trunkline.http.calls.request import Request, Response, address_of
 from trunkline.http.wire.exchange import Delivery, Exchange
 from trunkline.http.wire.http1 import EXTENSIONS, Application
 
@@ -49,7 +49,7 @@ class HotDoor:
         """
         head = exchange.known
         repeat: Repeat | None = None if head is None else head.memo
-        if repeat is None or not self._dispatcher.holds(repeat.known):
+        if repeat is None or not self._dispatcher.holds(repeat.admission):
             repeat = self._recalled(exchange)
             if repeat is None:
                 return False

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
-from trunkline.http.calls.call import Request
 from trunkline.http.calls.errors import UnsupportedMediaType, invalid
+from trunkline.http.calls.request import Request
 
 
 def check(request: Request, bytes_max: int) -> None:

@@ -1,8 +1,13 @@
-"""The `_links` of answers: where a record and its parents are to be found, by the record's `_type`."""
+"""The `_links` of answers: where a record and its parents are to be found.
+
+Those of plain resources follow from their rows; the others stand here, by the `_type` of the record.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+
+from trunkline.http.calls.route import Links
 
 _APPLICATION = "/applications/{applicationId}"
 _DEVICE = _APPLICATION + "/devices/{deviceId}"
@@ -15,8 +20,6 @@ _BARE = frozenset({"dataTableRows"})
 _LINKS: dict[str, dict[str, str]] = {
     "application": {"self": _APPLICATION, "devices": _APPLICATION + "/devices"},
     "applications": {"self": "/applications"},
-    "applicationKey": {"self": _APPLICATION + "/keys/{applicationKeyId}", "application": _APPLICATION},
-    "applicationKeys": {"self": _APPLICATION + "/keys", "application": _APPLICATION},
     "device": {
         "self": _DEVICE,
         "application": _APPLICATION,
@@ -48,29 +51,20 @@ _LINKS: dict[str, dict[str, str]] = {
     },
     "me": {"self": "/me", "applications": "/applications"},
 }
-_APPLICATION_TOKEN = {"self": _APPLICATION + "/tokens/{apiTokenId}", "application": _APPLICATION}
-_APPLICATION_TOKENS = {"self": _APPLICATION + "/tokens", "application": _APPLICATION}
-_USER_TOKEN = {"self": "/me/tokens/{apiTokenId}", "me": "/me"}
-_USER_TOKENS = {"self": "/me/tokens", "me": "/me"}
 
 
-def with_links(value: dict[str, Any]) -> None:
-    """Add `_links` to a record, or to a list and each of its items."""
-    if value["_type"] not in _BARE:
+def add_links(value: dict[str, Any], links: Links | None) -> None:
+    """Add `_links` to a record, or to a list and each of its items.
+
+    `links` are those of the row; without them they follow from the `_type`.
+    """
+    type = value["_type"]
+    if type not in _BARE:
         for item in value.get("items", ()):
             if "_type" in item:
-                with_links(item)
-    if value["_type"] == "eventPlusNewCount" and "event" in value:
-        with_links(value["event"])
-    templates = _templates(value)
+                add_links(item, None if links is None or links.items is None else Links(links.items))
+    if type == "eventPlusNewCount" and "event" in value:
+        add_links(value["event"], None)
+    templates = _LINKS.get(type) if links is None else links.own
     if templates is not None:
         value["_links"] = {name: {"href": template.format_map(value)} for name, template in templates.items()}
-
-
-def _templates(value: dict[str, Any]) -> dict[str, str] | None:
-    type = value["_type"]
-    if type == "apiToken":
-        return _APPLICATION_TOKEN if "applicationId" in value else _USER_TOKEN
-    if type == "apiTokens":
-        return _APPLICATION_TOKENS if "applicationId" in value else _USER_TOKENS
-    return _LINKS.get(type)

@@ -17,8 +17,8 @@ import msgspec
 
 from trunkline.actors.query import brackets as query_brackets
 from trunkline.actors.query.fields import Field
+from trunkline.actors.query.schema import QUERY_FIELDS
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.terms import QUERY_FIELDS
 from trunkline.http.calls.errors import invalid
 
 UNIVERSAL = frozenset({"_links", "_actions", "_embedded"})

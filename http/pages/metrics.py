@@ -15,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.collector import PAUSES
 from trunkline.http.wire.request_heads import Heads
@@ -136,13 +137,13 @@ class Figures(Collector):
         )
 
     def _jobs(self) -> Iterator[Metric]:
-        jobs = self._dispatcher.system.jobs
-        yield _gauge("jobs_waiting", "Jobs that wait for their turn.", len(jobs))
+        jobs = self._dispatcher.system.part(Jobs)
+        yield _gauge("jobs_waiting", "Jobs that wait for their turn.", len(jobs.queue))
         yield _gauge("jobs_running", "Jobs that are being done.", len(jobs.running))
         ended = CounterMetricFamily(
             "trunkline_jobs_ended", "Jobs that have ended, by status.", labels=["status"]
         )
-        for status, count in sorted(jobs.ended.items()):
+        for status, count in sorted(jobs.queue.ended.items()):
             ended.add_metric([status], count)
         yield ended
         yield _gauge("downloads_open", "Results that are being fetched.", jobs.results.downloads)

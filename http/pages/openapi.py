@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.http.calls.errors import STATUS
-from trunkline.http.calls.route import Route, RouteTable
+from trunkline.http.calls.route import Route
+from trunkline.http.calls.table import RouteTable
 
 _REF = "#/components/schemas/{name}"
 _COMMON = {
@@ -19,11 +21,6 @@ _COMMON = {
     404: "The resource or a parent of it does not exist",
     503: "The server is at a bound of its own; come back as Retry-After says",
 }
-_PATTERNS = {
-    "name": r"^[0-9a-zA-Z_-]{1,255}$",
-    "jobId": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$",
-}
-"""Of the parts of a path that are not simply ids."""
 _STORING = {507: "The disk is full; nothing was stored"}
 _UNIVERSAL = (
     ("_links", "false drops the `_links` of the answer", True),
@@ -64,7 +61,7 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
         "tags": [{"name": name} for name in sorted({_tag(route) for route in table.routes})],
         "paths": paths,
         "components": {
-            "schemas": components | query_schema.components(),
+            "schemas": components | query_schema.components(QUERY_FIELDS),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
@@ -105,10 +102,9 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
 
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     found = []
-    for name in route.params:
-        pattern = _PATTERNS.get(name, r"^[A-Fa-f0-9]{24}$")
-        schema = {"type": "string", "pattern": pattern}
-        found.append({"name": name, "in": "path", "required": True, "schema": schema})
+    for part in route.parts:
+        schema = {"type": "string", "pattern": part.pattern}
+        found.append({"name": part.placeholder, "in": "path", "required": True, "schema": schema})
     return found
 
 

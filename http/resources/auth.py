@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from trunkline.actors.accounts.actor import burn
 from trunkline.actors.accounts.messages import (
     AuthedDevice,
     AuthedUser,
@@ -13,12 +12,15 @@ from trunkline.actors.accounts.messages import (
     Session,
     UserCredentials,
 )
-from trunkline.actors.authority import admit_device, find_user, key_admits_address, session_claims
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.accounts.passwords import burn
+from trunkline.actors.accounts.reach import key_admits_address
+from trunkline.actors.authority import admit_device, find_user, session_claims
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
-from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import ME, Route
 
 _TTL_S_MAX = 10 * 366 * 86_400
@@ -27,17 +29,17 @@ _TTL_S_MAX = 10 * 366 * 86_400
 async def authenticate_user(call: Call) -> Response:
     """A user's token for e-mail address and password."""
     body: UserCredentials = call.body
-    dispatcher = call.dispatcher
-    system = dispatcher.system
+    service = call.service
+    system = service.system
     scopes = frozenset({"all.User"})
     if body.requested_scopes is not UNSET:
-        scopes = dispatcher.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
-    ttl_s = _ttl_s(body.token_ttl, dispatcher.token_ttl_s)
+        scopes = service.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
+    ttl_s = _ttl_s(body.token_ttl, service.token_ttl_s)
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, body.email)
     session: Session | None = None
     account = body.email if user is None else user.hex()
-    async with dispatcher.logins.attempt(account, call.address, system.clock.monotonic_s):
+    async with service.logins.attempt(account, call.request.address, system.clock.monotonic_s):
         if user is None:
             await burn()
         else:
@@ -45,15 +47,15 @@ async def authenticate_user(call: Call) -> Response:
         if user is None or session is None:
             raise Unauthorized("email and password do not fit together.")
     claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
-    token = dispatcher.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
+    token = service.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
     return reply(call, 200, {"userId": user.hex(), "token": token})
 
 
 async def authenticate_device(call: Call) -> Response:
     """A device's token for an access key of its application and the key's secret."""
     body: DeviceCredentials = call.body
-    dispatcher = call.dispatcher
-    system = dispatcher.system
+    service = call.service
+    system = service.system
     for field in ("key", "secret"):
         if getattr(body, field) is UNSET:
             raise Invalid(f"{field}: is missing; a device logs in with deviceId, key and secret.")
@@ -61,18 +63,16 @@ async def authenticate_device(call: Call) -> Response:
     assert isinstance(body.secret, str)
     scopes = frozenset({"all.Device"})
     if body.requested_scopes is not UNSET:
-        scopes = dispatcher.tokens.checked_scopes(
-            body.requested_scopes, kind="device", field="requestedScopes"
-        )
+        scopes = service.tokens.checked_scopes(body.requested_scopes, kind="device", field="requestedScopes")
     ttl_s = _ttl_s(body.token_ttl, None)
     device_id = body.device_id.lower()
     try:
         with system.store.snapshot() as snapshot:
             admitted = admit_device(snapshot, bytes.fromhex(device_id), body.key, body.secret)
-        if not key_admits_address(admitted.key, call.address):
+        if not key_admits_address(admitted.key, call.request.address):
             raise Unauthorized("deviceId, key and secret do not fit together.")
     except Unauthorized:
-        dispatcher.logins.failed(device_id, call.address, system.clock.monotonic_s())
+        service.logins.failed(device_id, call.request.address, system.clock.monotonic_s())
         raise
     claims = {
         "typ": "device",
@@ -80,7 +80,7 @@ async def authenticate_device(call: Call) -> Response:
         "app": admitted.application_id.hex(),
         "key": admitted.key_id.hex(),
     }
-    token = dispatcher.tokens.issue(claims, scopes, call.now_ms, ttl_s)
+    token = service.tokens.issue(claims, scopes, call.now_ms, ttl_s)
     shown = {
         "applicationId": admitted.application_id.hex(),
         "deviceId": device_id,
@@ -104,7 +104,7 @@ async def refresh_token(call: Call) -> Response:
     assert principal.session is not None
     # The session stays the one that was begun with a password, so what ends it ends this token as well.
     claims = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
-    token = call.dispatcher.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
+    token = call.service.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
     return reply(call, 200, {"userId": principal.user_id.hex(), "token": token})
 
 
@@ -126,7 +126,7 @@ ROUTES = (
         body=UserCredentials,
         reply=AuthedUser,
         access="none",
-        reach="public",
+        area="public",
         handler=authenticate_user,
         also={401: "E-mail address and password do not fit together", 429: "Too many attempts"},
     ),
@@ -138,7 +138,7 @@ ROUTES = (
         body=DeviceCredentials,
         reply=AuthedDevice,
         access="none",
-        reach="public",
+        area="public",
         handler=authenticate_device,
         also={401: "Device, key and secret do not fit together", 429: "Too many failures"},
     ),
@@ -149,7 +149,7 @@ ROUTES = (
         summary="Renew the token",
         reply=AuthedUser,
         access="read",
-        reach="user",
+        area="user",
         handler=refresh_token,
     ),
 )

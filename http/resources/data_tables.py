@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from trunkline.actors.messages.reads import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
 from trunkline.actors.tables.messages import (
     AddColumn,
     AdvancedQuery,
@@ -14,8 +13,12 @@ from trunkline.actors.tables.messages import (
     DeleteDataTable,
     DeleteRow,
     DeleteRows,
+    GetDataTable,
+    GetRow,
     Inserted,
     InsertRows,
+    ListDataTables,
+    ListRows,
     PatchDataTable,
     PatchRow,
     RemoveColumn,
@@ -26,15 +29,17 @@ from trunkline.actors.tables.messages import (
     RowsPage,
     RowsView,
     RowView,
+    SelectRows,
     TablePage,
     TablePatch,
     TablePost,
     TableView,
     TruncateRows,
 )
-from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import reply
-from trunkline.http.calls.route import APP, TABLE, Route
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import APP, DATA_TABLE, TABLE, Route
 
 TABLES = APP + "/data-tables"
 COLUMN = TABLE + "/column"
@@ -53,12 +58,12 @@ async def delete_rows(call: Call) -> Response:
     They are deleted in steps of 200, each all or none. A row that changes meanwhile is deleted only if it still
     matches. No deletion triggers are raised.
     """
-    dispatcher = call.dispatcher
-    chosen: list[bytes] = await dispatcher.read(call, SelectRows)
+    service = call.service
+    chosen: list[bytes] = await service.read(call, SelectRows)
     removed = 0
     for start in range(0, len(chosen), DELETED_AT_ONCE):
         step = DeleteRows(rows=chosen[start : start + DELETED_AT_ONCE], body=call.body)
-        removed += (await dispatcher.system.ask(dispatcher.ref(call), step)).value
+        removed += (await service.system.ask(service.ref(call), step)).value
     answer: dict[str, Any] = {"removed": removed}
     return reply(call, 200, answer)
 
@@ -80,8 +85,7 @@ ROUTES = (
         summary="Create a data table",
         message=CreateDataTable,
         body=TablePost,
-        to="dataTable",
-        creates="dataTable",
+        to=DATA_TABLE,
         then=GetDataTable,
         reply=TableView,
         ok=201,
@@ -103,7 +107,7 @@ ROUTES = (
         summary="Change the name or the description of a data table",
         message=PatchDataTable,
         body=TablePatch,
-        to="dataTable",
+        to=DATA_TABLE,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -114,7 +118,7 @@ ROUTES = (
         operation="dataTable.delete",
         summary="Delete a data table with its rows",
         message=DeleteDataTable,
-        to="dataTable",
+        to=DATA_TABLE,
         access="write",
     ),
     Route(
@@ -124,7 +128,7 @@ ROUTES = (
         summary="Add a column; rows that are there are null in it",
         message=AddColumn,
         body=Column,
-        to="dataTable",
+        to=DATA_TABLE,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -136,7 +140,7 @@ ROUTES = (
         summary="Remove a column with all its values",
         message=RemoveColumn,
         query=ColumnChoice,
-        to="dataTable",
+        to=DATA_TABLE,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -159,7 +163,7 @@ ROUTES = (
         summary="Insert a row, or an array of rows",
         message=InsertRows,
         body=RowOrRows,
-        to="dataTable",
+        to=DATA_TABLE,
         answers=True,
         reply=Inserted,
         ok=201,
@@ -188,7 +192,7 @@ ROUTES = (
         query=RowsLimit,
         body=AdvancedQuery,
         optional_body=True,
-        to="dataTable",
+        to=DATA_TABLE,
         reply=RemovedView,
         access="write",
         handler=delete_rows,
@@ -199,7 +203,7 @@ ROUTES = (
         operation="dataTableRows.truncate",
         summary="Delete all rows at once",
         message=TruncateRows,
-        to="dataTable",
+        to=DATA_TABLE,
         access="write",
     ),
     Route(
@@ -218,7 +222,7 @@ ROUTES = (
         summary="Change columns of a row",
         message=PatchRow,
         body=RowBody,
-        to="dataTable",
+        to=DATA_TABLE,
         answers=True,
         reply=RowView,
         access="write",
@@ -229,7 +233,7 @@ ROUTES = (
         operation="dataTableRow.delete",
         summary="Delete a row",
         message=DeleteRow,
-        to="dataTable",
+        to=DATA_TABLE,
         access="write",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trunkline.actors.devices.counts import CountDevicePayloads
 from trunkline.actors.devices.messages import (
     AddAttribute,
     AttributeList,
@@ -31,22 +32,7 @@ from trunkline.actors.devices.messages import (
     StateOrStates,
     TagValueSearch,
 )
-from trunkline.actors.devices.views import (
-    AttributeNames,
-    AttributeView,
-    CommandEntry,
-    CompositeValue,
-    DeviceComposite,
-    DeviceNames,
-    DevicePayloadCounts,
-    DeviceView,
-    LogEntry,
-    StateEntry,
-    TagKeys,
-    TagValues,
-)
-from trunkline.actors.messages.reads import (
-    CountDevicePayloads,
+from trunkline.actors.devices.read_messages import (
     GetAttribute,
     GetCommand,
     GetCompositeState,
@@ -62,12 +48,27 @@ from trunkline.actors.messages.reads import (
     ListTagValues,
     SelectDevices,
 )
-from trunkline.actors.runtime.actor import Ref
-from trunkline.actors.values.terms import Attribute
-from trunkline.http.calls.call import Call, Response
+from trunkline.actors.devices.terms import Attribute
+from trunkline.actors.devices.views import (
+    AttributeNames,
+    AttributeView,
+    CommandEntry,
+    CompositeValue,
+    DeviceComposite,
+    DeviceNames,
+    DevicePayloadCounts,
+    DeviceView,
+    LogEntry,
+    StateEntry,
+    TagKeys,
+    TagValues,
+)
+from trunkline.actors.runtime.ref import Ref
+from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
-from trunkline.http.calls.route import APP, DEVICE, Route
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import APP, DEVICE, DEVICE_ACTOR, Route
 from trunkline.http.streams.sse import command_stream, state_stream
 
 DEVICES = APP + "/devices"
@@ -77,14 +78,13 @@ _THROTTLED = {429: "More than 30 calls in 15 seconds for this device"}
 
 async def send_command_to_many(call: Call) -> Response:
     """Send one command to all devices that the body names, or to none of them."""
-    dispatcher = call.dispatcher
-    assert call.application is not None
-    chosen: list[bytes] = await dispatcher.read(call, SelectDevices)
+    service = call.service
+    chosen: list[bytes] = await service.read(call, SelectDevices)
     for id in chosen:
-        call.device = id
-        dispatcher.check_fences(call)
+        call.ids["device"] = id
+        service.check_fences(call)
     refs = [Ref("device", call.application, id) for id in chosen]
-    verdict = await dispatcher.system.ask_all(refs, SendCommand(body=call.body))
+    verdict = await service.system.ask_all(refs, SendCommand(body=call.body))
     headers = [JSON]
     if verdict is not None:
         assert call.route.throttle is not None
@@ -111,8 +111,7 @@ ROUTES = (
         message=CreateDevice,
         body=DevicePost,
         query=DeviceShape,
-        to="device",
-        creates="device",
+        to=DEVICE_ACTOR,
         then=GetDevice,
         reply=DeviceView,
         ok=201,
@@ -134,6 +133,7 @@ ROUTES = (
         operation="devices.sendCommand",
         summary="Send a command to many devices, to all of them or to none",
         message=SendCommand,
+        uses=(SelectDevices,),
         body=CommandToMany,
         access="write",
         device="any",
@@ -194,7 +194,7 @@ ROUTES = (
         message=PatchDevice,
         body=DevicePatch,
         query=DeviceShape,
-        to="device",
+        to=DEVICE_ACTOR,
         then=GetDevice,
         reply=DeviceView,
         access="write",
@@ -205,7 +205,7 @@ ROUTES = (
         operation="device.delete",
         summary="Delete a device",
         message=DeleteDevice,
-        to="device",
+        to=DEVICE_ACTOR,
         access="write",
     ),
     Route(
@@ -216,7 +216,7 @@ ROUTES = (
         summary="Send one state or many",
         message=SendState,
         body=StateOrStates,
-        to="device",
+        to=DEVICE_ACTOR,
         access="write",
         device="self",
         also=_THROTTLED,
@@ -240,7 +240,7 @@ ROUTES = (
         summary="Send a command",
         message=SendCommand,
         body=CommandPost,
-        to="device",
+        to=DEVICE_ACTOR,
         access="write",
         device="any",
         also=_THROTTLED,
@@ -273,7 +273,7 @@ ROUTES = (
         summary="Say that the device came or went",
         message=SetConnectionStatus,
         body=ConnectionStatus,
-        to="device",
+        to=DEVICE_ACTOR,
         access="write",
         device="self",
         also=_THROTTLED,
@@ -333,8 +333,9 @@ ROUTES = (
         operation="deviceAttributes.post",
         summary="Declare an attribute",
         message=AddAttribute,
+        makes="name",
         body=Attribute,
-        to="device",
+        to=DEVICE_ACTOR,
         then=GetAttribute,
         reply=AttributeView,
         ok=201,
@@ -356,7 +357,7 @@ ROUTES = (
         summary="Change an attribute",
         message=PatchAttribute,
         body=AttributePatch,
-        to="device",
+        to=DEVICE_ACTOR,
         then=GetAttribute,
         reply=AttributeView,
         access="write",
@@ -367,7 +368,7 @@ ROUTES = (
         operation="deviceAttribute.delete",
         summary="Take an attribute away",
         message=DeleteAttribute,
-        to="device",
+        to=DEVICE_ACTOR,
         access="write",
     ),
 )

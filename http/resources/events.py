@@ -14,22 +14,25 @@ from trunkline.actors.events.messages import (
     EventPage,
     EventPatch,
     EventPost,
+    EventQuery,
     EventReport,
     EventsDeleted,
     EventView,
+    GetEvent,
+    GetMostRecentEvent,
+    ListEvents,
     PatchEvent,
     PatchEvents,
     RecentChoice,
     RecentEvent,
 )
 from trunkline.actors.jobs.messages import JobQueued
-from trunkline.actors.messages.reads import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.values.errors import PreconditionFailed, TooMuchAtOnce
-from trunkline.actors.values.terms import EventQuery
-from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
-from trunkline.http.calls.route import APP, Route
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import APP, EVENT_LOG, Route
 from trunkline.http.resources.jobs import queue_job
 
 EVENTS = APP + "/events"
@@ -64,14 +67,13 @@ async def delete_events(call: Call) -> Response:
 
 
 async def _ask(call: Call, message: Any) -> int:
-    dispatcher = call.dispatcher
-    answer = await dispatcher.system.ask(dispatcher.ref(call), dispatcher.message(call, message))
+    service = call.service
+    answer = await service.system.ask(service.ref(call), service.message(call, message))
     count: int = answer.value
     return count
 
 
 async def _queue(call: Call, input: dict[str, Any]) -> Response:
-    assert call.application is not None
     email, callback_url = call.query.email, call.query.callback_url
     return await queue_job(call, call.application, input, email=email, callback_url=callback_url)
 
@@ -101,8 +103,8 @@ ROUTES = (
         summary="Create an event",
         message=CreateEvent,
         body=EventPost,
-        to="eventLog",
-        creates="record",
+        to=EVENT_LOG,
+        makes="event",
         then=GetEvent,
         reply=EventView,
         ok=201,
@@ -116,9 +118,10 @@ ROUTES = (
         summary="Update many events",
         query=EventChoice,
         body=EventPatch,
-        to="eventLog",
+        to=EVENT_LOG,
         access="write",
         handler=patch_events,
+        uses=(PatchEvents,),
         job=JobQueued,
         also=_LARGE,
     ),
@@ -129,10 +132,11 @@ ROUTES = (
         summary="Delete many events",
         query=EventReport,
         body=EventQuery,
-        to="eventLog",
+        to=EVENT_LOG,
         reply=EventsDeleted,
         access="write",
         handler=delete_events,
+        uses=(DeleteEvents,),
         job=JobQueued,
     ),
     Route(
@@ -159,7 +163,7 @@ ROUTES = (
         summary="Update an event",
         message=PatchEvent,
         body=EventPatch,
-        to="eventLog",
+        to=EVENT_LOG,
         then=GetEvent,
         reply=EventView,
         access="write",
@@ -171,7 +175,7 @@ ROUTES = (
         operation="event.delete",
         summary="Delete an event with its updates",
         message=DeleteEvent,
-        to="eventLog",
+        to=EVENT_LOG,
         access="write",
     ),
 )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.jobs.export_messages import (
+from trunkline.actors.devices.export_messages import (
     DataExport,
     DeviceExport,
     DeviceExportQuery,
     DevicesExport,
-    EventExport,
-    RowExport,
-    ToldQuery,
 )
-from trunkline.actors.jobs.messages import JobQueued
+from trunkline.actors.events.messages import EventExport
+from trunkline.actors.jobs.messages import JobQueued, ToldQuery
+from trunkline.actors.tables.messages import RowExport
 from trunkline.actors.values.timestamps import resolve_range
-from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP, DEVICE, TABLE, Route
 from trunkline.http.resources.jobs import queue_job
 
@@ -33,10 +33,9 @@ async def export_device(call: Call) -> Response:
         end=query.end if body.end is UNSET else body.end,
     )
     options = body.options
-    assert call.device is not None
     return await queue_job(
         call,
-        call.device,
+        call.ids["device"],
         {
             "start": span.start_ms,
             "end": span.end_ms,
@@ -59,7 +58,6 @@ async def export_data(call: Call) -> Response:
         end=None if body.end is UNSET else body.end,
     )
     options = body.options
-    assert call.application is not None
     return await queue_job(
         call,
         call.application,
@@ -83,7 +81,6 @@ async def export_devices(call: Call) -> Response:
     """Queue an export of the records of devices as CSV or as one JSON array, in order of creation."""
     query: ToldQuery = call.query
     body: DevicesExport = call.body or DevicesExport()
-    assert call.application is not None
     return await queue_job(
         call,
         call.application,
@@ -97,10 +94,9 @@ async def export_rows(call: Call) -> Response:
     """Queue an export of the rows of a data table as CSV: `id`, `createdAt`, `updatedAt` and the columns."""
     body: RowExport = call.body
     options = body.query_options
-    assert call.table is not None
     return await queue_job(
         call,
-        call.table,
+        call.ids["dataTable"],
         {
             "query": body.query or None,
             "sortColumn": options.sort_column or None,
@@ -116,7 +112,6 @@ async def export_rows(call: Call) -> Response:
 async def export_events(call: Call) -> Response:
     """Queue an export of the events of an application, the oldest first, as CSV or as one JSON array."""
     body: EventExport = call.body or EventExport()
-    assert call.application is not None
     return await queue_job(
         call,
         call.application,

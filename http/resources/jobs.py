@@ -6,13 +6,21 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from trunkline.actors.jobs.kind import short_job_id
-from trunkline.actors.jobs.messages import DownloadLink, JobLogPage, JobLogView, QueueJob
-from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.jobs.job import short_job_id
+from trunkline.actors.jobs.messages import (
+    DownloadLink,
+    GetJobLog,
+    JobLogPage,
+    JobLogView,
+    ListJobLogs,
+    QueueJob,
+)
+from trunkline.actors.jobs.results import Results
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
-from trunkline.http.calls.call import Call, Response
+from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP, Route
 
 
@@ -29,17 +37,16 @@ async def queue_job(
     `resource` is the id of what it is about, `input` what the job needs to know, as plain values. `email`
     (by default the address of the caller's account) and `callback_url` are told when it has ended.
     """
-    assert call.application is not None
     message = QueueJob(
         operation=call.route.operation,
         resource=resource,
         input=input,
-        by=call.by,
-        user=call.user,
+        by=call.principal.creator,
+        user=call.principal.user_id,
         email=email or None,
         callback_url=callback_url or None,
     )
-    answer = await call.dispatcher.system.ask(Ref("application", ROOT, call.application), message)
+    answer = await call.service.system.ask(Ref("application", ROOT, call.application), message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
     return reply(call, 202, queued)
 
@@ -49,26 +56,25 @@ async def get_job_log(call: Call) -> Response:
 
     A result has a link, for tokens that may run such a job.
     """
-    shown = await call.dispatcher.read(call, GetJobLog)
+    shown = await call.service.read(call, GetJobLog)
     _add_links(call, [shown])
     return reply(call, 200, shown)
 
 
 async def list_job_logs(call: Call) -> Response:
     """A page of the jobs of an application; the last 1000 of the last 90 days are kept."""
-    shown = await call.dispatcher.read(call, ListJobLogs)
+    shown = await call.service.read(call, ListJobLogs)
     _add_links(call, shown["items"])
     return reply(call, 200, shown)
 
 
 def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
     """Whoever has the link has the result: so it is shown to those only who could make one themselves."""
-    assert call.application is not None
-    dispatcher = call.dispatcher
+    service = call.service
     for item in items:
-        scopes = dispatcher.table.scopes.get(item["name"], frozenset())
+        scopes = service.scopes_of(item["name"])
         if not scopes.isdisjoint(call.principal.scopes):
-            dispatcher.system.jobs.results.add_link(call.application, bytes.fromhex(item["id"]), item)
+            service.system.part(Results).add_link(call.application, bytes.fromhex(item["id"]), item)
 
 
 async def download(call: Call) -> Response:
@@ -76,7 +82,7 @@ async def download(call: Call) -> Response:
 
     The last bytes are sent only when the hash of all of them is right, so what arrived whole is right.
     """
-    found = call.dispatcher.system.jobs.results.open(call.query.token)
+    found = call.service.system.part(Results).open(call.query.token)
     headers = [
         (b"content-type", found.content_type.encode()),
         (b"content-length", b"%d" % found.size_bytes),
@@ -96,6 +102,7 @@ ROUTES = (
         operation="applicationJobLogs.get",
         summary="List the jobs of an application",
         handler=list_job_logs,
+        uses=(ListJobLogs,),
         query=JobLogPage,
         reply=("list", JobLogView),
     ),
@@ -105,6 +112,7 @@ ROUTES = (
         operation="applicationJobLog.get",
         summary="Get a job: how far it is, and what came of it",
         handler=get_job_log,
+        uses=(GetJobLog,),
         reply=JobLogView,
     ),
     Route(
@@ -116,7 +124,7 @@ ROUTES = (
         handler=download,
         reply=bytes,
         access="none",
-        reach="public",
+        area="public",
         also={
             403: "The link is not one of this server",
             404: "The link has expired, or the file is gone",

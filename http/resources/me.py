@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from trunkline.actors.accounts.messages import MeChoice, MePatch, MeView, PatchMe
-from trunkline.actors.applications.messages import CountRange, DeviceCounts
-from trunkline.actors.messages.reads import CountMyDevices, GetMe
-from trunkline.http.calls.call import Call, Response
+from trunkline.actors.accounts.messages import GetMe, MeChoice, MePatch, MeView, PatchMe
+from trunkline.actors.devices.counts import CountMyDevices, CountRange, DeviceCounts
+from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import reply
-from trunkline.http.calls.route import ME, Route
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import ACCOUNT, ME, Route
 
 
 async def patch_me(call: Call) -> Response:
     """Change the current user. A wrong present password counts as a failed log-in."""
-    dispatcher = call.dispatcher
+    service = call.service
     body: MePatch = call.body
-    ref, message = dispatcher.ref(call), dispatcher.message(call, PatchMe)
+    ref, message = service.ref(call), service.message(call, PatchMe)
     if body.current_credentials is UNSET:
-        await dispatcher.system.ask(ref, message)
+        await service.system.ask(ref, message)
     else:
-        now_s = dispatcher.system.clock.monotonic_s
-        async with dispatcher.logins.attempt(ref.id.hex(), call.address, now_s):
-            await dispatcher.system.ask(ref, message)
-    return reply(call, 200, await dispatcher.read(call, GetMe))
+        now_s = service.system.clock.monotonic_s
+        async with service.logins.attempt(ref.id.hex(), call.request.address, now_s):
+            await service.system.ask(ref, message)
+    return reply(call, 200, await service.read(call, GetMe))
 
 
 ROUTES = (
@@ -35,7 +35,7 @@ ROUTES = (
         message=GetMe,
         query=MeChoice,
         reply=MeView,
-        reach="user",
+        area="user",
     ),
     Route(
         method="PATCH",
@@ -45,11 +45,12 @@ ROUTES = (
         message=PatchMe,
         body=MePatch,
         query=MeChoice,
-        to="account",
+        to=ACCOUNT,
         reply=MeView,
         access="write",
-        reach="user",
+        area="user",
         handler=patch_me,
+        uses=(GetMe,),
         also={
             401: "No token, one that does not hold, or a wrong present password",
             429: "Too many wrong passwords",
@@ -63,6 +64,6 @@ ROUTES = (
         message=CountMyDevices,
         query=CountRange,
         reply=DeviceCounts,
-        reach="user",
+        area="user",
     ),
 )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from trunkline.actors.devices.series_messages import LastValueQuery, LastValues, TimeSeries, TimeSeriesQuery
-from trunkline.actors.messages.reads import QueryLastValues, QueryTimeSeries
+from trunkline.actors.devices.measurement_messages import (
+    LastValueQuery,
+    LastValues,
+    QueryLastValues,
+    QueryTimeSeries,
+    TimeSeries,
+    TimeSeriesQuery,
+)
 from trunkline.http.calls.route import APP, Route
 
 ROUTES = (

@@ -1,7 +1,8 @@
 """Server-sent events: the command and the state stream of a device.
 
-A stream is a subscription to the device's actor, framed. Comments keep it open while nothing happens; on
-each wake-up the token is checked again, so a key that is switched off ends its streams at once. The events
+A stream is a subscription to the device's actor, framed. Comments keep it open while nothing happens. It is woken
+when something changes that its token depends on, and verifies the token again, so a key that is switched off ends its
+streams at once. The events
 carry their position in the log as `id`, and `Last-Event-ID` replays what was missed from the command log:
 page by page, for a client may have been away for long, and one page is all that a stream keeps in memory.
 """
@@ -13,15 +14,17 @@ import re
 
 import trio
 
+from trunkline.actors.authority import Principal
 from trunkline.actors.devices.actor import COMMANDS, STATES
 from trunkline.actors.devices.history import Missed
 from trunkline.actors.devices.messages import Listen
-from trunkline.actors.messages.reads import ReplayCommands
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.devices.read_messages import ReplayCommands
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.http.calls.auth import check_scope
-from trunkline.http.calls.call import Call, Headers, Response
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.request import Headers, Response
 
 HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -42,6 +45,7 @@ class EventStream:
     def __init__(self, call: Call, subscription: Subscription, event: str, missed: Missed) -> None:
         self._call = call
         self._subscription = subscription
+        self._watch(call.principal)
         self._keep_alive_s: float = call.query.keep_alive_interval
         self._opening = f"event: {event}\n".encode()
         self._numbered = event == "deviceCommand"
@@ -83,7 +87,20 @@ class EventStream:
         return b"".join(self._frames(missed.events)) or KEEP_ALIVE
 
     def close(self) -> None:
-        self._call.dispatcher.system.streams.close(self._subscription)
+        self._call.service.system.streams.close(self._subscription)
+        self._unwatch()
+
+    def _watch(self, principal: Principal) -> None:
+        """Be woken when the principal is revoked."""
+        self._watched: Principal | None = principal
+        self._call.service.system.revocations.hold(principal)
+        principal.watchers[self._subscription.nudge] = None
+
+    def _unwatch(self) -> None:
+        if self._watched is not None:
+            self._watched.watchers.pop(self._subscription.nudge, None)
+            self._call.service.system.revocations.release(self._watched)
+            self._watched = None
 
     def _frames(self, events: list[tuple[int, bytes]]) -> list[bytes]:
         frames = []
@@ -100,18 +117,20 @@ class EventStream:
         expires_ms = self._call.principal.expires_ms
         if expires_ms is None:
             return math.inf
-        left_ms = expires_ms - self._call.dispatcher.system.clock.wall_ms()
+        left_ms = expires_ms - self._call.service.system.clock.wall_ms()
         return trio.current_time() + max(0, left_ms) / 1000
 
     def _allowed(self) -> bool:
-        """Whether the token still holds: verified anew where anything about authority has changed."""
+        """Whether the token still holds: verified anew where it was revoked."""
         call = self._call
         try:
-            principal = call.dispatcher.tokens.caller(call.request.headers.get(b"authorization"))
+            principal = call.service.tokens.caller(call.request.headers.get(b"authorization"))
             if principal is not call.principal:
                 call.principal = principal
                 check_scope(call.route, principal)
-                call.dispatcher.check_fences(call)
+                self._unwatch()
+                self._watch(principal)
+                call.service.check_fences(call)
         except DomainError:
             return False
         return True
@@ -123,7 +142,7 @@ async def command_stream(call: Call) -> Response:
     try:
         missed = await _missed(call)
     except BaseException:
-        call.dispatcher.system.streams.close(subscription)
+        call.service.system.streams.close(subscription)
         raise
     return Response(200, HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
 
@@ -135,10 +154,8 @@ async def state_stream(call: Call) -> Response:
 
 
 def _subscribe(call: Call, topic: str) -> Subscription:
-    assert call.application is not None
-    assert call.device is not None
-    ref = Ref("device", call.application, call.device)
-    return call.dispatcher.system.subscribe(ref, topic, Listen())
+    ref = Ref("device", call.application, call.ids["device"])
+    return call.service.system.subscribe(ref, topic, Listen())
 
 
 async def _missed(call: Call) -> Missed:
@@ -154,15 +171,13 @@ async def _missed(call: Call) -> Missed:
 
 
 async def _replay(call: Call, position: int) -> Missed:
-    limits = call.dispatcher.system.limits
-    assert call.application is not None
-    assert call.device is not None
+    limits = call.service.system.limits
     replay = ReplayCommands(
         application=call.application,
-        device=call.device,
+        device=call.ids["device"],
         position=position,
         limit=limits.stream_replay_max,
         bytes_max=limits.stream_buffer_bytes_max,
     )
-    missed: Missed = await call.dispatcher.read_message(replay)
+    missed: Missed = await call.service.read_message(replay)
     return missed

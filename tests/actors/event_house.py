@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from tests.actors.house import House
-from trunkline.actors.applications.messages import Creator
+from trunkline.actors.events import messages
 from trunkline.actors.events import messages as events
-from trunkline.actors.messages import reads
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 
@@ -49,14 +49,14 @@ class Events:
 
     async def get(self, id: bytes) -> dict[str, Any]:
         found: dict[str, Any] = await self.house.read(
-            reads.GetEvent(application=self.house.application, record=id)
+            messages.GetEvent(application=self.house.application, record=id)
         )
         return found
 
     async def page(self, **query: Any) -> dict[str, Any]:
         page = msgspec.convert(query, events.EventPage)
         found: dict[str, Any] = await self.house.read(
-            reads.ListEvents(application=self.house.application, query=page)
+            messages.ListEvents(application=self.house.application, query=page)
         )
         return found
 
@@ -67,7 +67,7 @@ class Events:
         """The subject of the event, and the number of new events."""
         choice = msgspec.convert(query, events.RecentChoice)
         found = await self.house.read(
-            reads.GetMostRecentEvent(application=self.house.application, query=choice)
+            messages.GetMostRecentEvent(application=self.house.application, query=choice)
         )
         return found.get("event", {}).get("subject"), found["newCount"]
 

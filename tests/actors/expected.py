@@ -11,10 +11,13 @@ from functools import partial
 from typing import Any
 
 from tests.actors.probes import tally_key
+from trunkline.actors.applications.messages import APPLICATION_KEY
+from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices.head import Head
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, KINDS
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.backup import verify

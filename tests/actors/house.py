@@ -11,10 +11,10 @@ import msgspec
 
 from trunkline.actors import boot, readers
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.devices import counts, read_messages
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.actor import COMMANDS
-from trunkline.actors.messages import reads
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.ids import ROOT
@@ -95,7 +95,7 @@ class House:
         """The history of a device; the whole of it, oldest first, unless `query` says otherwise."""
         chosen = {"limit": 1000, "sortDirection": "asc", **query}
         found: list[dict[str, Any]] = await self.read(
-            reads.GetState(
+            read_messages.GetState(
                 application=self.application,
                 device=device,
                 query=msgspec.convert(chosen, devices.History),
@@ -107,7 +107,7 @@ class House:
     async def commands(self, device: bytes, **query: Any) -> list[dict[str, Any]]:
         chosen = {"limit": 1000, "sortDirection": "asc", **query}
         found: list[dict[str, Any]] = await self.read(
-            reads.GetCommand(
+            read_messages.GetCommand(
                 application=self.application,
                 device=device,
                 query=msgspec.convert(chosen, devices.History),
@@ -119,7 +119,7 @@ class House:
     async def composite(self, device: bytes, **query: Any) -> dict[str, tuple[str, Any]]:
         """The composite state as `{name: (time, value)}`."""
         found = await self.read(
-            reads.GetCompositeState(
+            read_messages.GetCompositeState(
                 application=self.application,
                 device=device,
                 query=msgspec.convert(query, devices.CompositeRange),
@@ -131,7 +131,7 @@ class House:
     async def payloads(self, device: bytes) -> dict[str, int]:
         """Payload counts of the last 30 days, without those that are zero."""
         found: dict[str, int] = await self.read(
-            reads.CountDevicePayloads(
+            counts.CountDevicePayloads(
                 application=self.application,
                 device=device,
                 query=devices.PayloadRange(),

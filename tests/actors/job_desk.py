@@ -14,12 +14,12 @@ import trio
 
 from tests.actors.house import ManualClock
 from trunkline.actors import boot, readers
-from trunkline.actors.applications.messages import ApplicationPost, CreateApplication, Creator
-from trunkline.actors.jobs.kind import Job, JobKind
-from trunkline.actors.jobs.messages import JobLogPage, QueueJob
-from trunkline.actors.messages.reads import GetJobLog, ListJobLogs
-from trunkline.actors.records.records import Doc
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.jobs.messages import GetJobLog, JobLogPage, ListJobLogs, QueueJob
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.ids import ROOT
 from trunkline.limits.settings import Settings

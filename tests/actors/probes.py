@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import trio
 
 from trunkline.actors import boot
-from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import Answer, System
 from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import DomainError, Invalid

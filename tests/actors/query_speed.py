@@ -19,12 +19,13 @@ from typing import Any, Final
 import msgspec
 
 from trunkline.actors.devices import selection as devices
+from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import DevicePage
-from trunkline.actors.messages.reads import ListDevices
+from trunkline.actors.devices.read_messages import ListDevices
 from trunkline.actors.query.compile import DEVICE_FIELDS, compile_query
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DEVICE
-from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.store.env import Store
 

@@ -30,7 +30,8 @@ from tests.actors.world import (
 from trunkline.actors.applications import messages as applications
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.actor import COMMANDS
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records import messages
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
@@ -44,7 +45,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.timestamps import iso
 
-CREATOR = applications.Creator(ROOT.hex(), "user", "owner")
+CREATOR = messages.Creator(ROOT.hex(), "user", "owner")
 
 
 class Simulation(World):
@@ -78,7 +79,7 @@ class Simulation(World):
     async def create_key(self) -> None:
         ref = self._application()
         body = applications.KeyPost(description="k")
-        message = applications.CreateRecord(kind="applicationKey", body=body, by=CREATOR)
+        message = messages.CreateRecord(kind="applicationKey", body=body, by=CREATOR)
         answer = await self._ask(ref, message, partial(self.expected.create_key, ref))
         if answer is not None:
             self.keys.append((ref, answer.value.id))
@@ -86,7 +87,7 @@ class Simulation(World):
     async def delete_key(self) -> None:
         if self.keys:
             ref, id = self.keys.pop(self.chance.randrange(len(self.keys)))
-            message = applications.DeleteRecord(kind="applicationKey", id=id)
+            message = messages.DeleteRecord(kind="applicationKey", id=id)
             await self._ask(ref, message, partial(self.expected.delete_key, ref))
 
     async def create_device(self) -> None:

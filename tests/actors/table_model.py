@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from tests.actors.house import House
-from trunkline.actors.messages import reads
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.tables import messages
 from trunkline.actors.tables import messages as tables
 from trunkline.actors.tables.check import row_problems
 from trunkline.actors.values.errors import Invalid
@@ -149,7 +149,7 @@ class Table:
 
     async def page(self, query: Json | None, **choice: Any) -> Json:
         chosen = {"limit": 1000, **{name: value for name, value in choice.items() if value is not None}}
-        message = reads.ListRows(
+        message = messages.ListRows(
             application=self.ref.parent,
             table=self.ref.id,
             query=msgspec.convert(chosen, tables.RowsPage),

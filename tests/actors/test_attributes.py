@@ -17,8 +17,8 @@ from trunkline.actors.devices.attributes import (
     shown_attribute,
 )
 from trunkline.actors.devices.messages import AttributePatch
+from trunkline.actors.devices.terms import Attribute
 from trunkline.actors.values.errors import Invalid, NotFound
-from trunkline.actors.values.terms import Attribute
 
 KINDS = ("number", "string", "boolean", "gps", "blob")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.accounts import actor as account
-from trunkline.actors.accounts.actor import check_new_password
-from trunkline.actors.authority import chooses_by_tags, has_tag, key_admits, key_admits_address
+from trunkline.actors.accounts import passwords
+from trunkline.actors.accounts.passwords import check_new_password
+from trunkline.actors.accounts.reach import chooses_by_tags, has_tag, key_admits, key_admits_address
 from trunkline.actors.values.errors import Invalid
 
 FLOOR_1 = {"key": "floor", "value": "1"}
@@ -114,13 +114,13 @@ def test_a_network_holds_the_addresses_that_share_its_bits(
 
 
 def test_an_unknown_address_costs_what_a_wrong_password_costs() -> None:
-    real = account._hasher.hash("Correct-horse-7")
-    assert argon2.extract_parameters(account._hash_of_nobody()) == argon2.extract_parameters(real)
-    assert [len(part) for part in account._hash_of_nobody().split("$")] == [
+    real = passwords._hasher.hash("Correct-horse-7")
+    assert argon2.extract_parameters(passwords._hash_of_nobody()) == argon2.extract_parameters(real)
+    assert [len(part) for part in passwords._hash_of_nobody().split("$")] == [
         len(part) for part in real.split("$")
     ]
     with pytest.raises(argon2.exceptions.VerifyMismatchError):
-        account._hasher.verify(account._hash_of_nobody(), "Correct-horse-7")
+        passwords._hasher.verify(passwords._hash_of_nobody(), "Correct-horse-7")
 
 
 @pytest.mark.parametrize(

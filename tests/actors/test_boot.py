@@ -10,11 +10,11 @@ import trio
 
 from tests.actors.house import START_MS, ManualClock
 from trunkline.actors import boot
-from trunkline.actors.accounts.actor import check_new_password
 from trunkline.actors.accounts.messages import LogIn
+from trunkline.actors.accounts.passwords import check_new_password
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.devices.messages import Listen
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Ending
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Invalid, NotFound, Overloaded

@@ -15,11 +15,11 @@ from trunkline.actors.devices import history
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.head import TEXT_CHARS_MAX
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.devices.terms import Attribute
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Crashed, Invalid, NotFound, PayloadTooLarge, TooManyRequests
 from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.actors.values.structs import Message
-from trunkline.actors.values.terms import Attribute
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 

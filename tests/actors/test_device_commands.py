@@ -9,8 +9,8 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, House, at
+from trunkline.actors.devices import read_messages
 from trunkline.actors.devices.actor import STATES
-from trunkline.actors.messages import reads
 from trunkline.actors.values.errors import Crashed, Invalid
 from trunkline.store import keys
 
@@ -185,7 +185,7 @@ async def test_a_page_of_replay_is_bounded_in_bytes(house: House) -> None:
 
 async def replay(house: House, device: bytes, position: int, *, limit: int, bytes_max: int = 1 << 20) -> Any:
     return await house.read(
-        reads.ReplayCommands(
+        read_messages.ReplayCommands(
             application=house.application,
             device=device,
             position=position,

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from tests.actors.house import START_MS, House, at, running_house
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.head import FOLLOWING_MAX, Head
+from trunkline.actors.devices.terms import Attribute
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.terms import Attribute
 from trunkline.store import keys
 
 TIMES = range(-12, 3)

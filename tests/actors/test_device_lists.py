@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, running_house
 from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices import read_messages
 from trunkline.actors.devices.selection import device_listing
-from trunkline.actors.messages import reads
 from trunkline.actors.records import records
 
 EVERY: dict[str, Any] = {"$nor": [{"id": None}]}
@@ -60,7 +60,7 @@ async def built(house: House, plan: list[tuple[str, str]]) -> None:
 
 async def page(house: House, **query: Any) -> tuple[list[str], int]:
     found = await house.read(
-        reads.ListDevices(
+        read_messages.ListDevices(
             application=house.application, query=msgspec.convert(query, devices.DevicePage), reach=None
         )
     )
@@ -177,7 +177,7 @@ async def test_a_filter_and_a_query_narrow_a_list_together(house: House) -> None
     def ways(**query: Any) -> list[int]:
         """For each way to what matches, in how many ranges of keys it lies."""
         asked = msgspec.convert(query, devices.DevicePage)
-        message = reads.ListDevices(application=house.application, query=asked, reach=None)
+        message = read_messages.ListDevices(application=house.application, query=asked, reach=None)
         with house.system.store.snapshot() as snapshot:
             return [len(way) for way in device_listing(snapshot, message).near]
 
@@ -203,7 +203,7 @@ async def test_a_selection_by_query_goes_by_an_index_and_one_by_tag_does_not(
 
     async def chosen(**body: Any) -> set[bytes]:
         command = msgspec.convert({"name": "go", **body}, devices.CommandToMany)
-        return set(await house.read(reads.SelectDevices(application=house.application, body=command)))
+        return set(await house.read(read_messages.SelectDevices(application=house.application, body=command)))
 
     by_name, by_tag = {"deviceQuery": {"name": "pump"}}, {"deviceTags": [{"key": "floor"}]}
     assert await chosen(**by_name) == {pump}
@@ -217,6 +217,6 @@ async def test_names_are_sorted_without_regard_to_case(house: House) -> None:
     for name in ("beta", "Alpha", "alpha", "GAMMA"):
         await house.device({}, name=name)
     found = await house.read(
-        reads.ListDevices(application=house.application, query=devices.DevicePage(), reach=None)
+        read_messages.ListDevices(application=house.application, query=devices.DevicePage(), reach=None)
     )
     assert [device["name"] for device in found["items"]] == ["Alpha", "alpha", "beta", "GAMMA"]

@@ -11,8 +11,9 @@ import trio
 
 from tests.actors.event_house import Events
 from tests.actors.house import running_house
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.events.kind import EVENT, LEVELS, STATES
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import EVENT, KINDS, LEVELS, STATES
 from trunkline.actors.values.errors import TooMuchAtOnce
 from trunkline.limits.table import Limits
 from trunkline.store.backup import verify

@@ -13,6 +13,7 @@ from tests.actors.event_house import BY, Events
 from tests.actors.house import House, running_house
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.catalogue import KINDS
 from trunkline.actors.events.actor import Progress
 from trunkline.actors.events.jobs import PART_EVENTS
 from trunkline.actors.events.messages import (
@@ -22,11 +23,9 @@ from trunkline.actors.events.messages import (
     EventPatch,
     PatchSomeEvents,
 )
-from trunkline.actors.jobs.messages import QueueJob
-from trunkline.actors.messages.reads import GetJobLog
+from trunkline.actors.jobs.messages import GetJobLog, QueueJob
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import KINDS
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits
 from trunkline.store import keys

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from tests.actors.event_house import BY, Events
 from tests.actors.house import START_MS, at, running_house
+from trunkline.actors.catalogue import KINDS
 from trunkline.actors.events import reads as events
+from trunkline.actors.events.kind import LEVELS, STATES
 from trunkline.actors.events.messages import DeleteEvent
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import KINDS, LEVELS, STATES
 from trunkline.actors.values.errors import Invalid
 from trunkline.store.backup import verify
 

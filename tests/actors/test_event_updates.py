@@ -9,10 +9,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.applications.messages import Creator
+from trunkline.actors.events.kind import LEVELS, STATES
 from trunkline.actors.events.messages import EventPatch
 from trunkline.actors.events.updates import updated
-from trunkline.actors.records.kinds import LEVELS, STATES
+from trunkline.actors.records.messages import Creator
 
 BY = Creator("0123456789abcdef01234567", "apiToken", "robot")
 DEVICES = {"a" * 24: "pump", "b" * 24: "fan", "c" * 24: None}

@@ -10,12 +10,12 @@ import pytest
 
 from tests.actors.event_house import BY, Events
 from tests.actors.house import START_MS, at, running_house
-from trunkline.actors.applications.messages import DeleteApplication, PayloadCountRange
+from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.devices.counts import CountPayloads, PayloadCountRange
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
+from trunkline.actors.events.kind import STATES
 from trunkline.actors.events.messages import DeleteEvent, EventPatch, PatchEvent
-from trunkline.actors.messages.reads import CountPayloads
-from trunkline.actors.records.kinds import STATES
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
     Invalid,
     NotFound,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.actors.house import House
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 
 DEVICES = 500
 ATTRIBUTES = {"temp": "number", "label": "string", "on": "boolean", "level": "number", "mode": "string"}

@@ -15,12 +15,12 @@ from tests.actors.house import ManualClock
 from tests.actors.job_desk import BY, Held, desk, nothing
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.messages import DeleteApplication
-from trunkline.actors.jobs.kind import Job, parse_job_id, short_job_id
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.jobs.job import Job, parse_job_id, short_job_id
 from trunkline.actors.jobs.messages import EndJob, QueueJob
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import KINDS
-from trunkline.actors.records.records import Doc
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, NotFound, Overloaded, TooManyRequests
 from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits

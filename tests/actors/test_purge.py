@@ -19,11 +19,15 @@ from tests.actors.house import House, ManualClock, running_house
 from trunkline.actors import boot
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications import messages as applications
+from trunkline.actors.applications.messages import APPLICATION_KEY
+from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.events import messages as events
-from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, APPLICATION_KEY, DELETED_DEVICE, DEVICE, EVENT, KINDS
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.events.kind import EVENT
+from trunkline.actors.records import messages, records
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.tables import messages as tables
 from trunkline.actors.tables.check import row_problems
@@ -85,13 +89,13 @@ async def application(house: House, *, filled: bool = True) -> Ref:
     await house.system.ask(ref, applications.CreateApplication(owner_id=ROOT, body=body))
     if not filled:
         return ref
-    creator = applications.Creator(ROOT.hex(), "user", "owner")
+    creator = messages.Creator(ROOT.hex(), "user", "owner")
     for kind, plain, type in (
         ("applicationKey", {"description": "a key"}, applications.KeyPost),
         ("apiToken", {"name": "a token", "scope": ["all.Application"]}, applications.TokenPost),
     ):
         for _ in range(3):
-            message = applications.CreateRecord(kind=kind, body=msgspec.convert(plain, type), by=creator)
+            message = messages.CreateRecord(kind=kind, body=msgspec.convert(plain, type), by=creator)
             await house.system.ask(ref, message)
     for number in range(3):
         post = events.EventPost(level="error", subject="hot", message="too hot", data=[number])

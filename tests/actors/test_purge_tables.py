@@ -12,8 +12,8 @@ import pytest
 from tests.actors.house import House
 from tests.actors.test_purge import application, check, house_of, insert, opened, space, sweep_all, table
 from trunkline.actors import sweep as purge
+from trunkline.actors.catalogue import KINDS
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import KINDS
 from trunkline.actors.tables import messages as tables
 from trunkline.actors.tables import tidy as row_tidy
 from trunkline.actors.tables.check import row_problems

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.actors.query_strategies import HEX_IDS, PLAIN, Json
+from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.actors.query.compile import QueryError, compile_query
-from trunkline.actors.query.fields import DEVICE_FIELDS, RESOURCES, ROW_FIELDS, Field
+from trunkline.actors.query.fields import RESOURCES, Field
+from trunkline.actors.tables.messages import ROW_FIELDS
 
 DRAWN = {
     "v": "name",

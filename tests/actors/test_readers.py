@@ -14,9 +14,11 @@ import trio.testing
 
 from tests.actors.house import House
 from trunkline.actors import boot, readers
+from trunkline.actors.accounts import messages
 from trunkline.actors.accounts.messages import MeChoice
-from trunkline.actors.applications.messages import CountRange
+from trunkline.actors.devices import counts, read_messages
 from trunkline.actors.devices import messages as devices
+from trunkline.actors.devices.counts import CountRange
 from trunkline.actors.messages import reads
 from trunkline.actors.records import records
 from trunkline.actors.runtime.system import System
@@ -36,10 +38,10 @@ def test_every_reading_message_has_a_reader() -> None:
     assert {found for found in defined if not found.__name__.startswith("_")} == set(readers.READERS)
 
 
-def page(house: House, **query: Any) -> reads.ListDevices:
+def page(house: House, **query: Any) -> read_messages.ListDevices:
     """A page of the devices of the house."""
     converted = msgspec.convert(query, devices.DevicePage)
-    return reads.ListDevices(application=house.application, query=converted, reach=None)
+    return read_messages.ListDevices(application=house.application, query=converted, reach=None)
 
 
 @pytest.mark.parametrize("query", [{}, {"sortField": "lastUpdated"}, {"filterField": "name", "filter": "p*"}])
@@ -79,7 +81,7 @@ async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> 
     release = threading.Event()
     with boot.opened(Settings(data_dir=str(tmp_path), limits=limits)) as system:
         await nursery.start(system.run)
-        count = reads.CountMyDevices(user=ROOT, query=CountRange(), now_ms=system.clock.wall_ms())
+        count = counts.CountMyDevices(user=ROOT, query=CountRange(), now_ms=system.clock.wall_ms())
         try:
             async with trio.open_nursery() as readers_in_line:
                 for _ in range(3):
@@ -90,7 +92,7 @@ async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> 
                 assert refusal.value.retry_after_s == 1.0
                 # Writes and short reads go on.
                 assert await boot.add_user(system, "a@example.com", "Correct-horse-7")
-                assert await readers.read(system, reads.GetMe(user=user_of(system), query=MeChoice()))
+                assert await readers.read(system, messages.GetMe(user=user_of(system), query=MeChoice()))
                 release.set()
         finally:
             release.set()

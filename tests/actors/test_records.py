@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.query.compile import Field, compile_query
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import DELETED_DEVICE, DEVICE
-from trunkline.actors.records.records import Kind, Listing
-from trunkline.actors.runtime.actor import Actor, Ref
+from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.listing import Listing, Way, index_range, is_long, read_page, ways
+from trunkline.actors.records.revision import Found, check_match, etag_of
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import PreconditionFailed
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -88,7 +91,7 @@ class Cards:
         with self.store.snapshot() as snapshot:
             for page in range(len(self.model) + 2):
                 listing = Listing(self.kind, parent, field, descending, page, per_page, match, **more)
-                part, total = records.page(snapshot, listing)
+                part, total = read_page(snapshot, listing)
                 assert all(record.doc == decode(record.raw) for record in part)
                 assert total == len(self.expected(parent, field, descending, equal))
                 found += [record.id for record in part]
@@ -195,10 +198,10 @@ def test_the_parts_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
                     assert listed == cards.expected(parent, field, False, equal)
 
 
-def way(parent: bytes, field: str, value: Any) -> records.Way:
+def way(parent: bytes, field: str, value: Any) -> Way:
     """The way along an index to the cards with this value; to all of them for None."""
     low = b"" if value is None else keys.sortable(value)
-    return (records.index_range(SUITED, parent, field, low),)
+    return (index_range(SUITED, parent, field, low),)
 
 
 def test_a_part_and_a_way_hold_together(cards: Cards) -> None:
@@ -211,7 +214,7 @@ def test_a_part_and_a_way_hold_together(cards: Cards) -> None:
         near = (way(PARENTS[0], "rank", rank),)
         listing = Listing(SUITED, PARENTS[0], "id", False, 0, 9, lambda _: True, "hearts", near)
         with cards.store.snapshot() as snapshot:
-            found, total = records.page(snapshot, listing)
+            found, total = read_page(snapshot, listing)
             assert ([record.doc["name"] for record in found], total) == (names, len(names))
             assert [records.total(snapshot, SUITED, PARENTS[0], suit) for suit in SUITS] == [12, 12]
 
@@ -223,7 +226,7 @@ def test_a_match_sees_the_id_and_counts_what_it_takes(cards: Cards) -> None:
     wanted = {number.to_bytes(12, "big").hex() for number in (2, 5, 8)}
     listing = Listing(CARD, PARENTS[0], "rank", True, 0, 2, lambda doc: doc["id"] in wanted)
     with cards.store.snapshot() as snapshot:
-        found, total = records.page(snapshot, listing)
+        found, total = read_page(snapshot, listing)
         assert ([record.doc["rank"] for record in found], total) == ([8, 5], 3)
         assert all("id" not in record.doc for record in found)
 
@@ -246,22 +249,22 @@ def test_the_document_that_is_written_is_the_one_that_is_found(cards: Cards) -> 
 
 def test_equal_tags_mean_equal_bytes() -> None:
     raw = encode({"name": "a"})
-    assert records.etag_of(raw) == records.etag_of(bytes(raw))
-    assert records.etag_of(raw) != records.etag_of(encode({"name": "b"}))
-    assert records.Found(ROOT, {}, raw).etag == records.etag_of(raw)
+    assert etag_of(raw) == etag_of(bytes(raw))
+    assert etag_of(raw) != etag_of(encode({"name": "b"}))
+    assert Found(ROOT, {}, raw).etag == etag_of(raw)
 
 
 @pytest.mark.parametrize("given", [None, "*", " * ", '"{}"', "{}", 'W/"{}"', '"other", "{}"'])
 def test_the_present_revision_matches(given: str | None) -> None:
     raw = encode({"name": "a"})
-    records.check_match(given.format(records.etag_of(raw)) if given else None, raw)
+    check_match(given.format(etag_of(raw)) if given else None, raw)
 
 
 @pytest.mark.parametrize("given", ["", '"0123456789abcdef"', '"other", "another"', "W/"])
 def test_another_revision_does_not_match_and_the_present_one_is_named(given: str) -> None:
     raw = encode({"name": "a"})
-    with pytest.raises(PreconditionFailed, match=records.etag_of(raw)):
-        records.check_match(given, raw)
+    with pytest.raises(PreconditionFailed, match=etag_of(raw)):
+        check_match(given, raw)
 
 
 # Long or short.
@@ -290,7 +293,7 @@ def test_what_would_hold_up_the_loop_is_long(
     cards.store.journal.flush()
     listing = Listing(CARD, PARENTS[0], "name", False, page, per_page, (lambda _: True) if match else None)
     with cards.store.snapshot() as snapshot:
-        assert records.is_long(snapshot, listing) is long
+        assert is_long(snapshot, listing) is long
 
 
 def test_what_an_index_narrows_to_a_few_is_short(cards: Cards) -> None:
@@ -300,7 +303,7 @@ def test_what_an_index_narrows_to_a_few_is_short(cards: Cards) -> None:
 
     def listing(query: dict[str, Any]) -> Listing:
         compiled = compile_query(query, {"id": Field("id"), "name": Field("value"), "colour": Field("value")})
-        near = tuple(records.ways(CARD, PARENTS[0], compiled.bounds))
+        near = tuple(ways(CARD, PARENTS[0], compiled.bounds))
         return Listing(CARD, PARENTS[0], "name", False, 0, 100, compiled.matches, near=near)
 
     with cards.store.snapshot() as snapshot:
@@ -315,9 +318,9 @@ def test_what_an_index_narrows_to_a_few_is_short(cards: Cards) -> None:
             ({"id": {"$lt": (290).to_bytes(12, "big").hex()}}, 290, True),
             ({"id": None}, 0, False),
         ):
-            found, total = records.page(snapshot, listing(query))
+            found, total = read_page(snapshot, listing(query))
             assert (total, len(found)) == (count, min(count, 100)), query
-            assert records.is_long(snapshot, listing(query)) is long, query
+            assert is_long(snapshot, listing(query)) is long, query
 
 
 # Kinds.

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from tests.actors.house import running_house
 from tests.actors.table_model import Json, Table, made
-from trunkline.actors.messages import reads
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.fields import Field
+from trunkline.actors.tables import messages
 from trunkline.actors.tables import messages as tables
 from trunkline.actors.tables import pages as row_pages
 from trunkline.actors.tables import plan as row_plan
@@ -211,7 +211,7 @@ async def compare(
         assert [row["id"] for row in walked] == [row["id"] for row in page["items"]]
         selected = row_pages.select_rows(
             snapshot,
-            reads.SelectRows(
+            messages.SelectRows(
                 application=table.ref.parent,
                 table=table.ref.id,
                 query=tables.RowsLimit(limit=limit),
@@ -256,7 +256,7 @@ async def test_a_sort_without_an_index_is_bounded(tmp_path: Path) -> None:
     async with running_house(tmp_path) as house:
         table = await made(house)
         await table.ask(tables.InsertRows(body=[{"u": str(number)} for number in range(30)]))
-        message = reads.ListRows(
+        message = messages.ListRows(
             application=table.ref.parent,
             table=table.ref.id,
             query=tables.RowsPage(sort_column="o", offset=15, limit=6),

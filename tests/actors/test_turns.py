@@ -29,7 +29,7 @@ from tests.actors.probes import (
     workshop,
 )
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication, DeleteApplication
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Ending
 from trunkline.actors.values.errors import Crashed, Invalid, NotFound, Overloaded, StorageFull
 from trunkline.actors.values.ids import ROOT

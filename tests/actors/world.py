@@ -31,7 +31,7 @@ from tests.actors.probes import Begin, Tally
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.devices.actor import Device as DeviceActor
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Ending, Subscription
 from trunkline.actors.runtime.system import Answer, System
 from trunkline.actors.values.errors import (

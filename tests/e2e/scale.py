@@ -24,7 +24,7 @@ from tests.e2e.server_process import serving, started
 from trunkline.actors import boot
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.devices.messages import CreateDevice, DevicePost
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.ids import ROOT
 from trunkline.bench.client import Connection

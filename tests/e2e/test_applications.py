@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Server
 from tests.e2e.rows import ROWS, path_of, send
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.runtime.ref import Ref
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 HEX24 = "a" * 24

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, ManualClock, running_house
 from trunkline.actors import boot
-from trunkline.actors.applications.messages import CreateRecord, Creator, KeyPatch, KeyPost, PatchRecord
+from trunkline.actors.accounts.messages import GetMe
+from trunkline.actors.applications.messages import KeyPatch, KeyPost
 from trunkline.actors.authority import Principal
 from trunkline.actors.devices.messages import DevicePatch, PatchDevice
-from trunkline.actors.messages.reads import GetMe
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.terms import Tag, TagFilter
@@ -30,7 +31,7 @@ from trunkline.http.calls.auth import (
     bearer,
     check_scope,
 )
-from trunkline.http.calls.route import Route, RouteTable
+from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 from trunkline.limits.table import Limits
 
@@ -51,7 +52,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 def tokens_of(house: House) -> Tokens:
-    return Tokens(house.system, SECRET, TABLE)
+    return Tokens(house.system, SECRET, TABLE.routes)
 
 
 async def user_of(house: House) -> dict[str, Any]:
@@ -228,7 +229,7 @@ def opened(scopes: frozenset[str] | set[str]) -> set[tuple[str, str]]:
 
 @given(own=st.frozensets(st.sampled_from(SCOPES), min_size=1, max_size=6), wanted=st.sampled_from(SCOPES))
 def test_what_is_handed_on_opens_nothing_new(own: frozenset[str], wanted: str) -> None:
-    covered = Tokens(_NO_SYSTEM, SECRET, TABLE).covers(own, wanted)
+    covered = Tokens(_NO_SYSTEM, SECRET, TABLE.routes).covers(own, wanted)
     if covered:
         assert opened({wanted}) <= opened(own)
     elif not wanted.endswith(".*") and wanted not in FAMILIES:
@@ -242,7 +243,7 @@ _NO_SYSTEM: Any = None
 
 @pytest.mark.parametrize("wanted", SCOPES)
 def test_who_may_everything_may_hand_on_everything(wanted: str) -> None:
-    assert Tokens(_NO_SYSTEM, SECRET, TABLE).covers(frozenset({"all.User"}), wanted)
+    assert Tokens(_NO_SYSTEM, SECRET, TABLE.routes).covers(frozenset({"all.User"}), wanted)
 
 
 @pytest.mark.parametrize("kind", ["user", "application", "device"])
@@ -251,7 +252,7 @@ def test_who_may_everything_may_hand_on_everything(wanted: str) -> None:
 )
 def test_what_is_no_scope_is_refused_for_everybody(kind: str, wanted: list[str]) -> None:
     with pytest.raises(Invalid, match="scope"):
-        Tokens(_NO_SYSTEM, SECRET, TABLE).checked_scopes(wanted, kind=kind, field="scope")
+        Tokens(_NO_SYSTEM, SECRET, TABLE.routes).checked_scopes(wanted, kind=kind, field="scope")
 
 
 def test_the_longest_list_of_scopes_makes_a_token_that_is_read() -> None:
@@ -259,7 +260,7 @@ def test_the_longest_list_of_scopes_makes_a_token_that_is_read() -> None:
     rows = [
         Route(method="GET", path=f"/{name}", operation=name, summary="", message=GetMe) for name in operations
     ]
-    tokens = Tokens(_NO_SYSTEM, SECRET, RouteTable(tuple(rows)))
+    tokens = Tokens(_NO_SYSTEM, SECRET, tuple(rows))
     most = SCOPES_CHARS_MAX // (len(operations[0]) + 3)
     scopes = tokens.checked_scopes(operations[:most], kind="user", field="scope")
     claims = {
@@ -276,7 +277,7 @@ def test_the_longest_list_of_scopes_makes_a_token_that_is_read() -> None:
 
 
 def test_a_device_gets_no_scope_that_its_rows_refuse() -> None:
-    tokens = Tokens(_NO_SYSTEM, SECRET, TABLE)
+    tokens = Tokens(_NO_SYSTEM, SECRET, TABLE.routes)
     for scope in SCOPES:
         try:
             given = tokens.checked_scopes([scope], kind="device", field="scope")
@@ -288,7 +289,7 @@ def test_a_device_gets_no_scope_that_its_rows_refuse() -> None:
 
 
 def test_an_application_gets_no_scope_of_users() -> None:
-    tokens = Tokens(_NO_SYSTEM, SECRET, TABLE)
+    tokens = Tokens(_NO_SYSTEM, SECRET, TABLE.routes)
     for scope in SCOPES:
         try:
             given = tokens.checked_scopes([scope], kind="application", field="scope")

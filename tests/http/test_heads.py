@@ -14,8 +14,8 @@ from trio.testing import wait_all_tasks_blocked
 from tests.http.test_fuzz import streams
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, comparable, request, two_doors
 from tests.http.wire import Doored, Peer, Wired, echo, serving
-from trunkline.actors.applications.messages import DeleteRecord
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.messages import DeleteRecord
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.wire.exchange import Delivery, Exchange, Wire
 from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, Heads

@@ -12,8 +12,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
 from tests.http.wire import Peer
-from trunkline.http.calls.call import Request, Response
 from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.request import Request, Response
 from trunkline.http.routes import TABLE
 
 pytestmark = pytest.mark.usefixtures("silent")

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from tests.actors.house import House, running_house
 from trunkline.actors import boot
 from trunkline.http.calls.auth import Tokens
-from trunkline.http.calls.call import Request, Response
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.request import Request, Response
 from trunkline.http.calls.route import Route
 from trunkline.http.pages.openapi import document
 from trunkline.http.routes import TABLE
@@ -168,7 +168,7 @@ class Edge:
 @asynccontextmanager
 async def running_edge(data_dir: Path) -> AsyncIterator[Edge]:
     async with running_house(data_dir) as house:
-        tokens = Tokens(house.system, b"a secret of at least thirty-two bytes", TABLE)
+        tokens = Tokens(house.system, b"a secret of at least thirty-two bytes", TABLE.routes)
         user = await boot.add_user(house.system, EMAIL, PASSWORD)
         edge = Edge(house, Dispatcher(house.system, tokens, TABLE, token_ttl_s=3600), user)
         application = await edge.made("/applications", {"name": "house"})

@@ -8,8 +8,8 @@ from pathlib import Path
 import trio
 
 from tests.http.two_doors import HOT, Twin, request, two_doors
-from trunkline.http.calls.call import Headers, Request, Response
 from trunkline.http.calls.errors import JSON
+from trunkline.http.calls.request import Headers, Request, Response
 
 STATE = HOT["device.sendState"]
 WAITING_MAX = 4

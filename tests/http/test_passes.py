@@ -8,9 +8,9 @@ import pytest
 
 from tests.e2e.conftest import running_server
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
-from trunkline.actors.applications.messages import DeleteRecord
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.messages import DeleteRecord
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 
 STATE = HOT["device.sendState"]

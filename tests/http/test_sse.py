@@ -16,19 +16,13 @@ import trio
 from trio.testing import MockClock
 
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors.applications.messages import (
-    CreateRecord,
-    Creator,
-    DeleteApplication,
-    KeyPatch,
-    KeyPost,
-    PatchRecord,
-)
+from trunkline.actors.applications.messages import DeleteApplication, KeyPatch, KeyPost
 from trunkline.actors.devices import messages as devices
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
-from trunkline.http.calls.call import Request, Response, Stream
 from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.request import Request, Response, Stream
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits

@@ -15,8 +15,9 @@ import msgspec
 
 from tests.actors.house import House, running_house
 from tests.http.wire import Answer, Wired, serving
-from trunkline.actors.applications.messages import CreateRecord, Creator, KeyPost
-from trunkline.actors.runtime.actor import Ref
+from trunkline.actors.applications.messages import KeyPost
+from trunkline.actors.records.messages import CreateRecord, Creator
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.app import create_app

@@ -6,15 +6,20 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from trunkline.actors.applications.messages import CountRange
-from trunkline.actors.devices.head import HOUR_MS, Head
+from trunkline.actors.devices.head import Head
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.messages import (
+    PayloadRange,
+)
 from trunkline.actors.devices.reads import open_device
-from trunkline.actors.messages.reads import CountDevicePayloads, CountDevices, CountMyDevices, CountPayloads
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, DEVICE
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.timestamps import iso, resolve_range
+from trunkline.actors.values.structs import Message, Query, View
+from trunkline.actors.values.terms import IsoTime
+from trunkline.actors.values.timestamps import HOUR_MS, iso, resolve_range
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -46,13 +51,17 @@ APPLICATION_PAYLOADS = (
 )
 
 
-def count_devices(snapshot: Snapshot, message: CountDevices) -> dict[str, Any]:
+def count_devices(reading: Reading, message: CountDevices) -> dict[str, Any]:
     """Devices per day of one application."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
     return _device_counts(snapshot, [message.application], message.query, message.now_ms)
 
 
-def count_my_devices(snapshot: Snapshot, message: CountMyDevices) -> dict[str, Any]:
+def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any]:
     """Devices per day of all applications of one user."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
     owner = message.user.hex()
     owned = [id for id, doc in records.scan(snapshot, APPLICATION, ROOT) if doc["ownerId"] == owner]
     return _device_counts(snapshot, owned, message.query, message.now_ms)
@@ -97,8 +106,10 @@ def _hours(
         yield int.from_bytes(key[-4:], "big"), decode(raw)
 
 
-def count_payloads(snapshot: Snapshot, message: CountPayloads) -> dict[str, Any]:
+def count_payloads(reading: Reading, message: CountPayloads) -> dict[str, Any]:
     """Payloads of one application in whole hours, by kind."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
     if message.query.as_bytes:
         raise Invalid("asBytes: this server counts payloads and not their bytes; leave it out.")
     first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
@@ -108,8 +119,10 @@ def count_payloads(snapshot: Snapshot, message: CountPayloads) -> dict[str, Any]
     return {name: ({"total": sums[name]} if sums[name] else {}) for name in APPLICATION_PAYLOADS}
 
 
-def count_device_payloads(snapshot: Snapshot, message: CountDevicePayloads) -> dict[str, int]:
+def count_device_payloads(reading: Reading, message: CountDevicePayloads) -> dict[str, int]:
     """Payloads of one device in whole hours, by kind."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
     open_device(snapshot, message.application, message.device)
     first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
     sums: Counter[str] = Counter()
@@ -127,3 +140,92 @@ def _hour_span(start: int, end: int, now_ms: int) -> tuple[int, int]:
     span = resolve_range(now_ms, start=start, end=end)
     last = min(span.end_ms // HOUR_MS, (1 << 32) - 1)
     return span.start_ms // HOUR_MS, last
+
+
+class CountDevices(Message, frozen=True):
+    """Devices per day of one application."""
+
+    application: bytes
+    query: CountRange
+    now_ms: int
+
+
+class CountMyDevices(Message, frozen=True):
+    """Devices per day of all applications of one user."""
+
+    user: bytes
+    query: CountRange
+    now_ms: int
+
+
+class CountPayloads(Message, frozen=True):
+    """Payloads of one application."""
+
+    application: bytes
+    query: PayloadCountRange
+    now_ms: int
+
+
+class CountDevicePayloads(Message, frozen=True):
+    """Payloads of one device."""
+
+    application: bytes
+    device: bytes
+    query: PayloadRange
+    now_ms: int
+
+
+class CountRange(Query, frozen=True):
+    """Which days are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
+
+    start: int | None = None
+    end: int | None = None
+
+
+class PayloadCountRange(Query, frozen=True):
+    """Which hours are counted (default: 30 days); `asBytes` asks for bytes, which are not measured yet."""
+
+    start: int = -2592000000
+    end: int = 0
+    as_bytes: bool = False
+
+
+class DayCount(View, frozen=True):
+    """Devices created and deleted in the day that begins at `date` (UTC), and how many there were at its end."""
+
+    date: IsoTime
+    created: int
+    deleted: int
+    total: int
+
+
+class DeviceCounts(View, frozen=True):
+    """Devices per day."""
+
+    start: IsoTime
+    end: IsoTime
+    counts: list[DayCount]
+
+
+class PayloadStats(View, frozen=True):
+    """Payloads by kind; within a kind by source (`total` where no finer source is known)."""
+
+    app_file: dict[str, int]
+    data_table: dict[str, int]
+    device_create: dict[str, int]
+    device_command: dict[str, int]
+    device_connect: dict[str, int]
+    device_disconnect: dict[str, int]
+    device_state: dict[str, int]
+    endpoint: dict[str, int]
+    event: dict[str, int]
+    flow_error: dict[str, int]
+    inbound_email: dict[str, int]
+    integration: dict[str, int]
+    mqtt_in: dict[str, int]
+    mqtt_out: dict[str, int]
+    notebook: dict[str, int]
+    resource_job: dict[str, int]
+    timer: dict[str, int]
+    virtual_button: dict[str, int]
+    webhook: dict[str, int]

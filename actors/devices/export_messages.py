@@ -1,4 +1,4 @@
-"""Exports: what a call asks to be written into a file."""
+"""Exports of devices: what a call asks to be written into a file."""
 
 from __future__ import annotations
 
@@ -7,35 +7,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.accounts.messages import Email
-from trunkline.actors.tables.messages import AdvancedQuery
+from trunkline.actors.devices.terms import DeviceQuery
+from trunkline.actors.jobs.messages import Told, ToldQuery
 from trunkline.actors.values.structs import Body
-from trunkline.actors.values.terms import DeviceQuery, EventQuery, Ids, Key, TagFilters
-
-CallbackUrl = Annotated[
-    str,
-    Meta(
-        max_length=1024,
-        pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+(?!\n)$",
-        description="an http or https URL that a POST tells of the end of the job",
-    ),
-]
-
-
-class Told(Body, frozen=True):
-    """Who is told when the job has ended; by default the address of the caller's account."""
-
-    email: Email | UnsetType = UNSET
-    callback_url: CallbackUrl | UnsetType = UNSET
-
-
-class ToldQuery(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
-    """Who is told when the job has ended; by default the address of the caller's account."""
-
-    email: Email | None = None
-    callback_url: CallbackUrl | None = None
+from trunkline.actors.values.terms import Ids, Key, TagFilters
 
 
 class DeviceExportOptions(Body, frozen=True):
@@ -80,30 +55,6 @@ class DeviceExport(Told, frozen=True):
     start: int | float | UnsetType = UNSET
     end: int | float | UnsetType = UNSET
     options: DeviceExportOptions = DeviceExportOptions()
-
-
-class RowExportOptions(Body, frozen=True):
-    """In which order rows are exported, and how many: without `limit` all of them."""
-
-    sort_column: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
-    sort_direction: Literal["asc", "desc", "ASC", "DESC", ""] = "asc"
-    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
-    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
-
-
-class RowExport(Told, frozen=True):
-    """Which rows of a data table are exported; without `query` all of them."""
-
-    query: AdvancedQuery | UnsetType = UNSET
-    query_options: RowExportOptions = RowExportOptions()
-
-
-class EventExport(Told, frozen=True):
-    """Which events are exported, and how; without `query` all of them."""
-
-    query: EventQuery | UnsetType = UNSET
-    format: Literal["csv", "json"] = "csv"
-    exclude_updates: bool = False
 
 
 class DeviceExportQuery(ToldQuery, frozen=True):

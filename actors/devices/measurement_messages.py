@@ -6,17 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.values.structs import Body, View
-from trunkline.actors.values.terms import (
-    DeviceQuery,
-    Id,
-    Ids,
-    IsoTime,
-    Key,
-    Scalar,
-    SortDirection,
-    TagFilters,
-)
+from trunkline.actors.accounts.reach import Reach
+from trunkline.actors.devices.terms import DeviceQuery
+from trunkline.actors.values.structs import Body, Message, View
+from trunkline.actors.values.terms import Id, Ids, IsoTime, Key, Scalar, SortDirection, TagFilters
 
 AggregationName = Literal[
     "FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE", "TIMEATVALUE"
@@ -95,3 +88,21 @@ class TimeSeries(View, frozen=True):
 
 
 LastValues = dict[Id, Point]
+
+
+class QueryLastValues(Message, frozen=True):
+    """The newest value of one attribute of many devices."""
+
+    application: bytes
+    body: LastValueQuery
+    now_ms: int
+    reach: Reach | None
+
+
+class QueryTimeSeries(Message, frozen=True):
+    """Points of many devices."""
+
+    application: bytes
+    body: TimeSeriesQuery
+    now_ms: int
+    reach: Reach | None

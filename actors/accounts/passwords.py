@@ -1,0 +1,65 @@
+"""Passwords: hashed with Argon2id in a worker thread, so a log-in costs the event loop nothing."""
+
+from __future__ import annotations
+
+import argon2
+import trio
+
+from trunkline.actors.values.errors import Invalid
+
+_hasher = argon2.PasswordHasher()
+
+
+_threads: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("argon2_threads")
+
+
+_NEW_PASSWORD = 12
+
+
+def check_new_password(password: str) -> None:
+    """Raise `Invalid` where `password` is too weak to be set."""
+    kinds = (str.islower, str.isupper, str.isdigit, lambda sign: not sign.isalnum())
+    strong = all(any(kind(sign) for sign in password) for kind in kinds)
+    if len(password) < _NEW_PASSWORD or len(password) > 2048 or not strong:
+        raise Invalid(
+            "password: needs 12 characters or more, with a lower-case and an upper-case letter, a digit and a sign."
+        )
+
+
+async def burn() -> None:
+    """Spend the time of one check, so that an unknown address answers no sooner than a wrong password."""
+    await verify_password(_hash_of_nobody(), "nobody")
+
+
+def _hash_of_nobody() -> str:
+    """A hash that no password fits and that costs as much to check as any other."""
+    unpadded = ("A" * 22, "A" * 43)  # 16 bytes of salt and 32 of digest in base64
+    cost = f"m={_hasher.memory_cost},t={_hasher.time_cost},p={_hasher.parallelism}"
+    return f"$argon2id$v=19${cost}${'$'.join(unpadded)}"
+
+
+async def hash_password(password: str) -> str:
+    """The Argon2id hash that is stored, with its salt and its cost."""
+    return await trio.to_thread.run_sync(_hasher.hash, password, limiter=_limiter())
+
+
+async def verify_password(password_hash: str, password: str) -> bool:
+    """Whether the password is the one that was hashed."""
+
+    def check() -> bool:
+        try:
+            return _hasher.verify(password_hash, password)
+        except argon2.exceptions.VerifyMismatchError:
+            return False
+
+    return await trio.to_thread.run_sync(check, limiter=_limiter())
+
+
+def _limiter() -> trio.CapacityLimiter:
+    """At most two hashes at once: each holds a core for 50 ms and 64 MiB of memory."""
+    try:
+        return _threads.get()
+    except LookupError:
+        limiter = trio.CapacityLimiter(2)
+        _threads.set(limiter)
+        return limiter

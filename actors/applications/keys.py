@@ -1,0 +1,187 @@
+"""Access keys: with a key and its secret the devices of an application log in.
+
+A key says which devices may use it and from which addresses. Only a digest of the secret is stored. The text of a key
+is the ids of its application and of itself, so a log-in finds the record without an index; it is not secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+import secrets
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.accounts.reach import FilterType
+from trunkline.actors.query.fields import ID, IDS, TAGS, TEXT, TEXTS, TIME, Fields
+from trunkline.actors.query.schema import query_over
+from trunkline.actors.records.kind import Doc, Kind
+from trunkline.actors.records.page import Page
+from trunkline.actors.records.resource import Change, Resource
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.structs import Body
+from trunkline.actors.values.terms import Description, Id, Ids, Links, Name, RecordView, TagFilters
+
+APPLICATION_KEY_FIELDS: Final = Fields(
+    "access key",
+    {
+        "id": ID,
+        "creationDate": TIME,
+        "lastUpdated": TIME,
+        "status": TEXT,
+        "deviceIds": IDS,
+        "deviceTags": TAGS,
+        "key": TEXT,
+        "name": TEXT,
+        "description": TEXT,
+        "filterType": TEXT,
+        "pubTopics": TEXTS,
+        "subTopics": TEXTS,
+        "addressFilterType": TEXT,
+        "addresses": TEXTS,
+    },
+)
+
+
+KeyQuery = Annotated[dict[str, Any], query_over(APPLICATION_KEY_FIELDS)]
+
+
+_Topics = list[Annotated[str, Meta(min_length=1, max_length=1024)]]
+
+
+_Addresses = Annotated[list[Annotated[str, Meta(max_length=48)]], Meta(max_length=100)]
+
+
+_AddressFilter = Literal["all", "whitelist", "blacklist"]
+
+
+KEY_TEXT: Final = re.compile(r"[0-9a-f]{48}")
+"""What the text of a key looks like: the ids of its application and of itself."""
+
+
+class KeyPost(Body, frozen=True):
+    """A new access key. Without `filterType`: all devices, or the whitelist where devices are named."""
+
+    name: Name | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    filter_type: FilterType | UnsetType = UNSET
+    pub_topics: _Topics | UnsetType = UNSET
+    sub_topics: _Topics | UnsetType = UNSET
+    address_filter_type: _AddressFilter | UnsetType = UNSET
+    addresses: _Addresses | UnsetType = UNSET
+
+
+class KeyPatch(Body, frozen=True):
+    """Changes of an access key. `inactive` ends the device tokens that were made with it."""
+
+    status: Literal["active", "inactive"] | UnsetType = UNSET
+    name: Name | UnsetType | None = UNSET
+    description: Description | UnsetType = UNSET
+    filter_type: FilterType | UnsetType = UNSET
+    pub_topics: _Topics | UnsetType = UNSET
+    sub_topics: _Topics | UnsetType = UNSET
+    address_filter_type: _AddressFilter | UnsetType = UNSET
+    addresses: _Addresses | UnsetType = UNSET
+
+
+class KeyPage(Page, frozen=True):
+    """A page of the application's access keys."""
+
+    sort_field: Literal["key", "status", "id", "creationDate", "lastUpdated", "name"] = "creationDate"
+    sort_direction: Literal["asc", "desc"] = "desc"
+    filter_field: Literal["key", "status", "name"] | None = None
+    query: KeyQuery | None = None
+
+
+class KeyView(RecordView, frozen=True, kw_only=True):
+    """An access key. `secret` is shown once, in the answer to its creation."""
+
+    application_key_id: Id
+    application_id: Id
+    created_by_id: Id
+    created_by_type: Literal["flow", "user", "apiToken"]
+    last_updated_by_id: Id
+    last_updated_by_type: Literal["flow", "user", "apiToken"]
+    key: str
+    status: Literal["active", "inactive"]
+    filter_type: FilterType
+    address_filter_type: _AddressFilter
+    device_ids: list[Id]
+    device_tags: list[Any]
+    pub_topics: list[str]
+    sub_topics: list[str]
+    addresses: list[str]
+    secret: str | None = None
+    name: str | None = None
+    description: str | None = None
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+def _check(change: Change) -> None:
+    """The devices that a key chooses, its addresses, and the secret of a new one."""
+    new = change.new
+    chooses = bool(new.get("deviceIds") or new.get("deviceTags"))
+    if change.old is None:
+        secret = secrets.token_urlsafe(48)
+        change.shown_once["secret"] = secret
+        new["secretHash"] = hash_secret(secret)
+        new["key"] = (change.owner.ref.id + change.id).hex()
+        chosen = new.setdefault("filterType", "whitelist" if chooses else "all")
+        if chosen in ("all", "none") and chooses:
+            raise Invalid(
+                f"filterType: {chosen} names every device or none; leave deviceIds and deviceTags out, "
+                "or use whitelist or blacklist."
+            )
+        for name in ("deviceIds", "deviceTags", "pubTopics", "subTopics", "addresses"):
+            new.setdefault(name, [])
+        new.setdefault("addressFilterType", "all")
+        new["deviceIds"] = [id.lower() for id in new["deviceIds"]]
+    if "filterType" in new and new["filterType"] == "whitelist" and not chooses:
+        raise Invalid(
+            "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
+        )
+    _check_addresses(new)
+
+
+def _check_addresses(fields: Doc) -> None:
+    for position, address in enumerate(fields.get("addresses", ())):
+        try:
+            ipaddress.ip_network(address, strict=False)
+        except ValueError:
+            raise Invalid(
+                f"addresses[{position}]: {address!r} is neither an address nor a network; "
+                "write it as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32."
+            ) from None
+
+
+def hash_secret(secret: str) -> bytes:
+    """The digest of a key's secret. The secret has 384 random bits, so a fast hash keeps it."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+APPLICATION_KEY: Final = Kind(
+    name="applicationKey",
+    noun="access key",
+    counted_as="keyCount",
+    ends_access=frozenset(
+        {"status", "filterType", "deviceIds", "deviceTags", "addressFilterType", "addresses"}
+    ),
+)
+
+KEYS: Final = Resource(
+    name="applicationKey",
+    kind=APPLICATION_KEY,
+    post=KeyPost,
+    patch=KeyPatch,
+    page=KeyPage,
+    view=KeyView,
+    fields=APPLICATION_KEY_FIELDS,
+    hidden=frozenset({"secretHash"}),
+    shows_once=True,
+    check=_check,
+)

@@ -1,0 +1,140 @@
+"""Messages that read devices. They are answered from a snapshot, not by the actor."""
+
+from __future__ import annotations
+
+from trunkline.actors.accounts.reach import Reach
+from trunkline.actors.devices.messages import (
+    AttributeList,
+    AttributeNameSearch,
+    CommandToMany,
+    CompositePage,
+    CompositeRange,
+    DevicePage,
+    DeviceShape,
+    History,
+    NameSearch,
+    TagValueSearch,
+)
+from trunkline.actors.values.structs import Message
+
+
+class GetDevice(Message, frozen=True):
+    """One device."""
+
+    application: bytes
+    device: bytes
+    query: DeviceShape
+
+
+class ListDevices(Message, frozen=True):
+    """A page of devices."""
+
+    application: bytes
+    query: DevicePage
+    reach: Reach | None
+
+
+class GetState(Message, frozen=True):
+    """A stretch of a device's states."""
+
+    application: bytes
+    device: bytes
+    query: History
+    now_ms: int
+
+
+class GetCommand(Message, frozen=True):
+    """A stretch of a device's commands."""
+
+    application: bytes
+    device: bytes
+    query: History
+    now_ms: int
+
+
+class GetLogEntries(Message, frozen=True):
+    """A stretch of a device's connection log."""
+
+    application: bytes
+    device: bytes
+    query: History
+    now_ms: int
+
+
+class GetCompositeState(Message, frozen=True):
+    """The newest value of each attribute within a range."""
+
+    application: bytes
+    device: bytes
+    query: CompositeRange
+    now_ms: int
+
+
+class ListCompositeStates(Message, frozen=True):
+    """A page of devices with their composite states."""
+
+    application: bytes
+    query: CompositePage
+    now_ms: int
+    reach: Reach | None
+
+
+class GetAttribute(Message, frozen=True):
+    """One attribute of a device."""
+
+    application: bytes
+    device: bytes
+    name: str
+
+
+class ListAttributes(Message, frozen=True):
+    """The attributes of a device."""
+
+    application: bytes
+    device: bytes
+    query: AttributeList
+
+
+class ListAttributeNames(Message, frozen=True):
+    """Names of attributes across devices."""
+
+    application: bytes
+    query: AttributeNameSearch
+
+
+class ListDeviceNames(Message, frozen=True):
+    """Names of devices."""
+
+    application: bytes
+    query: NameSearch
+
+
+class ListTagKeys(Message, frozen=True):
+    """Keys of tags across devices."""
+
+    application: bytes
+    query: NameSearch
+
+
+class ListTagValues(Message, frozen=True):
+    """Values of one tag key across devices."""
+
+    application: bytes
+    query: TagValueSearch
+
+
+class SelectDevices(Message, frozen=True):
+    """The ids of all devices that a command to many means."""
+
+    application: bytes
+    body: CommandToMany
+
+
+class ReplayCommands(Message, frozen=True):
+    """The commands after a stream position, oldest first: at most `limit`, and about `bytes_max` of JSON."""
+
+    application: bytes
+    device: bytes
+    position: int
+    limit: int
+    bytes_max: int

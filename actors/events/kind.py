@@ -1,0 +1,47 @@
+"""The kind of event records, and the order of levels and states."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.records.kind import Doc, Kind, Prefixes
+from trunkline.store import keys
+
+LEVELS = ("info", "warning", "error", "critical")
+"""The levels of events, the least severe first: lists sort them in this order."""
+
+
+STATES = ("new", "acknowledged", "resolved")
+"""The states of events in the order of a usual life, in which lists sort them; any may follow any."""
+
+
+SEVERITY = "severity"
+"""No field of an event but an order: by level, and within a level by creation."""
+
+
+def _sort_key(doc: Doc, field: str) -> Any:
+    if field == "level":
+        return LEVELS.index(doc["level"])
+    if field == "state":
+        return STATES.index(doc["state"])
+    if field == SEVERITY:
+        # Times end with the year 9999, which takes 48 bits, so the level stands above all of them.
+        return LEVELS.index(doc["level"]) << 48 | doc["creationDate"]
+    return doc.get(field)
+
+
+def _details(application: bytes, event: bytes) -> Prefixes:
+    """The message, the data and the updates of an event."""
+    return ((keys.EVENTS, application + event),)
+
+
+EVENT: Final = Kind(
+    name="event",
+    noun="event",
+    indexes=("creationDate", "lastUpdated", "level", "state", "subject", "deviceId"),
+    sort_key=_sort_key,
+    part="state",
+    part_indexes=("creationDate", SEVERITY),
+    counted_as="eventCount",
+    holds=_details,
+)

@@ -1,1 +1,0 @@
-"""The vocabulary: one module of frozen structs for each noun of the domain."""

@@ -1,0 +1,137 @@
+"""The actor that keeps one record of its own and owns plain records, which lie under its id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc, Kind
+from trunkline.actors.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
+from trunkline.actors.records.resource import Change, Resource, Resources, missing
+from trunkline.actors.records.revision import check_match
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Created
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.host import Host
+    from trunkline.actors.runtime.ref import Ref
+
+
+class RecordOwner(Actor):
+    """Base of accounts and applications. `doc` is the actor's own record, of the kind `own`, and `raw` its bytes."""
+
+    own: ClassVar[Kind]
+
+    __slots__ = ("doc", "raw")
+
+    def __init__(self, system: Host, ref: Ref) -> None:
+        self.doc: Doc = {}
+        self.raw = b""
+        super().__init__(system, ref)
+
+    def load(self) -> bool:
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(self.own.name, ROOT, self.ref.id))
+        if raw is None:
+            return False
+        self.raw, self.doc = raw, decode(raw)
+        return True
+
+    # Its own record.
+
+    def create(self, fields: Doc) -> Created:
+        """Stage the actor's own record."""
+        now_ms = self.system.clock.wall_ms()
+        self.doc = {"creationDate": now_ms, "lastUpdated": now_ms, **fields}
+        self.raw = records.write(self, self.own, ROOT, self.ref.id, None, self.doc)
+        self.exists = True
+        return Created(self.ref.id)
+
+    def change(self, named: Doc) -> None:
+        """Stage changed fields of the actor's own record; a null takes a field away."""
+        now_ms = records.later(self.system.clock.wall_ms(), self.doc)
+        doc = records.merged(self.doc, named) | {"lastUpdated": now_ms}
+        self.raw = records.write(self, self.own, ROOT, self.ref.id, self.doc, doc)
+        self.doc = doc
+
+    def claim(self, field: str, new: str | None, taken: str, *, fold: bool = False) -> None:
+        """Stage that a field has this value, which no other record of the kind may have.
+
+        Raises `Invalid` with the sentence `taken` where one has it. With `fold`, upper and lower case are the same.
+        """
+        old = self.doc.get(field)
+        key, old_key = (
+            None if each is None else unique_key(self.own, field, each, fold=fold) for each in (new, old)
+        )
+        if key == old_key:
+            return
+        if key is not None:
+            if self.system.journal.get(keys.UNIQUE, key) is not None:
+                raise Invalid(taken)
+            self.put(keys.UNIQUE, key, self.ref.id)
+        if old_key is not None:
+            self.delete(keys.UNIQUE, old_key)
+
+    # Plain records.
+
+    def on_create_record(self, message: CreateRecord) -> Created:
+        """Create a record."""
+        resource = self._resource(message.resource)
+        now_ms = self.system.clock.wall_ms()
+        id = self.system.ids.new(now_ms)
+        named = resource.stored(message.body)
+        given = {name: value for name, value in named.items() if value is not None}
+        new: Doc = {
+            "creationDate": now_ms,
+            "lastUpdated": now_ms,
+            **_by("created", message.by),
+            **_by("lastUpdated", message.by),
+            **resource.defaults,
+            **given,
+        }
+        change = Change(self, id, now_ms, None, new, named)
+        if resource.check is not None:
+            resource.check(change)
+        records.write(self, resource.kind, self.ref.id, id, None, change.new)
+        return Created(id, change.shown_once)
+
+    def on_patch_record(self, message: PatchRecord) -> None:
+        """Change what the body names."""
+        resource = self._resource(message.resource)
+        raw, old = self._record(resource.kind, message.record)
+        check_match(message.if_match, raw)
+        named = resource.stored(message.body)
+        now_ms = records.later(self.system.clock.wall_ms(), old)
+        new = records.merged(old, named) | {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        change = Change(self, message.record, now_ms, old, new, named)
+        if resource.check is not None:
+            resource.check(change)
+        records.write(self, resource.kind, self.ref.id, message.record, old, change.new)
+
+    def on_delete_record(self, message: DeleteRecord) -> None:
+        """Delete a record."""
+        kind = self._resource(message.resource).kind
+        raw, old = self._record(kind, message.record)
+        check_match(message.if_match, raw)
+        records.erase(self, kind, self.ref.id, message.record, old)
+
+    def _resource(self, name: str) -> Resource:
+        return self.system.part(Resources)[name]
+
+    def _record(self, kind: Kind, id: bytes) -> tuple[bytes, Doc]:
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.id, id))
+        if raw is None:
+            raise missing(kind, id)
+        return raw, decode(raw)
+
+
+def unique_key(kind: Kind, field: str, value: str, *, fold: bool = False) -> bytes:
+    """Where the id of the one record lies that has this value."""
+    return keys.unique_key(kind.name, ROOT, field, value.casefold() if fold else value)
+
+
+def _by(verb: str, creator: Creator) -> Doc:
+    return {f"{verb}ById": creator.id, f"{verb}ByType": creator.type, f"{verb}ByName": creator.name}

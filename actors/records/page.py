@@ -1,0 +1,73 @@
+"""Pages of lists: the query, the filter and the envelope of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from trunkline.actors.query.compile import Bounds, compile_glob, glob_bounds
+from trunkline.actors.values.structs import Query
+from trunkline.actors.values.terms import (
+    SortDirection,
+)
+
+
+class Page(Query, frozen=True):
+    """Paging and filtering of a list, from the query string. `page` counts from zero."""
+
+    page: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
+    per_page: Annotated[int, Meta(ge=1, le=1000)] = 100
+    sort_field: str = "name"
+    sort_direction: SortDirection = "asc"
+    filter: Annotated[str, Meta(max_length=1024)] | None = None
+
+
+Match = Callable[[Mapping[str, Any]], bool]
+
+
+def all_of(matches: list[Match]) -> Match | None:
+    """One predicate out of several; None where there is none, so that an index can serve the list."""
+    if not matches:
+        return None
+    if len(matches) == 1:
+        return matches[0]
+    return lambda doc: all(match(doc) for match in matches)
+
+
+def glob_match(query: Page, field: str | None) -> list[Match]:
+    """The `filterField` and `filter` of a list as a predicate; nothing where either is blank."""
+    if field is None or not query.filter:
+        return []
+    matches = compile_glob(query.filter)
+    return [lambda doc: matches(str(doc.get(field) or ""))]
+
+
+def glob_range(query: Page, field: str | None) -> Mapping[str, Bounds]:
+    """Where the field must lie of what `glob_match` takes. The field must be one of texts."""
+    bounds = None if field is None else glob_bounds(query.filter or "")
+    return {} if field is None or bounds is None else {field: bounds}
+
+
+def envelope(type: str, items: list[dict[str, Any]], total: int, query: Page) -> dict[str, Any]:
+    """The list that every page is wrapped in, with what was asked for."""
+    shown: dict[str, Any] = {
+        "items": items,
+        "count": len(items),
+        "totalCount": total,
+        "page": query.page,
+        "perPage": query.per_page,
+        "sortField": query.sort_field,
+        "sortDirection": query.sort_direction,
+        "_type": type,
+    }
+    filter_field = getattr(query, "filter_field", None)
+    if filter_field is not None:
+        shown["filterField"] = filter_field
+    if query.filter is not None:
+        shown["filter"] = query.filter
+    asked = getattr(query, "query", None)
+    if asked is not None:
+        shown["query"] = asked
+    return shown

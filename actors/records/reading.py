@@ -1,0 +1,36 @@
+"""A read: what it sees, which limits it keeps, and where it runs.
+
+A read is a plain function of a `Reading` and a message. It is called in the event loop first. Where it finds that it
+would take long, it says so with `check_time`; then it is called again in a worker thread, on a snapshot of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.limits.table import Limits
+    from trunkline.store.snapshot import Snapshot
+
+SCAN_INLINE_MAX = 256
+"""Records that a read may scan inside the event loop: about a millisecond. More go to a worker thread."""
+
+
+class TakesLong(Exception):
+    """The read would hold the event loop for more than a moment, so it belongs into a worker thread."""
+
+
+class Reading:
+    """What a read is given: the snapshot, and the limits of the server."""
+
+    __slots__ = ("_in_loop", "limits", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, limits: Limits, *, in_loop: bool) -> None:
+        self.snapshot = snapshot
+        self.limits = limits
+        self._in_loop = in_loop
+
+    def check_time(self, *, is_long: bool) -> None:
+        """Say how long the rest of the read takes. Raises `TakesLong` where that is too long for the event loop."""
+        if is_long and self._in_loop:
+            raise TakesLong

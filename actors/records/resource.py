@@ -1,0 +1,173 @@
+"""A plain resource: records with fields of their own that are listed, created, read, changed and deleted.
+
+Everything about a plain resource that is not logic is data, and all of it stands in one `Resource`. The body structs
+say what is accepted and documented, the view struct says what is shown. From these follow what is stored, the two
+reads, and, at the edge, the five operations.
+
+How to add one:
+
+1. Write `actors/plain/<nouns>.py` with its structs and a `Resource`.
+2. Add it to `RESOURCES` in `actors/catalogue.py`.
+3. Add one line with its path to `http/resources/plain.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trunkline.actors.query.compile import compile_query
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc, Kind
+from trunkline.actors.records.listing import Listing, read_page
+from trunkline.actors.records.messages import GetRecord, ListRecords
+from trunkline.actors.records.page import all_of, envelope, glob_match
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.revision import Found
+from trunkline.actors.records.shape import Shape
+from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.structs import Body, Query, View
+from trunkline.actors.values.timestamps import parse_iso
+
+if TYPE_CHECKING:
+    from trunkline.actors.query.fields import Fields
+    from trunkline.actors.records.page import Page
+    from trunkline.actors.runtime.actor import Actor
+
+Ids = Mapping[str, bytes]
+"""The ids of a path by name: of the parents (`application`, `user`), and of the record under the name of its kind."""
+
+
+@dataclass(slots=True)
+class Change:
+    """A record that is about to be created (`old` is None) or changed.
+
+    `new` is the document that will be stored; a check may change it. `named` are the fields that the call names.
+    What is put into `shown_once` reaches the caller in this one answer and is kept nowhere.
+    """
+
+    owner: Actor
+    id: bytes
+    now_ms: int
+    old: Doc | None
+    new: Doc
+    named: Doc
+    shown_once: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Resource:
+    """A plain resource. `name` is one record as the operations call it, `parent` the id that its records lie under.
+
+    Fields of the bodies are stored under their JSON names. A field that is null in a body is taken away. Times (fields
+    that the view shows as `IsoTime`) are given as ISO 8601 text and stored in milliseconds.
+
+    `choice` is the query that says how a record is shown; `derive` gets it, and for a list the query of the page.
+    `hidden` names fields that are stored and never shown; `shows_once` says that a new record has a secret. `fields`
+    are what an advanced query (`query` of the page) may name. `check` may refuse a change, or add to what is stored.
+    `prepare` runs before the owner is asked and may wait (to hash a password). `derive` gives shown fields that are
+    not stored as they are shown.
+    """
+
+    name: str
+    kind: Kind
+    post: type[Body]
+    patch: type[Body]
+    page: type[Page]
+    view: type[View]
+    parent: str = "application"
+    fields: Fields | None = None
+    choice: type[Query] | None = None
+    hidden: frozenset[str] = frozenset()
+    shows_once: bool = False
+    check: Callable[[Change], None] | None = None
+    prepare: Callable[[Any], Awaitable[Any]] | None = None
+    derive: Callable[[Ids, Doc, Any], Doc] | None = None
+    shape: Shape = field(init=False)
+    defaults: Mapping[str, Any] = field(init=False)
+    """What a new record has where the body says nothing: the defaults of its struct."""
+
+    def __post_init__(self) -> None:
+        shape = Shape(self.view)
+        shown = self.hidden.intersection(shape.names)
+        if shown:
+            raise TypeError(f"{self.view.__name__} shows {', '.join(shown)}, which {self.name} hides")
+        defaults = {
+            each.encode_name: msgspec.to_builtins(each.default)
+            for each in msgspec.structs.fields(self.post)
+            if each.default not in (msgspec.UNSET, msgspec.NODEFAULT, None)
+        }
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "defaults", defaults)
+
+    @property
+    def plural(self) -> str:
+        """The name of a list of these records, in `_type`."""
+        return self.kind.name + "s"
+
+    def stored(self, body: Body) -> Doc:
+        """The fields that a body names, as they are stored; None for those that it takes away."""
+        doc: Doc = msgspec.to_builtins(body)
+        for name in self.shape.times.intersection(doc):
+            if doc[name] is not None:
+                doc[name] = parse_iso(doc[name], field=name)
+        return doc
+
+    def show(self, ids: Ids, found: Found, query: Any) -> Doc:
+        """A record as a caller sees it."""
+        doc, id = found.doc, found.id.hex()
+        shown: Doc = {"id": id, f"{self.kind.name}Id": id}
+        if "application" in ids:
+            shown["applicationId"] = ids["application"].hex()
+        shown |= self.shape.of(doc)
+        if self.derive is not None:
+            shown |= self.derive(ids, doc, query)
+        shown["_etag"] = found.etag
+        shown["_type"] = self.kind.name
+        return shown
+
+
+class Resources(dict[str, Resource]):
+    """The plain resources of the server by name."""
+
+
+def get_record(resources: Mapping[str, Resource], reading: Reading, message: GetRecord) -> Doc:
+    """One record."""
+    resource = resources[message.resource]
+    kind, id = resource.kind, message.ids[resource.kind.name]
+    found = records.find(reading.snapshot, kind, message.ids[resource.parent], id)
+    if found is None:
+        raise missing(kind, id)
+    return resource.show(message.ids, found, message.query)
+
+
+def list_records(resources: Mapping[str, Resource], reading: Reading, message: ListRecords) -> Doc:
+    """A page of records."""
+    resource, query = resources[message.resource], message.query
+    parent = message.ids[resource.parent]
+    matches = glob_match(query, query.filter_field)
+    asked = getattr(query, "query", None)
+    if asked is not None:
+        assert resource.fields is not None
+        matches.append(compile_query(asked, resource.fields, at="query").matches)
+    found, total = read_page(reading, Listing.of(query, resource.kind, parent, match=all_of(matches)))
+    items = [resource.show(message.ids, each, query) for each in found]
+    shown = envelope(resource.plural, items, total, query)
+    if "application" in message.ids:
+        shown["applicationId"] = message.ids["application"].hex()
+    return shown
+
+
+def missing(kind: Kind, id: bytes) -> NotFound:
+    """The sentence for a record that is not there."""
+    return NotFound(f"There is no {kind.noun} {id.hex()} here.")
+
+
+def refuse_unsupported(change: Change, names: Mapping[str, str]) -> None:
+    """Raise `Invalid` for the first of the named fields that this server does not support; `names` says what it is."""
+    for name, what in names.items():
+        if change.named.get(name) is not None:
+            raise Invalid(f"{name}: {what} not supported by this server yet; leave the field out.")
