@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.actors.house import House, running_house
-from tests.http.wire import Answer, Wired, serving
+from tests.http.raw_wire import Answer, Wired, serving
 from trunkline.actors.applications.messages import CreateRecord, Creator, KeyPost
 from trunkline.actors.runtime.actor import Ref
 from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
