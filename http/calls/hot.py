@@ -2,7 +2,7 @@
 
 Quart costs about 180 us a request, which is several times what the rest of a state report costs. This ASGI
 layer takes the requests of rows marked `hot` straight to the same dispatcher; everything else goes on to
-Quart. Both doors hand over the same plain request and send the same bytes (`tests/http/test_doors.py`
+Quart. Both doors hand over the same plain request and send the same bytes (`tests/http/calls/test_doors.py`
 compares them).
 
 It has two entrances. Our own engine, which has a whole request at hand, calls `begin`: a call that came before

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.actors.house import House, running_house
-from tests.http.wire import Answer, Wired, serving
+from tests.http.raw_wire import Answer, Wired, serving
 from trunkline.actors.applications.messages import KeyPost
 from trunkline.actors.records.messages import CreateRecord, Creator
 from trunkline.actors.runtime.ref import Ref

@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.wire import Receive, Scope, Send, application, echo, reply, serving, whole_body
+from tests.http.raw_wire import Receive, Scope, Send, application, echo, reply, serving, whole_body
 from trunkline.http.wire import http1
 from trunkline.http.wire.engine import REAP_S
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from trio.testing import wait_all_tasks_blocked
 
-from tests.http.test_fuzz import streams
+from tests.http.raw_wire import Doored, Peer, Wired, echo, serving
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, comparable, request, two_doors
-from tests.http.wire import Doored, Peer, Wired, echo, serving
+from tests.http.wire.test_fuzz import streams
 from trunkline.actors.records.messages import DeleteRecord
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT

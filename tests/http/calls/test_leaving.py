@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.http.raw_wire import Peer
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
-from tests.http.wire import Peer
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.routes import TABLE

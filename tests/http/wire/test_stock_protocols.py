@@ -10,7 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from trio_websocket import ConnectionClosed, HandshakeError
 
 from tests.http.other_protocols import APP, UPGRADE, H2Peer, pour, talking
-from tests.http.wire import (
+from tests.http.raw_wire import (
     PATIENCE_S,
     Receive,
     Scope,

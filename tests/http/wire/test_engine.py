@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
+from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
 from trunkline.http.wire import engine, http1
 from trunkline.http.wire.engine import DESCRIPTORS_BESIDE, Engine, allow_descriptors
 from trunkline.http.wire.exchange import Exchange

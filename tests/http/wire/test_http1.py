@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from tests.http.wire import (
+from tests.http.raw_wire import (
     Receive,
     Scope,
     Send,

@@ -15,7 +15,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.http.wire import Receive, Scope, Send, Wired, application, reply, serving, whole_body
+from tests.http.raw_wire import Receive, Scope, Send, Wired, application, reply, serving, whole_body
 
 pytestmark = pytest.mark.usefixtures("silent")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.actors.house import House
-from tests.actors.test_purge import application, check, house_of, insert, opened, space, sweep_all, table
+from tests.actors.test_sweep import application, check, house_of, insert, opened, space, sweep_all, table
 from trunkline.actors import sweep as purge
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.records import records

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from tests.http.test_smuggling import CASES
-from tests.http.wire import (
+from tests.http.raw_wire import (
     Doored,
     Receive,
     Scope,
@@ -23,6 +22,7 @@ from tests.http.wire import (
     until_disconnect,
     whole_body,
 )
+from tests.http.wire.test_smuggling import CASES
 from trunkline.http.wire.exchange import Delivery, Exchange
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.wire import PATIENCE_S, Doored, Peer, Wired, echo, serving
+from tests.http.raw_wire import PATIENCE_S, Doored, Peer, Wired, echo, serving
 from trunkline.http.wire.exchange import Delivery, Exchange
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"

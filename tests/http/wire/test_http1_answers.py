@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from tests.http.wire import (
+from tests.http.raw_wire import (
     Handler,
     Receive,
     Scope,

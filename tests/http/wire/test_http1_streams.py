@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from tests.http.wire import Receive, Scope, Send, application, part, reply, serving, until_disconnect
+from tests.http.raw_wire import Receive, Scope, Send, application, part, reply, serving, until_disconnect
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
