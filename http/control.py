@@ -43,7 +43,7 @@ async def _list_users(system: System) -> list[boot.UserLine]:
     return boot.users(system)
 
 
-COMMANDS: dict[str, Callable[..., Awaitable[Any]]] = {
+_HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     "user.add": _add_user,
     "user.passwd": _set_password,
     "user.list": _list_users,
@@ -52,7 +52,7 @@ COMMANDS: dict[str, Callable[..., Awaitable[Any]]] = {
 
 async def run_command(system: System, command: str, arguments: dict[str, str]) -> Any:
     """Run a command on a system that this process has opened."""
-    handler = COMMANDS.get(command)
+    handler = _HANDLERS.get(command)
     if handler is None:
         raise Invalid(f"{command}: there is no such command.")
     return await handler(system, **arguments)

@@ -79,12 +79,15 @@ def _check(change: Change) -> None:
         raise Invalid("expirationDate: lies in the past; such a token would never hold.")
 
 
-def _derive(ids: Ids, doc: Doc, _query: object) -> Doc:
-    """Who owns the token and who made it."""
+def _owner(ids: Ids) -> Doc:
+    """Whose token it is."""
     owner_type = "application" if "application" in ids else "user"
+    return {"ownerId": ids[owner_type].hex(), "ownerType": owner_type}
+
+
+def _maker(_ids: Ids, doc: Doc, _query: object) -> Doc:
+    """Who made the token."""
     return {
-        "ownerId": ids[owner_type].hex(),
-        "ownerType": owner_type,
         "creatorId": doc["createdById"],
         "creatorType": doc["createdByType"],
         "creatorName": doc["createdByName"],
@@ -109,7 +112,8 @@ APPLICATION_TOKENS: Final = Resource(
     view=TokenView,
     shows_once=True,
     check=_check,
-    derive=_derive,
+    derive=_maker,
+    owner=_owner,
 )
 
 USER_TOKENS: Final = replace(APPLICATION_TOKENS, name="userApiToken", parent="user")

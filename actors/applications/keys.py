@@ -139,6 +139,7 @@ def _check(change: Change) -> None:
             )
         for name in ("deviceIds", "deviceTags", "pubTopics", "subTopics", "addresses"):
             new.setdefault(name, [])
+        new.setdefault("status", "active")
         new.setdefault("addressFilterType", "all")
         new["deviceIds"] = [id.lower() for id in new["deviceIds"]]
     if "filterType" in new and new["filterType"] == "whitelist" and not chooses:

@@ -47,8 +47,8 @@ from trunkline.actors.values.timestamps import HOUR_MS, SECONDS_BELOW, iso, pars
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode, encode_numbered
 
-STATES = "states"
-COMMANDS = "commands"
+STATE_TOPIC = "states"
+COMMAND_TOPIC = "commands"
 """Topics of the device's streams."""
 
 _PLAIN_FIELDS = ("name", "description", "device_class", "gateway_id", "system_interval", "keep_duplicates")
@@ -129,10 +129,10 @@ class Device(Actor):
         Who listens is settled only here. A client that opens a stream and then reads what there is must not
         miss a state that was taken before the one and stored after the other.
         """
-        if self.system.has_subscribers(self.ref, STATES):
+        if self.system.has_subscribers(self.ref, STATE_TOPIC):
             for time_ms, point in checked:
                 event = msgspec.json.encode(attributes.entry(time_ms, point))
-                self.system.publish(self.ref, STATES, time_ms, event)
+                self.system.publish(self.ref, STATE_TOPIC, time_ms, event)
 
     def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
         states_max = self.system.limits.states_per_call_max
@@ -210,9 +210,9 @@ class Device(Actor):
 
         Such a stream found the command in no log that it could read, so it must hear of it like the others.
         """
-        if self.system.has_subscribers(self.ref, COMMANDS):
+        if self.system.has_subscribers(self.ref, COMMAND_TOPIC):
             event = msgspec.json.encode(shown_command(entry))
-            self.system.publish(self.ref, COMMANDS, position, event)
+            self.system.publish(self.ref, COMMAND_TOPIC, position, event)
 
     # Connection.
 

@@ -11,7 +11,7 @@ LEVELS = ("info", "warning", "error", "critical")
 """The levels of events, the least severe first: lists sort them in this order."""
 
 
-STATES = ("new", "acknowledged", "resolved")
+EVENT_STATES = ("new", "acknowledged", "resolved")
 """The states of events in the order of a usual life, in which lists sort them; any may follow any."""
 
 
@@ -23,7 +23,7 @@ def _sort_key(doc: Doc, field: str) -> Any:
     if field == "level":
         return LEVELS.index(doc["level"])
     if field == "state":
-        return STATES.index(doc["state"])
+        return EVENT_STATES.index(doc["state"])
     if field == SEVERITY:
         # Times end with the year 9999, which takes 48 bits, so the level stands above all of them.
         return LEVELS.index(doc["level"]) << 48 | doc["creationDate"]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
-from trunkline.actors.events.kind import EVENT, LEVELS, SEVERITY, STATES
+from trunkline.actors.events.kind import EVENT, EVENT_STATES, LEVELS, SEVERITY
 from trunkline.actors.events.messages import (
     EVENT_FIELDS,
     EventChoice,
@@ -99,7 +99,7 @@ def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[Way]:
     plain = {field: each for field, each in bounds.items() if field in _STORED_PLAINLY}
     yield from ways(EVENT, application, plain)
     if "state" in bounds:
-        parts = (part_index("creationDate", state) for state in STATES if state in bounds["state"])
+        parts = (part_index("creationDate", state) for state in EVENT_STATES if state in bounds["state"])
         yield tuple(index_range(EVENT, application, part) for part in parts)
     if "level" in bounds:
         ranks = (keys.sortable(rank) for rank, level in enumerate(LEVELS) if level in bounds["level"])

@@ -69,7 +69,7 @@ class Resource:
     `hidden` names fields that are stored and never shown; `shows_once` says that a new record has a secret. `fields`
     are what an advanced query (`query` of the page) may name. `check` may refuse a change, or add to what is stored.
     `prepare` runs before the owner is asked and may wait (to hash a password). `derive` gives shown fields that are
-    not stored as they are shown.
+    not stored as they are shown. `owner` gives the fields of a list and of its items that say whose they are.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Resource:
     check: Callable[[Change], None] | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     derive: Callable[[Ids, Doc, Any], Doc] | None = None
+    owner: Callable[[Ids], Doc] | None = None
     shape: Shape = field(init=False)
     defaults: Mapping[str, Any] = field(init=False)
     """What a new record has where the body says nothing: the defaults of its struct."""
@@ -123,6 +124,8 @@ class Resource:
         if "application" in ids:
             shown["applicationId"] = ids["application"].hex()
         shown |= self.shape.of(doc)
+        if self.owner is not None:
+            shown |= self.owner(ids)
         if self.derive is not None:
             shown |= self.derive(ids, doc, query)
         shown["_etag"] = found.etag
@@ -158,7 +161,7 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
     shown = envelope(resource.plural, items, total, query)
     if "application" in message.ids:
         shown["applicationId"] = message.ids["application"].hex()
-    return shown
+    return shown if resource.owner is None else shown | resource.owner(message.ids)
 
 
 def missing(kind: Kind, id: bytes) -> NotFound:

@@ -9,14 +9,13 @@ except those that every client of this API may send. What the texts of a bracket
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from trunkline.actors.query import brackets as query_brackets
-from trunkline.actors.query.fields import Field
+from trunkline.actors.query.fields import Fields
 from trunkline.actors.query.schema import QUERY_FIELDS
 from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.errors import invalid
@@ -86,12 +85,12 @@ class QueryParser:
         return value
 
 
-def query_fields(hint: Any) -> Mapping[str, Field] | None:
+def query_fields(hint: Any) -> Fields | None:
     """The table of fields that the hint of an advanced query carries; None for any other hint."""
     for part in (hint, *get_args(hint)):
         for meta in getattr(part, "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.extra and QUERY_FIELDS in meta.extra:
-                table: Mapping[str, Field] = meta.extra[QUERY_FIELDS]
+                table: Fields = meta.extra[QUERY_FIELDS]
                 return table
     return None
 

@@ -15,7 +15,7 @@ import re
 import trio
 
 from trunkline.actors.authority import Principal
-from trunkline.actors.devices.actor import COMMANDS, STATES
+from trunkline.actors.devices.actor import COMMAND_TOPIC, STATE_TOPIC
 from trunkline.actors.devices.history import Missed
 from trunkline.actors.devices.messages import Listen
 from trunkline.actors.devices.read_messages import ReplayCommands
@@ -138,7 +138,7 @@ class EventStream:
 
 async def command_stream(call: Call) -> Response:
     """Open the command stream of the device in the path."""
-    subscription = _subscribe(call, COMMANDS)
+    subscription = _subscribe(call, COMMAND_TOPIC)
     try:
         missed = await _missed(call)
     except BaseException:
@@ -150,7 +150,9 @@ async def command_stream(call: Call) -> Response:
 async def state_stream(call: Call) -> Response:
     """Open the state stream of the device in the path. States have no replay: the history has them."""
     nothing = Missed([], more=False)
-    return Response(200, HEADERS, stream=EventStream(call, _subscribe(call, STATES), "deviceState", nothing))
+    return Response(
+        200, HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState", nothing)
+    )
 
 
 def _subscribe(call: Call, topic: str) -> Subscription:

@@ -33,7 +33,7 @@ class Events:
         return id
 
     async def patch(self, id: bytes, /, **fields: Any) -> None:
-        await self.ask(events.PatchEvent(id=id, body=msgspec.convert(fields, events.EventPatch), by=BY))
+        await self.ask(events.PatchEvent(event=id, body=msgspec.convert(fields, events.EventPatch), by=BY))
 
     async def patch_many(self, choice: dict[str, Any], **fields: Any) -> int:
         query, body = (
@@ -49,7 +49,7 @@ class Events:
 
     async def get(self, id: bytes) -> dict[str, Any]:
         found: dict[str, Any] = await self.house.read(
-            messages.GetEvent(application=self.house.application, record=id)
+            messages.GetEvent(application=self.house.application, event=id)
         )
         return found
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tests.actors.probes import tally_key
-from trunkline.actors.applications.messages import APPLICATION_KEY
+from trunkline.actors.applications.keys import APPLICATION_KEY
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE

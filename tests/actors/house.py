@@ -13,7 +13,7 @@ from trunkline.actors import boot, readers
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.devices import counts, read_messages
 from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.actor import COMMANDS
+from trunkline.actors.devices.actor import COMMAND_TOPIC
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
 from trunkline.actors.runtime.system import System
@@ -73,7 +73,7 @@ class House:
         answer = await self.system.ask(
             ref, devices.CreateDevice(body=msgspec.convert(body, devices.DevicePost))
         )
-        id: bytes = answer.value
+        id: bytes = answer.value.id
         return id
 
     async def ask(self, device: bytes, message: Message) -> Any:
@@ -140,7 +140,7 @@ class House:
         )
         return {name: number for name, number in found.items() if number}
 
-    def listen(self, device: bytes, topic: str = COMMANDS) -> Subscription:
+    def listen(self, device: bytes, topic: str = COMMAND_TOPIC) -> Subscription:
         """Open a stream of the device."""
         return self.system.subscribe(self.ref(device), topic, devices.Listen())
 
@@ -158,7 +158,7 @@ async def running_house(data_dir: Path, *, limits: Limits | None = None) -> Asyn
         async with boot.running(system):
             ref = Ref("application", ROOT, system.ids.new(clock.wall_ms()))
             body = ApplicationPost(name="house")
-            await system.ask(ref, CreateApplication(body=body, owner_id=bytes(12)))
+            await system.ask(ref, CreateApplication(body=body, user=bytes(12)))
             yield House(system, clock, ref.id)
 
 

@@ -17,6 +17,7 @@ from trunkline.actors import boot, readers
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import GetJobLog, JobLogPage, ListJobLogs, QueueJob
+from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.runtime.ref import Ref
@@ -39,7 +40,7 @@ class Desk:
     async def application(self, name: str = "house") -> bytes:
         ref = Ref("application", ROOT, self.system.ids.new(self.system.clock.wall_ms()))
         body = ApplicationPost(name=name)
-        await self.system.ask(ref, CreateApplication(body=body, owner_id=bytes(12)))
+        await self.system.ask(ref, CreateApplication(body=body, user=bytes(12)))
         return ref.id
 
     async def queue(self, application: bytes, operation: str = "job", **more: Any) -> bytes:
@@ -50,7 +51,7 @@ class Desk:
         return id
 
     async def log(self, application: bytes, id: bytes) -> dict[str, Any]:
-        found: dict[str, Any] = await readers.read(self.system, GetJobLog(application=application, record=id))
+        found: dict[str, Any] = await readers.read(self.system, GetJobLog(application=application, job=id))
         return found
 
     async def logs(self, application: bytes, **query: Any) -> list[dict[str, Any]]:
@@ -80,7 +81,7 @@ async def desk(
     """A system that does one kind of job, `job`, by `run`."""
     settings = Settings(data_dir=str(path), limits=Limits.off().override(QUICK | (limits or {})))
     with boot.opened(settings, ManualClock()) as system:
-        system.jobs.kinds["job"] = JobKind("job", "application", run, **kind)
+        system.part(JobQueue).kinds["job"] = JobKind("job", "application", run, **kind)
         async with boot.running(system):
             yield Desk(system)
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import trio
 
 from trunkline.actors import boot
+from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import Answer, System
@@ -23,6 +24,7 @@ from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
+from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -306,7 +308,8 @@ async def workshop(
     disk = Disk()
     options = {"map_size_bytes": 2**22, "sync_delay_s": disk, **store}
     with Store.open(path, **options) as opened:
-        system = System(opened, limits or Limits(), clock or SystemClock(), (Tally, *boot.ACTORS, *kinds))
+        system = System(opened, limits or Limits(), clock or SystemClock(), (Tally, *ACTORS, *kinds))
+        boot.furnish(system, Settings())
         life = trio.CancelScope()
         async with trio.open_nursery() as running:
             await running.start(_live, system, life)

@@ -28,8 +28,9 @@ from tests.actors.world import (
     World,
 )
 from trunkline.actors.applications import messages as applications
+from trunkline.actors.applications.keys import KeyPost
 from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.actor import COMMANDS
+from trunkline.actors.devices.actor import COMMAND_TOPIC
 from trunkline.actors.records import messages
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
@@ -69,7 +70,7 @@ class Simulation(World):
         if len(self.expected.applications) >= 3:
             return
         ref = Ref("application", ROOT, self._id())
-        message = applications.CreateApplication(owner_id=ROOT, body=applications.ApplicationPost(name="a"))
+        message = applications.CreateApplication(user=ROOT, body=applications.ApplicationPost(name="a"))
         await self._ask(ref, message, partial(self.expected.create_application, ref), birth=True)
 
     async def delete_application(self) -> None:
@@ -78,8 +79,8 @@ class Simulation(World):
 
     async def create_key(self) -> None:
         ref = self._application()
-        body = applications.KeyPost(description="k")
-        message = messages.CreateRecord(kind="applicationKey", body=body, by=CREATOR)
+        body = KeyPost(description="k")
+        message = messages.CreateRecord(resource="applicationKey", body=body, by=CREATOR)
         answer = await self._ask(ref, message, partial(self.expected.create_key, ref))
         if answer is not None:
             self.keys.append((ref, answer.value.id))
@@ -87,7 +88,7 @@ class Simulation(World):
     async def delete_key(self) -> None:
         if self.keys:
             ref, id = self.keys.pop(self.chance.randrange(len(self.keys)))
-            message = messages.DeleteRecord(kind="applicationKey", id=id)
+            message = messages.DeleteRecord(resource="applicationKey", record=id)
             await self._ask(ref, message, partial(self.expected.delete_key, ref))
 
     async def create_device(self) -> None:
@@ -219,7 +220,7 @@ class Simulation(World):
         """Read a command stream for the rest of this life, sometimes slowly."""
         ref, system = self._device(), self.system
         try:
-            subscription = system.subscribe(ref, COMMANDS, devices.Listen())
+            subscription = system.subscribe(ref, COMMAND_TOPIC, devices.Listen())
         except NotFound:
             assert self._is_fading(ref) or not self._seen(ref)
             return

@@ -151,12 +151,9 @@ class Table:
         chosen = {"limit": 1000, **{name: value for name, value in choice.items() if value is not None}}
         message = messages.ListRows(
             application=self.ref.parent,
-            table=self.ref.id,
+            data_table=self.ref.id,
             query=msgspec.convert(chosen, tables.RowsPage),
             body=query,
-            rows_bytes_max=10**7,
-            rows_limit_max=10**4,
-            sorted_rows_max=10**5,
         )
         page: Json = await self.house.read(message)
         return {**page, "items": msgspec.json.decode(page["items"])}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ from tests.actors.house import House
 from trunkline.actors import boot, readers
 from trunkline.actors.accounts import messages
 from trunkline.actors.accounts.messages import MeChoice
+from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.devices import counts, read_messages
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.counts import CountRange
-from trunkline.actors.messages import reads
-from trunkline.actors.records import records
+from trunkline.actors.devices.messages import Listen
+from trunkline.actors.records import listing
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Crashed, NotFound, Overloaded
 from trunkline.actors.values.ids import ROOT
@@ -29,13 +32,18 @@ from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
 
-def test_every_reading_message_has_a_reader() -> None:
-    defined = {
-        found
-        for found in vars(reads).values()
-        if isinstance(found, type) and issubclass(found, Message) and found.__module__ == reads.__name__
-    }
-    assert {found for found in defined if not found.__name__.startswith("_")} == set(readers.READERS)
+def messages_of(base: type[Message]) -> Iterator[type[Message]]:
+    for found in base.__subclasses__():
+        if found.__module__.startswith("trunkline."):
+            yield found
+        yield from messages_of(found)
+
+
+def test_every_message_is_answered_by_one_actor_or_by_a_reader() -> None:
+    for message in set(messages_of(Message)) - {Listen}:  # which only activates
+        name = "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()
+        asked = [actor for actor in ACTORS if hasattr(actor, name)]
+        assert bool(asked) != (message in readers.READERS), message.__name__
 
 
 def page(house: House, **query: Any) -> read_messages.ListDevices:
@@ -51,7 +59,7 @@ async def test_short_and_long_reads_answer_the_same(
     for number in range(5):
         await house.device(name=f"pump {number}")
     in_the_loop = await house.read(page(house, **query))
-    monkeypatch.setattr(records, "SCAN_INLINE_MAX", 0)
+    monkeypatch.setattr(listing, "SCAN_INLINE_MAX", 0)
     beside = await house.read(page(house, **query))
     assert in_the_loop == beside
     assert len(beside["items"]) == 5
@@ -60,7 +68,7 @@ async def test_short_and_long_reads_answer_the_same(
 async def test_a_read_beside_the_loop_sees_what_was_acknowledged(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "SCAN_INLINE_MAX", 0)
+    monkeypatch.setattr(listing, "SCAN_INLINE_MAX", 0)
     for number in range(5):
         await house.device(name=f"pump {number}")
         found = await house.read(page(house, filterField="name", filter="pump*"))
@@ -71,7 +79,7 @@ async def test_a_read_beside_the_loop_sees_what_was_acknowledged(
 async def test_a_refusal_reaches_the_caller_from_either_place(
     house: House, inline_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "SCAN_INLINE_MAX", inline_max)
+    monkeypatch.setattr(listing, "SCAN_INLINE_MAX", inline_max)
     with pytest.raises(NotFound):
         await house.states(b"x" * 12)
 

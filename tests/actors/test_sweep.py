@@ -18,8 +18,9 @@ import trio.testing
 from tests.actors.house import House, ManualClock, running_house
 from trunkline.actors import boot
 from trunkline.actors import sweep as purge
+from trunkline.actors.accounts.tokens import TokenPost
 from trunkline.actors.applications import messages as applications
-from trunkline.actors.applications.messages import APPLICATION_KEY
+from trunkline.actors.applications.keys import APPLICATION_KEY, KeyPost
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
@@ -86,16 +87,16 @@ async def application(house: House, *, filled: bool = True) -> Ref:
     """An application with devices that reported, deleted devices, tables, events, keys, tokens and a slug."""
     ref = Ref("application", ROOT, house.system.ids.new(house.clock.wall_ms()))
     body = applications.ApplicationPost(name="to be deleted", endpoint_slug=ref.id.hex())
-    await house.system.ask(ref, applications.CreateApplication(owner_id=ROOT, body=body))
+    await house.system.ask(ref, applications.CreateApplication(user=ROOT, body=body))
     if not filled:
         return ref
     creator = messages.Creator(ROOT.hex(), "user", "owner")
-    for kind, plain, type in (
-        ("applicationKey", {"description": "a key"}, applications.KeyPost),
-        ("apiToken", {"name": "a token", "scope": ["all.Application"]}, applications.TokenPost),
+    for resource, plain, type in (
+        ("applicationKey", {"description": "a key"}, KeyPost),
+        ("applicationApiToken", {"name": "a token", "scope": ["all.Application"]}, TokenPost),
     ):
         for _ in range(3):
-            message = messages.CreateRecord(kind=kind, body=msgspec.convert(plain, type), by=creator)
+            message = messages.CreateRecord(resource=resource, body=msgspec.convert(plain, type), by=creator)
             await house.system.ask(ref, message)
     for number in range(3):
         post = events.EventPost(level="error", subject="hot", message="too hot", data=[number])
@@ -103,7 +104,7 @@ async def application(house: House, *, filled: bool = True) -> Ref:
         made = (await house.system.ask(log, events.CreateEvent(body=post, by=creator))).value
         for _ in range(number):
             patch = events.EventPatch(state="acknowledged", comment="seen")
-            await house.system.ask(log, events.PatchEvent(id=made.id, body=patch, by=creator))
+            await house.system.ask(log, events.PatchEvent(event=made.id, body=patch, by=creator))
     inside = House(house.system, house.clock, ref.id)
     for number in range(5):
         device = await reported(inside, f"device {number}")

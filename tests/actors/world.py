@@ -28,6 +28,7 @@ import trio.testing
 from tests.actors.expected import Expected
 from tests.actors.ledger import LEDGERS, Ledger, Operation
 from tests.actors.probes import Begin, Tally
+from trunkline.actors import boot
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.devices.actor import Device as DeviceActor
@@ -45,6 +46,7 @@ from trunkline.actors.values.errors import (
 )
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
+from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.env import Store
 
@@ -157,6 +159,7 @@ class World:
         self.system = System(
             store, LIMITS, Virtual(), (Ledger, Application, DeviceActor), random_bytes=self.chance.randbytes
         )
+        boot.furnish(self.system, Settings())
         self.windows.clear()
         self.readers.clear()
         self.open_calls = 0

@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
-from trunkline.actors.accounts import actor as account
+from trunkline.actors.accounts import passwords
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import SystemClock
 from trunkline.http.serve import serve
@@ -173,7 +173,7 @@ def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Hash passwords at the least cost, which would be most of a test. `dear_hashes` asks for the real one."""
     if "dear_hashes" not in request.fixturenames:
         cheap = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-        monkeypatch.setattr(account, "_hasher", cheap)
+        monkeypatch.setattr(passwords, "_hasher", cheap)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ async def register(data_dir: Path, count: int) -> None:
             for start in range(0, count, PER_APPLICATION):
                 application = Ref("application", ROOT, system.ids.new(system.clock.wall_ms()))
                 name = ApplicationPost(name=f"fleet {start}")
-                await system.ask(application, CreateApplication(body=name, owner_id=owner))
+                await system.ask(application, CreateApplication(body=name, user=owner))
                 numbers = iter(range(start, min(start + PER_APPLICATION, count)))
                 async with trio.open_nursery() as nursery:
                     for _ in range(TASKS):

@@ -48,7 +48,7 @@ if __name__ == "__main__":
     async def watched(system: System) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch.run)
-            nursery.start_soon(purge.run_purge, system)
+            nursery.start_soon(purge.run_sweep, system)
 
-    vars(boot)["run_purge"] = watched
+    vars(boot)["run_sweep"] = watched
     main()

@@ -16,7 +16,7 @@ PAYLOAD = "the-payload-of-somebody"
 # The command line with two bugs in it, where secrets lie in every frame of the traceback.
 FAULTY = """
 import argon2
-from trunkline.actors import records
+from trunkline.actors.records import records
 from trunkline.http.cli import main
 
 write, verify = records.write, argon2.PasswordHasher.verify

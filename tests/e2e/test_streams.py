@@ -12,6 +12,7 @@ import trio
 
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import opened_stream, until
+from trunkline.actors.devices.actor import COMMAND_TOPIC
 
 LOOSE = {"send_state": "off", "send_command": "off"}
 
@@ -183,7 +184,9 @@ async def test_a_reader_that_stops_reading_costs_bounded_memory_and_slows_nobody
         streams = server.system.streams
         slow = await raw_stream(server, device)
         async with slow, opened_stream(server, device) as fast, server.client() as client:
-            (subscription,) = [each for each in streams._open if each.mailbox.ref.id.hex() in device][:1]
+            (mailbox,) = [each for each in server.system.mailboxes() if each.ref.id.hex() in device]
+            assert mailbox.subscribers is not None
+            subscription = next(iter(mailbox.subscribers[COMMAND_TOPIC]))
             held = 0
             payload = "x" * 50_000
             sent = 0

@@ -21,7 +21,7 @@ def test_every_row_is_found_by_its_path(route: Route) -> None:
     assert found is not None
     methods, values = found
     assert methods[route.method] is route
-    assert len(values) == len(route.params)
+    assert len(values) == len(route.parts)
 
 
 def test_a_literal_segment_wins_over_a_placeholder() -> None:
@@ -52,7 +52,7 @@ def test_reads_take_the_read_scopes_and_writes_do_not() -> None:
 def test_what_is_about_a_user_takes_no_scope_of_an_application() -> None:
     for route in TABLE.routes:
         families = {scope for scope in route.scopes if scope.startswith(("all.Application", "all.Device"))}
-        assert bool(families) == (route.reach == "application")
+        assert bool(families) == (route.area == "application")
 
 
 def test_what_a_device_may_do() -> None:

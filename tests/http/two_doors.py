@@ -15,7 +15,7 @@ import msgspec
 
 from tests.actors.house import House, running_house
 from tests.http.raw_wire import Answer, Wired, serving
-from trunkline.actors.applications.messages import KeyPost
+from trunkline.actors.applications.keys import KeyPost
 from trunkline.actors.records.messages import CreateRecord, Creator
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
@@ -125,7 +125,7 @@ async def two_doors(
         ref = Ref("application", ROOT, house.application)
         by = Creator("0" * 24, "user", "nobody")
         post = KeyPost(**options.get("key", {}))
-        made = await house.system.ask(ref, CreateRecord(kind="applicationKey", body=post, by=by))
+        made = await house.system.ask(ref, CreateRecord(resource="applicationKey", body=post, by=by))
         async with (
             serving(hot, engine, limits=changed) as before,
             serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]

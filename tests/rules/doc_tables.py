@@ -9,14 +9,14 @@ A table stands between two comments that name it; everything else in the documen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
-from trunkline.actors.query.fields import RESOURCES, Field
+from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.values import errors
 from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
 from trunkline.http.calls.query_string import query_fields
@@ -127,23 +127,19 @@ def places() -> str:
 def _queries(route: Route) -> Iterator[tuple[str, str]]:
     for part, found in (("URL", route.query), ("body", route.body)):
         if (whole := query_fields(found)) is not None:
-            yield f"the {part}", _resource(whole)
+            yield f"the {part}", whole.resource
         elif isinstance(found, type) and issubclass(found, msgspec.Struct):
             hints = get_type_hints(found, include_extras=True)
             for field in msgspec.structs.fields(found):
                 if (known := query_fields(hints[field.name])) is not None:
-                    yield f"{code(field.encode_name)} in the {part}", _resource(known)
-
-
-def _resource(known: Mapping[str, Field]) -> str:
-    return next(name for name, fields in RESOURCES.items() if fields is known)
+                    yield f"{code(field.encode_name)} in the {part}", known.resource
 
 
 def fields() -> str:
     """The fields of the advanced query, with what they hold."""
     rows = (
-        (resource, code(name), _HOLDS[field.kind, field.holds])
-        for resource, found in RESOURCES.items()
+        (found.resource, code(name), _HOLDS[field.kind, field.holds])
+        for found in sorted(QUERY_FIELDS, key=lambda found: found.resource)
         for name, field in found.items()
     )
     return table(("Of a", "Field", "Holds"), rows)

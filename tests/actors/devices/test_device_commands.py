@@ -10,7 +10,7 @@ import trio
 
 from tests.actors.house import START_MS, House, at
 from trunkline.actors.devices import read_messages
-from trunkline.actors.devices.actor import STATES
+from trunkline.actors.devices.actor import STATE_TOPIC
 from trunkline.actors.values.errors import Crashed, Invalid
 from trunkline.store import keys
 
@@ -114,7 +114,7 @@ async def test_a_state_stream_that_opens_between_turn_and_commit_hears_of_the_st
         await trio.lowlevel.checkpoint()
         await trio.lowlevel.checkpoint()
         assert house.system.journal.pending_batches == 1, "the turn is over, the commit is not"
-        stream = house.listen(device, STATES)
+        stream = house.listen(device, STATE_TOPIC)
         assert await house.composite(device) == {}
     ((_, event),) = await stream.receive()
     assert msgspec.json.decode(event)["data"] == {"a": 1}
@@ -142,7 +142,7 @@ async def test_nobody_hears_of_a_command_that_could_not_be_stored(house: House) 
 
 async def test_a_state_stream_hears_each_report_as_it_was_sent(house: House) -> None:
     device = await house.device()
-    stream = house.listen(device, STATES)
+    stream = house.listen(device, STATE_TOPIC)
     await house.report(device, {"data": {"a": "1"}, "time": START_MS, "meta": 5}, {"data": {"b": 2}})
     events = [msgspec.json.decode(event) for _, event in await stream.receive()]
     assert events == [

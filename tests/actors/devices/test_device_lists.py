@@ -15,7 +15,7 @@ from tests.actors.house import START_MS, House, running_house
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices import read_messages
 from trunkline.actors.devices.selection import device_listing
-from trunkline.actors.records import records
+from trunkline.actors.records import listing
 
 EVERY: dict[str, Any] = {"$nor": [{"id": None}]}
 """A query that every device matches and that no index serves."""
@@ -144,9 +144,9 @@ async def test_an_index_finds_what_a_scan_finds(plan: Any, filters: list[dict[st
                     # Twice "not" means the same and tells nothing of where the matches lie.
                     twice = {"$nor": [{"$nor": [asked.get("query", {})]}]}
                     with pytest.MonkeyPatch.context() as patch:
-                        patch.setattr(records, "INDEX_SHARE", 1)
+                        patch.setattr(listing, "INDEX_SHARE", 1)
                         found = await page(house, **asked, queryDeleted=deleted)
-                        patch.setattr(records, "INDEX_SHARE", 1_000_000)
+                        patch.setattr(listing, "INDEX_SHARE", 1_000_000)
                         assert await page(house, **asked, queryDeleted=deleted) == found
                     if "query" in asked:
                         assert await page(house, query=twice, queryDeleted=deleted) == found
@@ -156,7 +156,7 @@ async def test_a_status_is_found_though_its_index_holds_something_else(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A device that was never heard of is `notConnected` to a query, and null to the order of a list."""
-    monkeypatch.setattr(records, "INDEX_SHARE", 1)
+    monkeypatch.setattr(listing, "INDEX_SHARE", 1)
     new, known, gone = [(await house.device({})) for _ in range(3)]
     await house.ask(known, devices.SetConnectionStatus(body=devices.Connected()))
     await house.ask(gone, devices.SetConnectionStatus(body=devices.Disconnected()))
@@ -196,7 +196,7 @@ async def test_a_selection_by_query_goes_by_an_index_and_one_by_tag_does_not(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Devices that a tag means need not lie where those lie that the query means."""
-    monkeypatch.setattr(records, "INDEX_SHARE", 1)
+    monkeypatch.setattr(listing, "INDEX_SHARE", 1)
     pump = await house.device({}, name="pump")
     lamp = await house.device({}, name="lamp", tags=[{"key": "floor", "value": "1"}])
     await house.device({}, name="fan")

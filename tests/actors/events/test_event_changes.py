@@ -12,7 +12,7 @@ import trio
 from tests.actors.event_house import Events
 from tests.actors.house import running_house
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.events.kind import EVENT, LEVELS, STATES
+from trunkline.actors.events.kind import EVENT, EVENT_STATES, LEVELS
 from trunkline.actors.records import records
 from trunkline.actors.values.errors import TooMuchAtOnce
 from trunkline.limits.table import Limits
@@ -28,7 +28,7 @@ async def log(tmp_path: Path) -> AsyncIterator[Events]:
 
 async def test_many_are_updated_by_filter_state_and_query(log: Events) -> None:
     for number in range(6):
-        await log.create(subject=f"n{number}", level=LEVELS[number % 2], state=STATES[number % 3])
+        await log.create(subject=f"n{number}", level=LEVELS[number % 2], state=EVENT_STATES[number % 3])
     choice = {"filterField": "subject", "filter": "n*", "state": "new", "query": {"level": "warning"}}
     assert await log.patch_many(choice, state="resolved", comment="all well") == 1
     found = (await log.page(query={"subject": "n3"}))["items"][0]
@@ -40,9 +40,9 @@ async def test_many_are_updated_by_filter_state_and_query(log: Events) -> None:
     assert await log.delete_many({}) == 3
     assert log.beside() == {}
     with log.house.system.store.snapshot() as snapshot:
-        assert [records.total(snapshot, EVENT, log.house.application, part) for part in (None, *STATES)] == [
-            0
-        ] * 4
+        assert [
+            records.total(snapshot, EVENT, log.house.application, part) for part in (None, *EVENT_STATES)
+        ] == [0] * 4
 
 
 async def test_a_change_of_too_many_changes_nothing(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ async def test_a_change_of_many_and_single_ones_do_not_mix(log: Events) -> None:
     counts: list[int] = []
     async with trio.open_nursery() as nursery:
         for turn in range(5):
-            nursery.start_soon(all_of_them, STATES[turn % 3])
+            nursery.start_soon(all_of_them, EVENT_STATES[turn % 3])
             for id in ids[:10]:
-                nursery.start_soon(one, id, STATES[(turn + 1) % 3])
+                nursery.start_soon(one, id, EVENT_STATES[(turn + 1) % 3])
     found = [await log.get(id) for id in ids]
     assert sum(len(event["updates"]) for event in found) == sum(counts) + 50
     for event in found:

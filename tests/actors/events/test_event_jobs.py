@@ -43,7 +43,7 @@ async def queue(house: House, operation: str, input: dict[str, Any]) -> bytes:
 
 
 async def log_of(house: House, job: bytes) -> Any:
-    return await house.read(GetJobLog(application=house.application, record=job))
+    return await house.read(GetJobLog(application=house.application, job=job))
 
 
 async def ended(house: House, job: bytes) -> Any:

@@ -16,7 +16,7 @@ from tests.actors.event_house import BY, Events
 from tests.actors.house import START_MS, at, running_house
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.events import reads as events
-from trunkline.actors.events.kind import LEVELS, STATES
+from trunkline.actors.events.kind import EVENT_STATES, LEVELS
 from trunkline.actors.events.messages import DeleteEvent
 from trunkline.actors.records import records
 from trunkline.actors.values.errors import Invalid
@@ -45,7 +45,7 @@ async def test_lists_sort_levels_by_severity_and_states_by_life(log: Events) -> 
 drafts = st.fixed_dictionaries(
     {
         "level": st.sampled_from(LEVELS),
-        "state": st.sampled_from(STATES),
+        "state": st.sampled_from(EVENT_STATES),
         "subject": st.sampled_from(["a", "b", "B"]),
         "creationDate": st.integers(START_MS - 3, START_MS),
         "eventTags": st.dictionaries(st.sampled_from(["x", "y"]), st.sampled_from(["1", "2"])),
@@ -55,13 +55,13 @@ changes = st.fixed_dictionaries(
     {},
     optional={
         "level": st.sampled_from(LEVELS),
-        "state": st.sampled_from(STATES),
+        "state": st.sampled_from(EVENT_STATES),
         "subject": st.sampled_from(["a", "b", "B"]),
     },
 )
 RANK: dict[str, Any] = {
     "level": lambda item: LEVELS.index(item["level"]),
-    "state": lambda item: STATES.index(item["state"]),
+    "state": lambda item: EVENT_STATES.index(item["state"]),
     "subject": lambda item: (item["subject"].casefold(), item["subject"]),
 }
 
@@ -109,7 +109,7 @@ async def test_every_list_is_what_sorting_and_filtering_by_hand_gives(
                 if number < len(ids) and ids[number] in kept:
                     house.clock.pass_s(0.001)
                     if patch is None:
-                        await log.ask(DeleteEvent(id=ids[number]))
+                        await log.ask(DeleteEvent(event=ids[number]))
                         del kept[ids[number]]
                     else:
                         await log.patch(ids[number], **patch)
@@ -117,7 +117,7 @@ async def test_every_list_is_what_sorting_and_filtering_by_hand_gives(
             for field in ("creationDate", "lastUpdated", "level", "state", "subject", "id"):
                 rank = RANK.get(field, lambda item, field=field: item[field])
                 ordered = sorted(items, key=lambda item: (rank(item), item["id"]))
-                for state in (None, *STATES):
+                for state in (None, *EVENT_STATES):
                     wanted = [item for item in ordered if state in (None, item["state"])]
                     chosen = {} if state is None else {"state": state}
                     ways: list[dict[str, Any]] = [chosen, {"query": dict(chosen)}, {**chosen, "query": {}}]

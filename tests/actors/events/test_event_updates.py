@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.events.kind import LEVELS, STATES
+from trunkline.actors.events.kind import EVENT_STATES, LEVELS
 from trunkline.actors.events.messages import EventPatch
 from trunkline.actors.events.updates import updated
 from trunkline.actors.records.messages import Creator
@@ -22,7 +22,7 @@ tags = st.dictionaries(st.sampled_from(["site", "floor", "room"]), st.sampled_fr
 patches = st.fixed_dictionaries(
     {},
     optional={
-        "state": st.sampled_from(STATES),
+        "state": st.sampled_from(EVENT_STATES),
         "level": st.sampled_from(LEVELS),
         "subject": st.sampled_from(["hot", "cold"]),
         "deviceId": st.sampled_from([*DEVICES, "A" * 24, None]),

@@ -13,7 +13,7 @@ from tests.actors.house import START_MS, at, running_house
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.devices.counts import CountPayloads, PayloadCountRange
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
-from trunkline.actors.events.kind import STATES
+from trunkline.actors.events.kind import EVENT_STATES
 from trunkline.actors.events.messages import DeleteEvent, EventPatch, PatchEvent
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
@@ -170,12 +170,12 @@ async def test_only_the_last_updates_are_kept(log: Events) -> None:
     """At the bound the oldest goes: an event must always be open to an answer."""
     id = await log.create(message="kept")
     for number in range(103):
-        await log.patch(id, comment=f"{number}", state=STATES[number % 3])
+        await log.patch(id, comment=f"{number}", state=EVENT_STATES[number % 3])
     found = await log.get(id)
     assert [update["comment"] for update in found["updates"]] == [f"{number}" for number in range(3, 103)]
-    assert found["state"] == STATES[102 % 3]
+    assert found["state"] == EVENT_STATES[102 % 3]
     assert len(log.beside()) == 101
-    await log.ask(DeleteEvent(id=id))
+    await log.ask(DeleteEvent(event=id))
     assert log.beside() == {}
 
 
@@ -190,10 +190,10 @@ async def test_an_update_that_says_nothing_changes_nothing(log: Events) -> None:
 async def test_a_revision_is_changed_and_deleted_once(log: Events) -> None:
     id = await log.create()
     tag = (await log.get(id))["_etag"]
-    await log.ask(PatchEvent(id=id, body=EventPatch(state="resolved"), by=BY, if_match=f'"{tag}"'))
+    await log.ask(PatchEvent(event=id, body=EventPatch(state="resolved"), by=BY, if_match=f'"{tag}"'))
     for message in (
-        PatchEvent(id=id, body=EventPatch(state="new"), by=BY, if_match=tag),
-        DeleteEvent(id=id, if_match=tag),
+        PatchEvent(event=id, body=EventPatch(state="new"), by=BY, if_match=tag),
+        DeleteEvent(event=id, if_match=tag),
     ):
         with pytest.raises(PreconditionFailed):
             await log.ask(message)
@@ -203,14 +203,14 @@ async def test_a_revision_is_changed_and_deleted_once(log: Events) -> None:
 
 async def test_an_event_that_is_not_there_is_not_found(log: Events) -> None:
     other = await log.create()
-    await log.ask(DeleteEvent(id=other))
+    await log.ask(DeleteEvent(event=other))
     for id in (UNKNOWN, other):
         with pytest.raises(NotFound, match=f"no event {id.hex()}"):
             await log.get(id)
         with pytest.raises(NotFound, match=f"no event {id.hex()}"):
             await log.patch(id, state="resolved")
         with pytest.raises(NotFound, match=f"no event {id.hex()}"):
-            await log.ask(DeleteEvent(id=id))
+            await log.ask(DeleteEvent(event=id))
 
 
 # The application.

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from trunkline.actors.applications.keys import APPLICATION_KEY_FIELDS
+from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.query.compile import (
-    APPLICATION_KEY_FIELDS,
-    DEVICE_FIELDS,
     Field,
     QueryError,
     compile_glob,

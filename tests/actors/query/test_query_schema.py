@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.actors.query_strategies import HEX_IDS, PLAIN, Json
+from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.actors.query.compile import QueryError, compile_query
-from trunkline.actors.query.fields import RESOURCES, Field
+from trunkline.actors.query.fields import Field
 from trunkline.actors.tables.messages import ROW_FIELDS
 
 DRAWN = {
@@ -29,8 +30,11 @@ DRAWN = {
 """For each field of drawn queries one of devices that is of its kind."""
 
 
+TABLES = {fields.resource: fields for fields in QUERY_FIELDS}
+
+
 def validator(resource: str) -> Draft202012Validator:
-    schemas = query_schema.components()
+    schemas = query_schema.components(QUERY_FIELDS)
     document = {
         "$ref": f"#/components/schemas/{query_schema.component(resource)}",
         "components": {"schemas": schemas},
@@ -102,10 +106,10 @@ def refusal(query: Json) -> str:
     return ""
 
 
-@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("resource", TABLES)
 def test_each_resource_has_a_schema_of_its_fields(resource: str) -> None:
     known = validator(resource)
-    assert known.is_valid({"$or": [{name: None} for name in RESOURCES[resource]]})
+    assert known.is_valid({"$or": [{name: None} for name in TABLES[resource]]})
     assert known.is_valid({"colour": "red"}) == (resource == "row")
     assert not known.is_valid({"$not": []})
 

@@ -16,18 +16,20 @@ from trunkline.actors.query.compile import Field, compile_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.listing import Listing, Way, index_range, is_long, read_page, ways
+from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found, check_match, etag_of
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import PreconditionFailed
 from trunkline.actors.values.ids import ROOT
+from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.backup import verify
 from trunkline.store.codec import decode, encode
 from trunkline.store.env import Store
 
-CARD = Kind("card", "card", indexes=("name", "rank"))
-SUITED = Kind("suited", "card", indexes=("name", "rank"), part="suit", part_indexes=("rank",))
+CARD = Kind(name="card", noun="card", indexes=("name", "rank"))
+SUITED = Kind(name="suited", noun="card", indexes=("name", "rank"), part="suit", part_indexes=("rank",))
 SUITS = ("hearts", "spades")
 FIELDS = ("id", "name", "rank", "colour")  # the last has no index
 PARENTS = (b"a" * 12, b"b" * 12)
@@ -91,7 +93,7 @@ class Cards:
         with self.store.snapshot() as snapshot:
             for page in range(len(self.model) + 2):
                 listing = Listing(self.kind, parent, field, descending, page, per_page, match, **more)
-                part, total = read_page(snapshot, listing)
+                part, total = read_page(Reading(snapshot, Limits(), in_loop=False), listing)
                 assert all(record.doc == decode(record.raw) for record in part)
                 assert total == len(self.expected(parent, field, descending, equal))
                 found += [record.id for record in part]
@@ -214,7 +216,7 @@ def test_a_part_and_a_way_hold_together(cards: Cards) -> None:
         near = (way(PARENTS[0], "rank", rank),)
         listing = Listing(SUITED, PARENTS[0], "id", False, 0, 9, lambda _: True, "hearts", near)
         with cards.store.snapshot() as snapshot:
-            found, total = read_page(snapshot, listing)
+            found, total = read_page(Reading(snapshot, Limits(), in_loop=False), listing)
             assert ([record.doc["name"] for record in found], total) == (names, len(names))
             assert [records.total(snapshot, SUITED, PARENTS[0], suit) for suit in SUITS] == [12, 12]
 
@@ -226,7 +228,7 @@ def test_a_match_sees_the_id_and_counts_what_it_takes(cards: Cards) -> None:
     wanted = {number.to_bytes(12, "big").hex() for number in (2, 5, 8)}
     listing = Listing(CARD, PARENTS[0], "rank", True, 0, 2, lambda doc: doc["id"] in wanted)
     with cards.store.snapshot() as snapshot:
-        found, total = read_page(snapshot, listing)
+        found, total = read_page(Reading(snapshot, Limits(), in_loop=False), listing)
         assert ([record.doc["rank"] for record in found], total) == ([8, 5], 3)
         assert all("id" not in record.doc for record in found)
 
@@ -318,7 +320,7 @@ def test_what_an_index_narrows_to_a_few_is_short(cards: Cards) -> None:
             ({"id": {"$lt": (290).to_bytes(12, "big").hex()}}, 290, True),
             ({"id": None}, 0, False),
         ):
-            found, total = read_page(snapshot, listing(query))
+            found, total = read_page(Reading(snapshot, Limits(), in_loop=False), listing(query))
             assert (total, len(found)) == (count, min(count, 100)), query
             assert is_long(snapshot, listing(query)) is long, query
 

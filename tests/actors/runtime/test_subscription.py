@@ -19,7 +19,7 @@ from trunkline.limits.table import Limits
 
 
 def subscription(length_max: int = 3, bytes_max: int = 100) -> Subscription:
-    return Subscription(Mailbox(tally(1)), TOPIC, length_max=length_max, bytes_max=bytes_max)
+    return Subscription({}, TOPIC, length_max=length_max, bytes_max=bytes_max)
 
 
 # One reader.
@@ -202,26 +202,6 @@ async def test_a_busy_actor_takes_subscribers(tmp_path: Path) -> None:
         gate.set()
         assert await call.result() == 5
         assert await stream.receive() == [(1, b"5")]
-
-
-async def test_a_change_of_authority_voids_what_is_cached_and_wakes_every_reader(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as shop:
-        refs = await shop.begin(1, 2)
-        streams = [shop.system.subscribe(ref, TOPIC, Peek()) for ref in refs]
-        epoch = shop.system.authority_epoch
-        woken: list[list[tuple[int, bytes]]] = []
-
-        async def read(stream: Subscription) -> None:
-            woken.append(await stream.receive())
-
-        for stream in streams:
-            shop.nursery.start_soon(read, stream)
-        await trio.testing.wait_all_tasks_blocked()
-        assert woken == []
-        shop.system.authority_changed()
-        await trio.testing.wait_all_tasks_blocked()
-        assert woken == [[], []]
-        assert shop.system.authority_epoch == epoch + 1
 
 
 async def test_draining_ends_every_stream_and_opens_none(tmp_path: Path) -> None:

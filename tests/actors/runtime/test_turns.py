@@ -288,7 +288,7 @@ async def test_between_deletion_and_commit_it_is_gone_already(tmp_path: Path) ->
 
 async def application(shop: Workshop) -> Ref:
     ref = Ref("application", ROOT, shop.system.ids.new(shop.system.clock.wall_ms()))
-    await shop.ask(ref, CreateApplication(owner_id=ROOT, body=ApplicationPost(name="house")))
+    await shop.ask(ref, CreateApplication(user=ROOT, body=ApplicationPost(name="house")))
     return ref
 
 

@@ -23,12 +23,14 @@ from tests.actors.house import running_house
 from tests.actors.table_model import Json, Table, made
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.fields import Field
+from trunkline.actors.records.reading import Reading
 from trunkline.actors.tables import messages
 from trunkline.actors.tables import messages as tables
 from trunkline.actors.tables import pages as row_pages
 from trunkline.actors.tables import plan as row_plan
 from trunkline.actors.tables import walks as row_walks
 from trunkline.actors.values.errors import DomainError
+from trunkline.limits.table import Limits
 
 LONG = "x" * 255
 
@@ -210,13 +212,12 @@ async def compare(
         )
         assert [row["id"] for row in walked] == [row["id"] for row in page["items"]]
         selected = row_pages.select_rows(
-            snapshot,
+            Reading(snapshot, Limits(), in_loop=False),
             messages.SelectRows(
                 application=table.ref.parent,
-                table=table.ref.id,
+                data_table=table.ref.id,
                 query=tables.RowsLimit(limit=limit),
                 body=query,
-                rows_limit_max=10**4,
             ),
         )
         assert [id.hex() for id in selected] == sorted(id for id, _ in found)[:limit]
@@ -253,17 +254,15 @@ async def test_a_long_sort_goes_on_pass_after_pass(tmp_path: Path, monkeypatch: 
 
 
 async def test_a_sort_without_an_index_is_bounded(tmp_path: Path) -> None:
-    async with running_house(tmp_path) as house:
+    limits = Limits.off().override({"sorted_rows_max": 20})
+    async with running_house(tmp_path, limits=limits) as house:
         table = await made(house)
         await table.ask(tables.InsertRows(body=[{"u": str(number)} for number in range(30)]))
         message = messages.ListRows(
             application=table.ref.parent,
-            table=table.ref.id,
+            data_table=table.ref.id,
             query=tables.RowsPage(sort_column="o", offset=15, limit=6),
             body=None,
-            rows_bytes_max=10**6,
-            rows_limit_max=100,
-            sorted_rows_max=20,
         )
         with pytest.raises(DomainError, match="without an index holds at most 20 rows") as refusal:
             await house.read(message)

@@ -43,7 +43,9 @@ async def test_a_hot_call_that_comes_again_is_known(tmp_path: Path, operation: s
             return
         assert known is not None
         assert known.route is route
-        assert (known.device or known.table) == (twin.device if "{deviceId}" in route.path else twin.table)
+        assert (known.ids.get("device") or known.ids.get("dataTable")) == (
+            twin.device if "{deviceId}" in route.path else twin.table
+        )
         for method in {"GET", "POST"} - {route.method}:
             assert twin.dispatcher.known(method, twin.path(route), authorization) is None
 
@@ -60,7 +62,7 @@ async def test_what_ends_access_ends_it_with_the_next_call(tmp_path: Path) -> No
         assert not is_known(twin, brief)
         assert await send(twin, brief) == 401
         assert await send(twin, lasting) == 200
-        revoke = DeleteRecord(kind="applicationKey", id=twin.key, if_match=None)
+        revoke = DeleteRecord(resource="applicationKey", record=twin.key, if_match=None)
         await system.ask(Ref("application", ROOT, application), revoke)
         assert not is_known(twin, lasting)
         assert await send(twin, lasting) == 401
@@ -82,7 +84,7 @@ async def test_access_that_ends_while_the_body_comes_has_ended(tmp_path: Path) -
         peer = await twin.wired.connect()
         whole = request(twin, STATE, BODY, token=token)
         await peer.send(whole[:-1])
-        revoke = DeleteRecord(kind="applicationKey", id=twin.key, if_match=None)
+        revoke = DeleteRecord(resource="applicationKey", record=twin.key, if_match=None)
         await twin.house.system.ask(Ref("application", ROOT, twin.house.application), revoke)
         await peer.send(whole[-1:])
         answer = await peer.answer()

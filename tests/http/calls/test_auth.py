@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.actors.house import START_MS, House, ManualClock, running_house
 from trunkline.actors import boot
 from trunkline.actors.accounts.messages import GetMe
-from trunkline.actors.applications.messages import KeyPatch, KeyPost
+from trunkline.actors.applications.keys import KeyPatch, KeyPost
 from trunkline.actors.authority import Principal
 from trunkline.actors.devices.messages import DevicePatch, PatchDevice
 from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
@@ -62,7 +62,7 @@ async def user_of(house: House) -> dict[str, Any]:
 
 
 async def key_of(house: House, body: KeyPost) -> bytes:
-    message = CreateRecord(kind="applicationKey", body=body, by=BY)
+    message = CreateRecord(resource="applicationKey", body=body, by=BY)
     id: bytes = (await house.system.ask(Ref("application", ROOT, house.application), message)).value.id
     return id
 
@@ -101,7 +101,7 @@ async def test_a_token_holds_to_the_millisecond(house: House, wall_ms: int, ttl_
     token = issued(tokens, claims, house.clock, ttl_s)
     for remembered in (True, False):
         if not remembered:
-            house.system.authority_changed()
+            house.system.revocations.revoke(bytes.fromhex(claims["sub"]))
         house.clock.set_wall(wall_ms + round(ttl_s * 1000) - 1)
         assert caller(tokens, token).ttl_s == ttl_s
         house.clock.set_wall(wall_ms + round(ttl_s * 1000))
@@ -109,13 +109,13 @@ async def test_a_token_holds_to_the_millisecond(house: House, wall_ms: int, ttl_
             caller(tokens, token)
 
 
-async def test_a_verified_token_is_remembered_until_authority_changes(house: House) -> None:
+async def test_a_verified_token_is_remembered_until_what_it_depends_on_changes(house: House) -> None:
     tokens, claims = tokens_of(house), await user_of(house)
     token = issued(tokens, claims, house.clock)
     first = caller(tokens, token)
     assert caller(tokens, token) is first
     assert tokens.verified == 1
-    house.system.authority_changed()
+    house.system.revocations.revoke(bytes.fromhex(claims["sub"]))
     assert caller(tokens, token) is not first
     assert tokens.verified == 2
 
@@ -155,7 +155,7 @@ async def test_a_key_that_is_switched_off_ends_its_tokens(house: House) -> None:
     key = await key_of(house, KeyPost())
     token = issued(tokens, device_claims(house, device, key), house.clock)
     assert caller(tokens, token).kind == "device"
-    change = PatchRecord(kind="applicationKey", id=key, body=KeyPatch(status="inactive"), by=BY)
+    change = PatchRecord(resource="applicationKey", record=key, body=KeyPatch(status="inactive"), by=BY)
     await house.system.ask(Ref("application", ROOT, house.application), change)
     with pytest.raises(Unauthorized):
         caller(tokens, token)
@@ -295,4 +295,4 @@ def test_an_application_gets_no_scope_of_users() -> None:
             given = tokens.checked_scopes([scope], kind="application", field="scope")
         except Invalid:
             continue
-        assert all(route.reach == "application" for route in ROWS if not route.scopes.isdisjoint(given))
+        assert all(route.area == "application" for route in ROWS if not route.scopes.isdisjoint(given))

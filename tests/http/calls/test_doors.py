@@ -195,7 +195,7 @@ async def test_a_fault_of_ours_is_told_alike(
         async def broken(*_: Any) -> None:
             raise RuntimeError("a bug")
 
-        monkeypatch.setattr(type(doors.hot.dispatcher), "_answer", broken)
+        monkeypatch.setattr(type(doors.hot.dispatcher), "_take", broken)
         for route in HOT.values():
             body = GOOD_BODIES.get(route.operation)
             answer = await doors.compare(

@@ -16,7 +16,8 @@ import trio
 from trio.testing import MockClock
 
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors.applications.messages import DeleteApplication, KeyPatch, KeyPost
+from trunkline.actors.applications.keys import KeyPatch, KeyPost
+from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
 from trunkline.actors.runtime.ref import Ref
@@ -95,7 +96,7 @@ class VirtualWall:
 async def door_of(house: House, device: bytes) -> Door:
     settings = Settings(data_dir=str(house.system.store.directory.path))
     ref = Ref("application", ROOT, house.application)
-    made = await house.system.ask(ref, CreateRecord(kind="applicationKey", body=KeyPost(), by=BY))
+    made = await house.system.ask(ref, CreateRecord(resource="applicationKey", body=KeyPost(), by=BY))
     return Door(house, make_dispatcher(house.system, settings), made.value.id, device)
 
 
@@ -190,7 +191,7 @@ async def test_an_event_puts_the_next_comment_off(door: Door, autojump_clock: Mo
         assert trio.current_time() - start_s == pytest.approx(3.5, abs=1e-6)
 
 
-async def test_a_change_of_authority_neither_sends_nor_delays_a_comment(
+async def test_a_revoked_token_that_still_holds_neither_sends_nor_delays_a_comment(
     door: Door, autojump_clock: MockClock
 ) -> None:
     stream = await door.open()
@@ -201,7 +202,7 @@ async def test_a_change_of_authority_neither_sends_nor_delays_a_comment(
         async def nudges() -> None:
             for _ in range(19):
                 await trio.sleep(0.1)
-                door.house.system.authority_changed()
+                door.house.system.revocations.revoke(door.key)
 
         nursery.start_soon(nudges)
         assert await stream.next() == COMMENT
@@ -365,7 +366,7 @@ async def test_a_stream_ends_when_its_key_is_switched_off(door: Door, autojump_c
             await trio.sleep(5)
             body = KeyPatch(status="inactive")
             await door.house.system.ask(
-                ref, PatchRecord(kind="applicationKey", id=door.key, body=body, by=BY)
+                ref, PatchRecord(resource="applicationKey", record=door.key, body=body, by=BY)
             )
 
         nursery.start_soon(switch_off)

@@ -218,7 +218,7 @@ async def test_what_ends_access_ends_it_for_a_head_that_is_known(tmp_path: Path)
         twin.house.clock.pass_s(60)
         assert await statuses(twin, peer, brief) == [401] * 3
         assert await statuses(twin, peer, lasting) == [200] * 3
-        revoke = DeleteRecord(kind="applicationKey", id=twin.key, if_match=None)
+        revoke = DeleteRecord(resource="applicationKey", record=twin.key, if_match=None)
         await twin.house.system.ask(Ref("application", ROOT, twin.house.application), revoke)
         assert await statuses(twin, peer, lasting) == [401] * 3
 
