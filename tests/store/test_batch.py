@@ -30,7 +30,7 @@ def build(steps: list[tuple[Any, ...]]) -> Batch:
 
 
 def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
-    """What the steps mean, written down naively: bytes, None, sums, or sums on top of bytes."""
+    """A simple model of the steps: bytes, None, increments, or increments on top of bytes."""
     state: dict[tuple[str, bytes], Any] = {}
     singly = [
         step
@@ -45,8 +45,8 @@ def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
         elif name == "delete":
             state[db, key] = (None, {})
         else:
-            base, sums = state.get((db, key), ("unknown", {}))
-            merged = dict(sums)
+            base, increments = state.get((db, key), ("unknown", {}))
+            merged = dict(increments)
             for count_name, count in rest[0].items():
                 merged[count_name] = merged.get(count_name, 0) + count
             state[db, key] = (base, merged)
@@ -58,8 +58,8 @@ def meaning(batch: Batch) -> dict[tuple[str, bytes], Any]:
     for db, writes in batch.writes.items():
         for key, value in writes.items():
             state[db, key] = (value, {})
-    for db, sums in batch.sums.items():
-        for key, counts in sums.items():
+    for db, increments in batch.increments.items():
+        for key, counts in increments.items():
             state[db, key] = (state.get((db, key), ("unknown", {}))[0], counts)
     return state
 
@@ -74,7 +74,7 @@ def test_a_batch_survives_the_way_through_plain_bytes(steps: list[tuple[Any, ...
     batch = build(steps)
     again = Batch.from_plain(codec.decode(codec.encode(batch.to_plain())))
     assert again == batch
-    assert again.frees() == batch.frees()
+    assert again.mostly_deletes() == batch.mostly_deletes()
     assert bool(again) == bool(batch) == bool(model(steps))
 
 
@@ -97,16 +97,16 @@ def test_the_size_is_never_less_than_what_is_held(steps: list[tuple[Any, ...]]) 
 def test_only_a_batch_that_mostly_deletes_frees_room() -> None:
     batch = Batch()
     batch.put(RECORDS, b"a", b"1")
-    assert not batch.frees()
+    assert not batch.mostly_deletes()
     batch.delete(RECORDS, b"b")
-    assert batch.frees()
+    assert batch.mostly_deletes()
     batch.put(RECORDS, b"c", b"1")
-    assert not batch.frees()
+    assert not batch.mostly_deletes()
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * (KEY_BYTES_MAX + 1)])
 def test_a_key_that_lmdb_would_refuse_is_refused_at_once(key: bytes) -> None:
-    """At the commit it would fail everybody's writes."""
+    """At the commit it would make the whole group fail."""
     for steps in (
         [("put", RECORDS, key, b"")],
         [("put_all", RECORDS, {b"fine": b"", key: b""})],

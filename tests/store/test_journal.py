@@ -107,16 +107,16 @@ steps = st.one_of(
 
 
 def apply(state: dict[bytes, dict[str, int]], step: Step) -> None:
-    """What a step means, naively."""
+    """A simple model of one step."""
     name, key, value = step
     if name == "put":
         state[key] = dict(value)
     elif name == "delete":
         state.pop(key, None)
     else:
-        sums = state.setdefault(key, {})
+        counters = state.setdefault(key, {})
         for count_name, count in value.items():
-            sums[count_name] = sums.get(count_name, 0) + count
+            counters[count_name] = counters.get(count_name, 0) + count
 
 
 def batch_of(part: list[Step]) -> Batch:
@@ -179,7 +179,7 @@ async def test_a_damaged_counter_does_not_keep_others_from_writing(store: Store)
         store.journal.flush()
     assert group.error is None
     assert stored(store, b"c", COUNTS) == codec.encode({"n": 1})
-    assert [entry["event"] for entry in logs] == ["sums can not be read and start again"]
+    assert [entry["event"] for entry in logs] == ["counters cannot be read and start again from zero"]
 
 
 # Callbacks.
