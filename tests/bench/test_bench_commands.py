@@ -1,4 +1,4 @@
-"""Commands of a load are followed to every stream and into the history; a stream resumes where it ended."""
+"""Commands of a load are checked at every stream and in the history; a stream resumes where it ended."""
 
 from __future__ import annotations
 

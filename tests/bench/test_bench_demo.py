@@ -1,4 +1,4 @@
-"""Demo devices live plausibly, obey what they understand, and come back after every interruption."""
+"""Demo devices report plausible states, execute the commands they know, and recover from every interruption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit tells a server that keeps its promise from one that loses, changes or invents a state."""
+"""The audit detects a server that loses, changes or invents a state."""
 
 from __future__ import annotations
 

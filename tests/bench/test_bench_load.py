@@ -1,4 +1,4 @@
-"""A load starts calls when they are due, measures from then, and forgets nothing that was sent."""
+"""A load starts calls when they are due, measures from that time, and counts every call."""
 
 from __future__ import annotations
 

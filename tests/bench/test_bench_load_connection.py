@@ -1,4 +1,4 @@
-"""The load's own connections: against a server that does nothing, over TLS, with what does not fit, and broken."""
+"""The connections of a load: against a null server, over TLS, with large requests, and with failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns are read for what they are over the whole file, and every row that is not used has a reason."""
+"""Column types are chosen from the whole file, and every unused row has a reason."""
 
 from __future__ import annotations
 

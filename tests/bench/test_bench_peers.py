@@ -1,4 +1,4 @@
-"""A comparison gives all the same work, stops what it started, and says in a sentence what cannot take part."""
+"""A comparison gives all peers the same load, stops its programs, and reports unavailable peers in a sentence."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_peers_are_chosen_by_parts_of_their_names() -> None:
 
 
 async def comparison(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
-    """Run a comparison; its entries by name. Nothing of it is left, and its reports can be made."""
+    """Run a comparison and return its entries by name. Checks that nothing is left and that reports can be written."""
     given = Comparison(
         work=tmp_path / "work", peers=peers, plan=SHORT, devices=5, rounds=1, cores=Cores(None, None)
     )
@@ -260,7 +260,7 @@ class Crashing(Peer):
 
 
 class Forgetful(Redis):
-    """Says that it holds less than it acknowledged."""
+    """Reports that it has stored less than it acknowledged."""
 
     name = "Forgetful"
 

@@ -1,4 +1,4 @@
-"""The reactor calls back in order, waits for descriptors, and stops when told."""
+"""The reactor runs callbacks in order, waits for descriptors, and stops on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools against the real server: real measurements come back equal, and devices obey.
+"""The tools against the real server: real measurements are read back equal, and devices execute commands.
 
 The one place of these tests that knows the other rooms, and only to start a server; what runs against it speaks HTTP.
 """

@@ -1,4 +1,4 @@
-"""A replay sends every row once, keeps to the throttle, and notices any value that does not come back."""
+"""A replay sends every row once, obeys the throttle, and detects any value that is not read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports tell the same numbers everywhere, withhold what must not be told, and load nothing from anywhere."""
+"""Reports show the same numbers everywhere, withhold misleading figures, and load no external resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every scenario runs against the real server, ends with figures, and its audit finds what is wrong.
+"""Every scenario runs against the real server, ends with figures, and its audit detects faults.
 
 Knows the other rooms only to start a server; what runs against it speaks HTTP.
 """

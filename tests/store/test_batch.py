@@ -1,4 +1,4 @@
-"""A batch is plain data, and only the outcome for each key is kept."""
+"""A batch is plain data and keeps only the final result for each key."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_batch_means_its_steps_in_their_order(steps: list[tuple[Any, ...]]) ->
 
 
 @given(st.lists(operations, max_size=12))
-def test_a_batch_survives_the_way_through_plain_bytes(steps: list[tuple[Any, ...]]) -> None:
+def test_a_batch_survives_its_plain_form(steps: list[tuple[Any, ...]]) -> None:
     batch = build(steps)
     again = Batch.from_plain(codec.decode(codec.encode(batch.to_plain())))
     assert again == batch
@@ -79,7 +79,9 @@ def test_a_batch_survives_the_way_through_plain_bytes(steps: list[tuple[Any, ...
 
 
 @given(st.lists(operations, max_size=8), st.lists(operations, max_size=8))
-def test_to_extend_is_to_go_on(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
+def test_extend_appends_the_operations_of_the_other_batch(
+    one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]
+) -> None:
     batch = build(one)
     batch.extend(build(other))
     assert meaning(batch) == model(one + other)

@@ -38,7 +38,7 @@ def stored(store: Store, key: bytes, db: str = RECORDS) -> bytes | None:
 # Groups.
 
 
-async def test_who_was_acknowledged_is_found_by_every_reader(store: Store, nursery: trio.Nursery) -> None:
+async def test_an_acknowledged_write_is_seen_by_every_reader(store: Store, nursery: trio.Nursery) -> None:
     await nursery.start(store.journal.run)
     await store.journal.submit(put(b"k", b"v")).wait()
     assert stored(store, b"k") == b"v"
@@ -213,7 +213,7 @@ async def test_callbacks_run_after_the_commit_in_order_and_before_waiters(
     assert events == ["one", "two", "three", "waiter"]
 
 
-async def test_a_callback_that_fails_hurts_nobody(store: Store, nursery: trio.Nursery) -> None:
+async def test_a_failing_callback_does_not_affect_others(store: Store, nursery: trio.Nursery) -> None:
     await nursery.start(store.journal.run)
     events: list[str] = []
 
@@ -253,9 +253,7 @@ async def test_a_callback_that_comes_late_runs_at_once(store: Store) -> None:
 # Cancellation.
 
 
-async def test_who_stops_waiting_neither_loses_nor_undoes_the_write(
-    store: Store, nursery: trio.Nursery
-) -> None:
+async def test_a_cancelled_waiter_does_not_undo_the_write(store: Store, nursery: trio.Nursery) -> None:
     await nursery.start(store.journal.run)
     acknowledged: list[bytes] = []
 
