@@ -1,7 +1,7 @@
 """Whether a stage measured the server or the load generator.
 
-A generator that is the bottleneck reports its own speed as the server's, which is the commonest way in which
-load tests lie. So its figures are not told at all, and the reader learns why.
+A generator that is the bottleneck reports its own speed as the server's, which is the most common error of load
+tests. Its figures are then not reported at all, but the reason is.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from trunkline.bench.result import Stage
 
 BUSY_SHARE = 0.9
-"""Share of a core: a generator above it may be what limits the rate ..."""
+"""Share of a core: a generator above it may limit the rate ..."""
 
 SERVER_BUSY_SHARE = 0.8
 """... unless the server uses this much of one as well."""
 
 CEILING_SHARE = 0.8
-"""Share of the rate against a null server: from here on the generator is measured, not the server."""
+"""Share of the rate against a null server: above it the generator is measured, not the server."""
 
 
 def generator_problem(stage: Stage) -> str | None:
-    """Why a stage measured the load generator and not the server, or None."""
+    """The reason why a stage measured the load generator and not the server, or None."""
     server_idle = stage.server_cpu is None or stage.server_cpu < SERVER_BUSY_SHARE
     if stage.generator_cpu > BUSY_SHARE and server_idle:
         server = "an unknown share" if stage.server_cpu is None else f"{stage.server_cpu:.0%}"

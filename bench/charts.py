@@ -1,6 +1,6 @@
 """Charts as inline SVG, drawn from plain numbers: lines over time, latency by percentile, bars.
 
-Owns scales, ticks and marks. Colours are the page's CSS classes ``c0`` to ``c5``, so that a chart follows the
+Owns scales, ticks and marks. Colours are the page's CSS classes ``c0`` to ``c5``, so that a chart uses the
 reader's light or dark theme.
 """
 
@@ -23,7 +23,7 @@ Format = Callable[[float], str]
 
 
 class Series(NamedTuple):
-    """A named row of points."""
+    """A named sequence of points."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -44,7 +44,7 @@ def lines(
 
 
 def percentiles(series: Sequence[Series], *, y_format: Format) -> str:
-    """Latencies by percentile; both axes are logarithmic, so that the slowest have room."""
+    """Latencies by percentile; both axes are logarithmic, so that the slowest calls can be told apart."""
     values = [y for one in series for _, y in one.points if y > 0] or [1.0]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     high = max(high, low + 1)
@@ -127,11 +127,11 @@ def _legend(series: Sequence[Series]) -> str:
 
 
 def _rarity(percent: float) -> float:
-    """A percentile's place on the axis: its number of nines; the maximum stands after five."""
+    """The position of a percentile on the axis: its number of nines; the maximum is at 5.5."""
     return math.log10(100 / (100 - percent)) if percent < 99.9995 else 5.5
 
 
 def _round_up(value: float, steps: Sequence[float]) -> float:
-    """The next of these steps, in some power of ten."""
+    """Round up to one of these steps times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in steps if step * power >= value * 0.999)

@@ -1,8 +1,8 @@
 """The commands `trunkline bench ...` and `trunkline demo`.
 
-Owns which commands there are and their exit codes: 0 when everything acknowledged was read back, 1 when not,
-2 when the command could not do its work, 3 when the load generator was the bottleneck. The main command line
-mounts ``bench_app`` and ``demo``.
+Owns the list of commands and their exit codes: 0 if everything acknowledged was read back, 1 if not, 2 if the
+command could not do its work, 3 if the load generator was the bottleneck. The main command line mounts
+``bench_app`` and ``demo``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trunkline.bench.command import DIFFERENT, run_command
+from trunkline.bench.cli_run import DIFFERENT, run_command
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.load_cli import load_commands
 from trunkline.bench.measurements import read_measurements
@@ -28,7 +28,7 @@ from trunkline.bench.options import (
 )
 from trunkline.bench.peers.cli import peers
 from trunkline.bench.replay import STATES_PER_CALL, Replay
-from trunkline.bench.report import output, print_account, print_measurements
+from trunkline.bench.report import output, print_measurements, print_replay
 
 bench_app = typer.Typer(
     name="bench", help="Load a running server over the wire and check what it kept.", no_args_is_help=True
@@ -121,15 +121,13 @@ async def _replay(
     with Progress(*columns, console=console) as progress:
         sending = progress.add_task("sending", total=found.rows)
         await replay.send(
-            speed=speed, on_progress=lambda account: progress.update(sending, completed=account.sent)
+            speed=speed, on_progress=lambda counts: progress.update(sending, completed=counts.sent)
         )
         reading = progress.add_task("reading back", total=len(found.series))
-        await replay.compare(on_progress=lambda _account: progress.advance(reading))
-    account = replay.account
-    print_account(
-        console, account, found, application_id=replay.application_id, created=replay.devices_created
-    )
-    return 0 if account.equal and account.acknowledged and not account.refused else DIFFERENT
+        await replay.compare(on_progress=lambda _counts: progress.advance(reading))
+    counts = replay.counts
+    print_replay(console, counts, found, application_id=replay.application_id, created=replay.devices_created)
+    return 0 if counts.equal and counts.acknowledged and not counts.refused else DIFFERENT
 
 
 async def _demo(url: str, email: str, password: str, token: str, application: str | None) -> int:

@@ -1,11 +1,11 @@
-"""A lean HTTP/1.1 keep-alive client for load generation.
+"""A small HTTP/1.1 keep-alive client for load generation.
 
 Owns one connection: writing a request, reading its answer, time-outs and reconnecting. Does not own framing
 (``framing``), JSON, tokens, retries or the meaning of a status.
 
-httpx costs about a millisecond of CPU a request, which is more than the server needs; a load generator made
-of it would measure itself. So the answer's head stays bytes until somebody asks for a header, and
-``exchange`` takes a request that was encoded before.
+httpx needs about a millisecond of CPU for a request, which is more than the server needs; a load generator that
+used it would measure itself. So the head of an answer stays bytes until a header is read, and ``exchange`` takes
+a request that is already encoded.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ REQUEST_TIMEOUT_S = 30.0
 """Seconds: from the first byte sent to the last byte received."""
 
 IDLE_PROBE_S = 0.5
-"""Seconds: one that was idle for longer is looked at before use, as the server may have closed it."""
+"""Seconds: a connection that was idle for longer is checked before use, as the server may have closed it."""
 
 
 class Connection:
     """One keep-alive connection; opens on first use and again after a failure; for one task at a time.
 
-    Every failure raises a WireError and leaves the connection closed, so that the next call starts afresh.
+    Every failure raises a WireError and closes the connection, so that the next call opens a new one.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Drop the connection; the next call makes a new one."""
+        """Close the connection; the next call opens a new one."""
         if self._transport is not None:
             self._transport.abandon()
         self._transport = self._inbox = None
@@ -66,13 +66,13 @@ class Connection:
     def encode(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        """The bytes of a request, ready for ``exchange``; a body is JSON unless ``headers`` says else."""
+        """The bytes of a request for ``exchange``; a body is JSON unless ``headers`` has another type."""
         if body is None:
             return self._head(method, path, headers or {}) + b"\r\n"
         return self.encode_head(method, path, headers) + b"%d\r\n\r\n" % len(body) + body
 
     def encode_head(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> bytes:
-        """A request with a body, up to the digits of its Content-Length: for sending it many times."""
+        """The head of a request with a body, up to the value of Content-Length, for sending it many times."""
         fields = {name.lower(): value for name, value in (headers or {}).items()}
         fields.setdefault("content-type", "application/json")
         return self._head(method, path, fields) + b"content-length: "
@@ -87,13 +87,13 @@ class Connection:
     async def request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """Send one request and read its answer within ``timeout_s``; a status of any kind is an answer."""
+        """Send one request and return its answer, of whatever status. Raises TimedOut after ``timeout_s``."""
         with trio.move_on_after(self.timeout_s):
             return await self.exchange(self.encode(method, path, body, headers), bodiless=method == "HEAD")
         raise TimedOut(f"{method} {path} had no answer after {self.timeout_s:g} s.", maybe_done=True)
 
     async def exchange(self, raw: bytes, *, bodiless: bool = False) -> Response:
-        """Send an encoded request and read its whole answer; the caller keeps the time."""
+        """Send an encoded request and read its whole answer. No time-out: that is the caller's task."""
         head, body = await self.begin(raw, bodiless=bodiless)
         try:
             whole = await body.read_all()
@@ -106,7 +106,7 @@ class Connection:
         return Response(int(head[9:12]), head, whole)
 
     async def begin(self, raw: bytes, *, bodiless: bool = False) -> tuple[bytes, Body]:
-        """Send an encoded request; the final head of its answer, and its body to be read to the end."""
+        """Send an encoded request; return the final head of its answer and the body, still to be read."""
         inbox = await self.connect()
         assert self._transport is not None
         try:
@@ -120,7 +120,7 @@ class Connection:
             raise
 
     async def connect(self) -> Inbox:
-        """Open the connection where it is not open, or was closed by the server; raises ConnectFailed."""
+        """Open the connection if it is not open or the server has closed it; raises ConnectFailed."""
         if self._transport is not None and self._inbox is not None:
             idle = trio.current_time() - self._last_used_s > IDLE_PROBE_S
             if not self._inbox.buffered and not (idle and self._transport.is_stale()):
@@ -133,7 +133,7 @@ class Connection:
         return self._inbox
 
     def _fail(self, problem: BaseException) -> None:
-        """Close after any failure, a cancellation too: what is left on the stream belongs to no request."""
+        """Close after any failure or cancellation: bytes left on the stream would belong to no request."""
         self.close()
         if isinstance(problem, (OSError, trio.BrokenResourceError, trio.ClosedResourceError)):
             reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__

@@ -1,8 +1,8 @@
-"""What became of every command that a load sent, and the audit: at the streams, and in the history.
+"""The outcome of every command that a load sent, and its audit at the streams and in the history.
 
-Owns the books of one load and the comparison. A command's payload carries its number, so that an arrival
-says which one it is. An acknowledged command has to arrive once at each of its devices and to stand in each
-one's history; a refused one must do neither.
+Owns the ledgers of one load and the comparison. The payload of a command carries its number, which identifies
+it when it arrives. An acknowledged command must arrive exactly once at each of its devices and be in the history
+of each; a refused one must not arrive and must not be in a history.
 """
 
 from __future__ import annotations
@@ -38,42 +38,45 @@ _ARRIVED = msgspec.json.Decoder(_Command)
 _ENTRIES = msgspec.json.Decoder(list[_Command])
 
 
-class CommandBook:
-    """The commands that go to the same devices; ``numbers`` says when each was sent and acknowledged."""
+class CommandLedger:
+    """The commands sent to the same devices: by number the outcome of each, and when it was sent and acknowledged.
 
-    __slots__ = ("acknowledged_s", "device_ids", "fates", "sent_s")
+    Times are seconds of the load's clock; 0 means not acknowledged.
+    """
+
+    __slots__ = ("acknowledged_s", "device_ids", "outcomes", "sent_s")
 
     def __init__(self, device_ids: Sequence[str]) -> None:
         self.device_ids = device_ids
-        self.fates = bytearray()
+        self.outcomes = bytearray()
         self.sent_s = array("d")
         self.acknowledged_s = array("d")
 
     def begin(self, now_s: float) -> int:
-        """Enter one more command, as unknown; its number."""
-        self.fates.append(UNKNOWN)
+        """Add a command with the outcome UNKNOWN; return its number."""
+        self.outcomes.append(UNKNOWN)
         self.sent_s.append(now_s)
         self.acknowledged_s.append(0.0)
-        return len(self.fates) - 1
+        return len(self.outcomes) - 1
 
 
 class Arrivals:
-    """How often each command of a book arrived at one device."""
+    """The number of times that each command of a ledger arrived at one device."""
 
-    __slots__ = ("book", "counts", "device_id")
+    __slots__ = ("counts", "device_id", "ledger")
 
-    def __init__(self, device_id: str, book: CommandBook) -> None:
+    def __init__(self, device_id: str, ledger: CommandLedger) -> None:
         self.device_id = device_id
-        self.book = book
+        self.ledger = ledger
         self.counts = bytearray()
 
     def take(self, data: str) -> int | None:
-        """Enter an arrival; the command's number, or None where it came before or is of no load."""
+        """Count an arrival; return the number of the command, or None if it is a repetition or not of this load."""
         try:
             number = _ARRIVED.decode(data).payload.sequence
         except msgspec.DecodeError:
             return None
-        if not 0 <= number < len(self.book.fates):
+        if not 0 <= number < len(self.ledger.outcomes):
             return None
         if number >= len(self.counts):
             self.counts += bytes(number + 1 - len(self.counts))
@@ -82,32 +85,32 @@ class Arrivals:
 
     def missing(self) -> Iterator[int]:
         """The numbers of acknowledged commands that have not arrived."""
-        for number, fate in enumerate(self.book.fates):
-            if fate == ACKNOWLEDGED and not (number < len(self.counts) and self.counts[number]):
+        for number, outcome in enumerate(self.ledger.outcomes):
+            if outcome == ACKNOWLEDGED and not (number < len(self.counts) and self.counts[number]):
                 yield number
 
     def audit(self, found: Audit) -> None:
-        """Compare what arrived with the book."""
+        """Compare the arrivals with the ledger."""
         for number in self.missing():
             found.missing += 1
             found.note(
                 f"missing: device {self.device_id}: command {number} was acknowledged and never arrived"
             )
         for number, count in enumerate(self.counts):
-            if count > 1 or (count and self.book.fates[number] == REFUSED):
+            if count > 1 or (count and self.ledger.outcomes[number] == REFUSED):
                 found.unexpected += 1
                 found.note(f"unexpected: device {self.device_id}: command {number} arrived {count} times")
 
 
 async def audit_history(
-    session: Session, application_id: str, books: Sequence[CommandBook], found: Audit
+    session: Session, application_id: str, ledgers: Sequence[CommandLedger], found: Audit
 ) -> None:
-    """Read the command history of every device of the books and compare it, a few devices at a time."""
-    waiting = iter([(one, book) for book in books for one in book.device_ids])
+    """Read the command history of every device of the ledgers and compare it, a few devices at a time."""
+    waiting = iter([(one, ledger) for ledger in ledgers for one in ledger.device_ids])
 
     async def work() -> None:
-        for device_id, book in waiting:
-            await _audit_device(session, application_id, device_id, book, found)
+        for device_id, ledger in waiting:
+            await _audit_device(session, application_id, device_id, ledger, found)
 
     async with trio.open_nursery() as nursery:
         for _ in range(session.connections_max):
@@ -115,22 +118,22 @@ async def audit_history(
 
 
 async def _audit_device(
-    session: Session, application_id: str, device_id: str, book: CommandBook, found: Audit
+    session: Session, application_id: str, device_id: str, ledger: CommandLedger, found: Audit
 ) -> None:
-    found.acknowledged += book.fates.count(ACKNOWLEDGED)
-    found.unknown += book.fates.count(UNKNOWN)
-    if not book.fates:
+    found.acknowledged += ledger.outcomes.count(ACKNOWLEDGED)
+    found.unknown += ledger.outcomes.count(UNKNOWN)
+    if not ledger.outcomes:
         return
     stored = await _stored(session, device_path(application_id, device_id, "/command"))
     found.read += len(stored)
-    for number, fate in enumerate(book.fates):
-        if fate == ACKNOWLEDGED and number not in stored:
+    for number, outcome in enumerate(ledger.outcomes):
+        if outcome == ACKNOWLEDGED and number not in stored:
             found.missing += 1
             found.note(f"missing: device {device_id}: command {number} was acknowledged and is in no history")
-        elif fate == REFUSED and number in stored:
+        elif outcome == REFUSED and number in stored:
             found.unexpected += 1
             found.note(f"unexpected: device {device_id}: command {number} was refused and is in the history")
-        elif fate == UNKNOWN and number in stored:
+        elif outcome == UNKNOWN and number in stored:
             found.unknown_found += 1
 
 

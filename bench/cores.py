@@ -1,4 +1,4 @@
-"""Which cores a server and the load generator run on, where the bench starts both."""
+"""The CPU cores of a server and of the load generator, if the bench starts both."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from trunkline.bench.errors import BenchError
 
 
 class Cores(NamedTuple):
-    """The cores of the server's programs and those of the generator; None where both may run anywhere."""
+    """The cores of the server's programs and those of the generator; None if both may run on any core."""
 
     server: frozenset[int] | None
     generator: frozenset[int] | None
 
     @classmethod
     def split(cls, server_cores: int) -> Cores:
-        """The first so many cores for the server, the others for the generator; raises BenchError if none is left."""
+        """The first ``server_cores`` cores for the server, the others for the generator.
+
+        0: no pinning. Raises BenchError if none is left for the generator.
+        """
         allowed = sorted(os.sched_getaffinity(0))
         if server_cores == 0:
             return cls(None, None)
@@ -32,7 +35,7 @@ class Cores(NamedTuple):
 
 @contextmanager
 def on_cores(cores: frozenset[int] | None) -> Iterator[None]:
-    """Keep this thread, and the programs that it starts, on these cores."""
+    """Pin this thread, and the programs that it starts, to these cores."""
     if cores is None:
         yield
         return

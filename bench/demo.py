@@ -1,11 +1,10 @@
-"""A demo: an application with life-like devices that report through the public API and obey commands.
+"""A demo: an application with simulated devices that report through the public API and execute commands.
 
-Owns the devices' connection to a server: making them (or finding them again by name), a state about once a
-second each, and the command stream. What they are and do stands in ``demo_devices``.
+Owns the traffic of the devices: creating them (or finding them again by name), sending a state about once a
+second each, and reading the command stream. Does not own their behaviour (``demo_devices``).
 
-Every device is two tasks that outlive the server's restarts: both pause and try again, with a growing
-pause, and the command stream resumes after the last command that was seen. A device that is deleted falls
-silent.
+Every device has two tasks that survive restarts of the server: they retry after growing pauses, and the command
+stream resumes after the last command received. A device that is deleted stops.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from trunkline.bench.pacing import Pacer
 from trunkline.bench.session import Json, Session, device_path, record_id, refusal
 
 DEMO_NAME = "Trunkline demo"
-"""The application's name; a server that has one keeps it."""
+"""The name of the application; an existing one of this name is used."""
 
 CURL_VARIABLE = "TOKEN"
-"""The shell variable of ``curl_lines``. Not TRUNKLINE_...: the server refuses variables so named that it does not
-know, and who tries the lines may start a server from the same shell."""
+"""The shell variable of ``curl_lines``. Not TRUNKLINE_...: a server started from the same shell would refuse an
+unknown variable of such a name."""
 
 PERIOD_S = 1.0
-"""Seconds between two states of a device: half of what the throttle allows."""
+"""Seconds between two states of a device: half of the rate that the throttle allows."""
 
 PAUSE_MIN_S, PAUSE_MAX_S = 0.5, 5.0
-"""Seconds before a failed call is tried again: doubled each time, up to the larger one."""
+"""Seconds before a failed call is repeated: the first value, doubled after each failure up to the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoReady:
-    """What a running demo tells: where it is, and the id of each device by name."""
+    """A running demo: the server's URL, the application, and the id of each device by name."""
 
     url: str
     application_id: str
@@ -56,11 +55,10 @@ async def run_demo(
     on_event: Callable[[str], object] | None = None,
     random: Random | None = None,
 ) -> None:
-    """Run the demo until it is cancelled, or until all its devices are gone.
+    """Run the demo until it is cancelled, or until all its devices are deleted.
 
-    ``on_ready`` is called once, when every device exists and its first state is acknowledged. ``on_event``
-    gets a line for each command that was obeyed and each interruption. Raises ApiError where the token is
-    refused.
+    ``on_ready`` is called once, when the first state of every device is acknowledged. ``on_event`` is called
+    with a line for each executed command and each interruption. Raises ApiError if the token is refused.
     """
     chance = random or Random()
     say = on_event or (lambda _line: None)
@@ -70,7 +68,7 @@ async def run_demo(
         found_id = application_id or await session.find_application(DEMO_NAME)
         if found_id is None:
             found_id = await session.create_application(DEMO_NAME, "Devices that live in `trunkline demo`.")
-        ids = await _find_or_make(session, found_id, models)
+        ids = await _find_or_create(session, found_id, models)
         waiting = set(ids)
 
         def first_state(name: str) -> None:
@@ -87,7 +85,7 @@ async def run_demo(
         session.close()
 
 
-async def _find_or_make(session: Session, application_id: str, models: list[DemoDevice]) -> dict[str, str]:
+async def _find_or_create(session: Session, application_id: str, models: list[DemoDevice]) -> dict[str, str]:
     existing = await session.find_devices(application_id)
     new = [model for model in models if model.name not in existing]
     wanted: list[Json] = [
@@ -106,7 +104,7 @@ async def _find_or_make(session: Session, application_id: str, models: list[Demo
 
 
 class _Device:
-    """One device of the demo on the wire."""
+    """The two tasks of one device of the demo."""
 
     def __init__(
         self, session: Session, model: DemoDevice, path: str, say: Callable[[str], object], outage: _Outage
@@ -119,14 +117,14 @@ class _Device:
         self.acknowledged = False
 
     async def run(self, first_state: Callable[[str], None]) -> None:
-        """Report and obey until cancelled, or until the device or its application is gone."""
+        """Report and execute commands until cancelled, or until the device or its application is deleted."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._obey)
                 await self._report(first_state)
         except* NotFound:
             self.outage.end(self.model.name)
-            self.say(f"{self.model.name} was deleted and falls silent")
+            self.say(f"{self.model.name} was deleted and stops")
 
     async def _report(self, first_state: Callable[[str], None]) -> None:
         pacer, backoff = Pacer(), _Backoff()
@@ -135,7 +133,7 @@ class _Device:
             while True:
                 await trio.sleep_until(max(next_s, pacer.next_s))
                 now_s = trio.current_time()
-                # After a pause the device goes on from now; it does not make up for the states it missed.
+                # After a pause the device continues from now; missed states are not sent later.
                 next_s = max(next_s + PERIOD_S, now_s + PERIOD_S / 2)
                 body = msgspec.json.encode({"data": self.model.step(now_s - last_s)})
                 last_s = now_s
@@ -174,14 +172,14 @@ class _Device:
             command = msgspec.json.decode(data)
             name, payload = str(command["name"]), command.get("payload")
         except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
-            self.say(f"{self.model.name}: a command that is none: {data[:80]}")
+            self.say(f"{self.model.name}: an invalid command: {data[:80]}")
             return
         done = self.model.obey(name, payload)
         known = ", ".join(f"{one} {example}" for one, example in self.model.commands.items())
         self.say(f"{self.model.name}: {name}: {done or f'not understood; it knows {known}'}")
 
     async def _after(self, problem: Exception, backoff: _Backoff) -> None:
-        """Wait after a failure that may pass; raise one that will not."""
+        """Wait after a temporary failure; raise a permanent one."""
         if isinstance(problem, (NotFound, Unauthorized)):
             raise problem
         if isinstance(problem, ApiError) and not isinstance(problem, TryLater) and problem.status < 500:
@@ -194,7 +192,7 @@ class _Device:
 
 
 class _Outage:
-    """Tells once that the server is away and once that all devices are through to it again."""
+    """Prints one line when the server cannot be reached and one when all devices reach it again."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
@@ -207,7 +205,7 @@ class _Outage:
         self._cut_off.add(name)
 
     def end(self, name: str) -> None:
-        """A state of the device was acknowledged, or the device is gone."""
+        """A state of the device was acknowledged, or the device was deleted."""
         if name in self._cut_off:
             self._cut_off.discard(name)
             if not self._cut_off:
@@ -221,18 +219,18 @@ class _Backoff:
         self._pause_s = PAUSE_MIN_S
 
     def next(self) -> float:
-        """The pause to make now."""
+        """Return the current pause in seconds and double it for the next failure."""
         pause_s = self._pause_s
         self._pause_s = min(pause_s * 2, PAUSE_MAX_S)
         return pause_s
 
     def reset(self) -> None:
-        """Begin again with the shortest pause."""
+        """Start again with the shortest pause."""
         self._pause_s = PAUSE_MIN_S
 
 
 def curl_lines(ready: DemoReady) -> list[str]:
-    """Three calls to try, the token in $TOKEN: read a state, give a command, watch its effect."""
+    """Three calls to try, the token in $TOKEN: read a state, send a command, watch its effect."""
     device = f"{ready.url.rstrip('/')}/applications/{ready.application_id}/devices/"
     device += ready.device_ids["greenhouse-north"]
     authorized = f'curl -s -H "Authorization: Bearer ${CURL_VARIABLE}"'

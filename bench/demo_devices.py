@@ -1,11 +1,11 @@
-"""Six life-like devices: greenhouse, well pump, delivery van, power meter, cold store, weather mast.
+"""Six simulated devices: greenhouse, well pump, delivery van, power meter, cold store, weather mast.
 
-Owns how they behave: what they report as time passes and what they do when told. No I/O and no clock: a
-step gets the seconds that passed, and all chance comes from the generator passed in, so a demo can be
-replayed in a test.
+Owns their behaviour: what they report over time and how they execute commands. No I/O and no clock: a step is
+given the seconds that passed, and all randomness comes from the generator passed in, so a test can replay a
+demo.
 
-Each model is a small physical caricature (things warm up, drain, drift and brake), so that a graph of it
-looks like one from life and an effect of a command is seen within seconds.
+Each model is a very simple physical simulation (things warm up, drain, drift and brake), so that its graph looks
+realistic and the effect of a command is seen within seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ State = dict[str, Value]
 
 
 class DemoDevice(ABC):
-    """One device: what it is, one step of its life, and the commands that it obeys."""
+    """One simulated device: its description, one step of its simulation, and the commands that it executes."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -33,18 +33,18 @@ class DemoDevice(ABC):
         self.clock_s = random.uniform(0, 600)
 
     def step(self, passed_s: float) -> State:
-        """Live for ``passed_s`` seconds (a gap counts as a minute at most) and report."""
+        """Advance by ``passed_s`` seconds (at most a minute) and return the state to report."""
         passed_s = min(max(passed_s, 0.0), 60.0)
         self.clock_s += passed_s
         return self.live(passed_s)
 
     @abstractmethod
     def live(self, passed_s: float) -> State:
-        """Move on and give the state to report."""
+        """Advance the simulation by ``passed_s`` seconds and return the state to report."""
 
     @abstractmethod
     def obey(self, name: str, payload: object) -> str | None:
-        """Carry a command out and say what was done, or None where the command is not understood."""
+        """Execute a command and return what was done, or None if the command is not understood."""
 
     def noise(self, spread: float) -> float:
         """A small measuring error."""
@@ -52,7 +52,7 @@ class DemoDevice(ABC):
 
 
 class Greenhouse(DemoDevice):
-    """Heats towards a target; the vent opens where it is too warm."""
+    """Heats towards a target; the vent opens if it is too warm."""
 
     name = "greenhouse-north"
     description = "Climate of a greenhouse with a heater and a vent."
@@ -91,14 +91,14 @@ class Greenhouse(DemoDevice):
         if name == "setTarget" and (value := number_in(payload, "value", 5, 40)) is not None:
             self.target = value
             return f"target is {value:g} degrees"
-        if name == "switch" and (on := truth_in(payload, "on")) is not None:
+        if name == "switch" and (on := boolean_in(payload, "on")) is not None:
             self.enabled = on
             return f"heater is {'enabled' if on else 'off'}"
         return None
 
 
 class Pump(DemoDevice):
-    """Fills a tank between two marks, or stands still when switched off."""
+    """Fills a tank between two levels; does nothing when switched off."""
 
     name = "well-pump"
     description = "A well pump that keeps a tank filled."
@@ -126,7 +126,7 @@ class Pump(DemoDevice):
         }
 
     def obey(self, name: str, payload: object) -> str | None:
-        if name == "switch" and (on := truth_in(payload, "on")) is not None:
+        if name == "switch" and (on := boolean_in(payload, "on")) is not None:
             self.enabled = on
             return f"pump is {'enabled' if on else 'off'}"
         if name == "setTarget" and (value := number_in(payload, "value", 40, 100)) is not None:
@@ -136,7 +136,7 @@ class Pump(DemoDevice):
 
 
 class Van(DemoDevice):
-    """Drives a round through a town, slows down in bends, stops when told."""
+    """Drives round a town, slows down in bends, stops on command."""
 
     name = "delivery-van-7"
     description = "A delivery van with a position, on its round."
@@ -168,7 +168,7 @@ class Van(DemoDevice):
         wanted = 0.0 if self.locked or self.charge <= 1 else self.limit * bend
         change = min(max(wanted - self.speed, -12 * passed_s), 6 * passed_s)
         self.speed = max(0.0, self.speed + change)
-        # One degree of latitude is 111.32 km, whatever the place.
+        # One degree of latitude is 111.32 km everywhere.
         self.angle += self.speed / 3600 * passed_s / (111.32 * self._RADIUS_DEG)
         self.charge = 100.0 if self.charge <= 1 else self.charge - self.speed * 0.0002 * passed_s
         latitude = self._CENTRE[0] + self._RADIUS_DEG * math.sin(self.angle)
@@ -188,14 +188,14 @@ class Van(DemoDevice):
         if name == "setTarget" and (value := number_in(payload, "value", 0, 130)) is not None:
             self.limit = value
             return f"speed limit is {value:g} km/h"
-        if name == "lock" and (on := truth_in(payload, "on")) is not None:
+        if name == "lock" and (on := boolean_in(payload, "on")) is not None:
             self.locked = on
             return "stops and locks" if on else "drives on"
         return None
 
 
 class Meter(DemoDevice):
-    """Counts energy of a workshop: a base load, and machines that come and go."""
+    """Counts the energy of a workshop: a base load, and machines that are switched on and off."""
 
     name = "workshop-meter"
     description = "The power meter of a workshop, with a relay."
@@ -219,14 +219,14 @@ class Meter(DemoDevice):
         }
 
     def obey(self, name: str, payload: object) -> str | None:
-        if name == "switch" and (on := truth_in(payload, "on")) is not None:
+        if name == "switch" and (on := boolean_in(payload, "on")) is not None:
             self.relay = on
             return f"relay is {'closed' if on else 'open'}"
         return None
 
 
 class ColdStore(DemoDevice):
-    """Cools towards a target; somebody opens the door now and then."""
+    """Cools towards a target; the door is opened now and then."""
 
     name = "cold-store-2"
     description = "A cold store with a door."
@@ -270,7 +270,7 @@ class ColdStore(DemoDevice):
         if name == "setTarget" and (value := number_in(payload, "value", -30, 10)) is not None:
             self.target = value
             return f"target is {value:g} degrees"
-        if name == "switch" and (on := truth_in(payload, "on")) is not None:
+        if name == "switch" and (on := boolean_in(payload, "on")) is not None:
             self.enabled = on
             return f"compressor is {'enabled' if on else 'off'}"
         return None
@@ -310,7 +310,7 @@ class Mast(DemoDevice):
         }
 
     def obey(self, name: str, payload: object) -> str | None:
-        if name == "switch" and (on := truth_in(payload, "on")) is not None:
+        if name == "switch" and (on := boolean_in(payload, "on")) is not None:
             self.heater = on
             return f"heater is {'on' if on else 'off'}"
         return None
@@ -320,14 +320,14 @@ DEMO_DEVICES: tuple[type[DemoDevice], ...] = (Greenhouse, Pump, Van, Meter, Cold
 
 
 def number_in(payload: object, name: str, low: float, high: float) -> float | None:
-    """The number in a payload, bare or as a member, where it lies between the bounds."""
+    """The number in a payload, alone or as a member; None if there is none or it is out of bounds."""
     value = payload.get(name) if isinstance(payload, dict) else payload
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if low <= value <= high else None
 
 
-def truth_in(payload: object, name: str) -> bool | None:
-    """The truth value in a payload, bare or as a member."""
+def boolean_in(payload: object, name: str) -> bool | None:
+    """The boolean in a payload, alone or as a member; None if there is none."""
     value = payload.get(name) if isinstance(payload, dict) else payload
     return value if isinstance(value, bool) else None

@@ -1,19 +1,18 @@
-"""What can go wrong between a load tool and a server.
+"""The exceptions of the load tools.
 
-Owns the exceptions of the room. A failure on the wire says whether the request may have been carried out
-all the same (``maybe_done``), because a loss audit must tell "lost" from "unknown"; an error that the
-server itself answered keeps the server's own type and message.
+A network failure says whether the server may have executed the request nevertheless (``maybe_done``), because an
+audit must distinguish "lost" from "unknown". An error answered by the server keeps the server's type and message.
 """
 
 from __future__ import annotations
 
 
 class BenchError(Exception):
-    """A load tool cannot go on; the message is a sentence for the person at the terminal."""
+    """A load tool cannot continue; the message is a sentence for the user."""
 
 
 class WireError(BenchError):
-    """A request got no whole answer. ``maybe_done`` tells whether the server may have carried it out."""
+    """A request got no complete answer. ``maybe_done``: the server may have executed it."""
 
     def __init__(self, message: str, *, maybe_done: bool) -> None:
         super().__init__(message)
@@ -28,15 +27,15 @@ class ConnectFailed(WireError):
 
 
 class ConnectionBroken(WireError):
-    """The peer closed or reset the connection before its answer was whole."""
+    """The peer closed or reset the connection before its answer was complete."""
 
 
 class TimedOut(WireError):
-    """No whole answer came in time."""
+    """No complete answer came in time."""
 
 
 class ProtocolViolation(WireError):
-    """The peer's answer is not HTTP/1.1, or passes a bound of this client."""
+    """The peer's answer is not valid for its protocol, or exceeds a bound of this client."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, maybe_done=True)
@@ -45,7 +44,7 @@ class ProtocolViolation(WireError):
 class ApiError(BenchError):
     """The server refused: ``status``, and the ``type`` and ``message`` of its error body.
 
-    ``retry_after_s`` is the server's Retry-After in seconds, or None where it sent none.
+    ``retry_after_s`` is the server's Retry-After in seconds, or None if it sent none.
     """
 
     def __init__(self, status: int, type_: str, message: str, *, retry_after_s: float | None = None) -> None:
@@ -65,12 +64,12 @@ class NotFound(ApiError):
 
 
 class TryLater(ApiError):
-    """429 or 503: the same call may pass later; nothing of it was carried out."""
+    """429 or 503: nothing was executed; the same call may succeed later."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 404: NotFound, 429: TryLater, 503: TryLater}
 
 
 def api_error(status: int, type_: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
-    """The exception for an error answer, by its status."""
+    """The exception for an error answer, chosen by its status."""
     return _BY_STATUS.get(status, ApiError)(status, type_, message, retry_after_s=retry_after_s)

@@ -1,8 +1,7 @@
 """Server-sent events: a parser without I/O, and a reader over one connection.
 
-Owns the event framing (the ``event``, ``id`` and ``data`` fields, comments, all three line ends) and the
-rule that a stream on which nothing arrives for a while is dead. Does not own reconnecting: the caller knows
-what to resume.
+Owns the event framing (the ``event``, ``id`` and ``data`` fields, comments, all three line ends) and the time-out
+of a stream on which nothing arrives. Does not own reconnecting: the caller knows where to resume.
 
 The format is the HTML standard's, section 9.2.6 ("Interpreting an event stream").
 """
@@ -23,14 +22,14 @@ from trunkline.bench.session import refusal
 from trunkline.bench.transport import Origin
 
 EVENT_BYTES_MAX = 1024 * 1024
-"""Bytes: one event with all its lines; the server's largest body is 1 MiB."""
+"""Bytes: one event with all its lines; the largest body of the server is 1 MiB."""
 
 QUIET_TIMEOUT_S = 30.0
-"""Seconds: keep-alive comments come every two, so fifteen missing ones mean a dead peer."""
+"""Seconds: keep-alive comments come every 2 s, so after 15 missing ones the peer is considered dead."""
 
 
 class Event(NamedTuple):
-    """One event: its name (``message`` where the server names none), the last id seen, and its data."""
+    """One event: its name (``message`` if the server names none), the last id received, and its data."""
 
     event: str
     id: str
@@ -38,7 +37,7 @@ class Event(NamedTuple):
 
 
 class EventParser:
-    """Bytes in, events out; the same events come out however the bytes are split."""
+    """Parses bytes into events; the result does not depend on how the bytes are split."""
 
     def __init__(self) -> None:
         self.comments = 0
@@ -51,7 +50,7 @@ class EventParser:
         self._skip_newline = False
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that are complete with these bytes."""
+        """Return the events that these bytes complete."""
         events: list[Event] = []
         self._pending += data
         for line in self._lines():
@@ -65,7 +64,7 @@ class EventParser:
     def _lines(self) -> list[bytes]:
         pending = self._pending
         if self._skip_newline and pending:
-            # The line before ended with a carriage return; a line feed right after it belongs to that end.
+            # The last line ended with a carriage return; a line feed right after it is part of that line end.
             if pending[:1] == b"\n":
                 del pending[:1]
             self._skip_newline = False
@@ -108,9 +107,9 @@ class EventParser:
 
 
 class EventStream:
-    """An async iterator over the events of one open stream; it ends where the server ends it.
+    """An async iterator over the events of one open stream; it ends when the server ends the stream.
 
-    Raises ConnectionBroken where the connection breaks and TimedOut where not even a keep-alive came for
+    Raises ConnectionBroken if the connection breaks, and TimedOut if nothing, not even a keep-alive, came for
     ``quiet_timeout_s``.
     """
 
@@ -122,7 +121,7 @@ class EventStream:
 
     @property
     def keep_alives(self) -> int:
-        """Comments seen so far."""
+        """The number of comments received so far."""
         return self._parser.comments
 
     @property
@@ -162,7 +161,7 @@ async def open_events(
     last_id: str = "",
     quiet_timeout_s: float = QUIET_TIMEOUT_S,
 ) -> AsyncIterator[EventStream]:
-    """Open an event stream on a connection of its own; raises ApiError where the server refuses it."""
+    """Open an event stream on a connection of its own; raises ApiError if the server refuses it."""
     headers = {"accept": "text/event-stream", "cache-control": "no-store"}
     if last_id:
         headers["last-event-id"] = last_id

@@ -1,7 +1,7 @@
-"""The application and the devices that a load creates for itself, and the calls that can be made for them.
+"""The application and the devices that a load creates for itself, and their calls.
 
-Owns names, ids and encoded request heads. What is created stays on the server: a load test runs on a server
-of its own.
+Owns names, ids and encoded request heads. The application and the devices are not deleted afterwards: a load
+test needs a server of its own.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from trunkline.bench.ledger import (
     DAY_MS,
     REFUSED,
     Audit,
-    StateBook,
+    StateLedger,
     audit,
     body_of,
 )
-from trunkline.bench.load import Tally, Work
-from trunkline.bench.progress import Bar
+from trunkline.bench.load import Caller, Tally
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session, device_path
 
 DEVICES_MAX = 1_000_000
-"""Devices: each takes about a kilobyte here."""
+"""Devices: each needs about a kilobyte of memory here."""
 
 _SLICE = 512
 
 
 class Fleet:
-    """So many devices of one application, and a book for the states of each."""
+    """The devices of one application, and a ledger for the states of each."""
 
     def __init__(self, session: Session, application_id: str, device_ids: list[str]) -> None:
         self.application_id = application_id
         self.device_ids = device_ids
-        # A day back: however fast states are sent, one a millisecond, they stay behind the clock.
+        # Starts a day ago: each state is one millisecond later, so their times stay in the past at any rate.
         self.first_ms = time.time_ns() // 1_000_000 - DAY_MS
-        self.books = [StateBook(one, self.first_ms) for one in device_ids]
+        self.ledgers = [StateLedger(one, self.first_ms) for one in device_ids]
         self._encoder = Connection(session.origin, token=session.token)
 
     @classmethod
-    async def create(cls, session: Session, bar: Bar, name: str, devices: int) -> Fleet:
+    async def create(cls, session: Session, bar: ProgressBar, name: str, devices: int) -> Fleet:
         """Create an application and its devices."""
         if not 1 <= devices <= DEVICES_MAX:
             raise BenchError(f"--devices must be between 1 and {DEVICES_MAX:,}.")
@@ -63,39 +63,40 @@ class Fleet:
         return cls(session, application_id, ids)
 
     def path(self, device_id: str, tail: str = "") -> str:
-        """The path of a device, or of what lies under it."""
+        """The path of a device, or of ``tail`` under it."""
         return device_path(self.application_id, device_id, tail)
 
     def post(self, path: str) -> bytes:
-        """The head of a POST with a JSON body, up to the digits of its length."""
+        """The head of a POST with a JSON body, up to the value of Content-Length."""
         return self._encoder.encode_head("POST", path)
 
     def get(self, path: str, **query: object) -> bytes:
-        """A whole GET."""
+        """A complete GET request."""
         return self._encoder.encode("GET", f"{path}?{urlencode(query)}" if query else path)
 
-    def state_posts(self, tally: Tally, *, rehearsal: bool, per_call: int = 1) -> list[Work]:
-        """A work for each device that posts its next states; those of a rehearsal are entered in no book."""
-        books = [StateBook(one, self.first_ms) for one in self.device_ids] if rehearsal else self.books
+    def state_posts(self, tally: Tally, *, rehearsal: bool, per_call: int = 1) -> list[Caller]:
+        """A caller for each device, which posts its next states. A rehearsal does not use the ledgers."""
+        ledgers = [StateLedger(one, self.first_ms) for one in self.device_ids] if rehearsal else self.ledgers
         return [
-            StatePost(tally, book, self.post(self.path(book.device_id, "/state")), per_call) for book in books
+            StatePost(tally, ledger, self.post(self.path(ledger.device_id, "/state")), per_call)
+            for ledger in ledgers
         ]
 
-    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
-        """Read the history of every device back and compare it with its book."""
+    async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
+        """Read the history of every device back and compare it with its ledger."""
         bar.begin("reading states back")
         await audit(
             session,
             self.application_id,
-            self.books,
+            self.ledgers,
             found,
-            lambda done: bar.show(done / len(self.books), f"{found.read:,} states"),
+            lambda done: bar.show(done / len(self.ledgers), f"{found.read:,} states"),
         )
         bar.end(f"{found.read:,} states")
 
 
-class Get(Work):
-    """Reads the same thing again and again; the answer is not looked at."""
+class Get(Caller):
+    """Sends the same GET again and again; the answer is not checked."""
 
     __slots__ = ("_raw",)
 
@@ -107,30 +108,30 @@ class Get(Work):
         return self._raw
 
 
-class StatePost(Work):
-    """Posts the next states of one device: an object, or an array where a call carries several."""
+class StatePost(Caller):
+    """Posts the next states of one device: an object, or an array if a call carries several."""
 
-    __slots__ = ("_book", "_count", "_head", "_number")
+    __slots__ = ("_count", "_head", "_ledger", "_number")
 
-    def __init__(self, tally: Tally, book: StateBook, head: bytes, count: int) -> None:
+    def __init__(self, tally: Tally, ledger: StateLedger, head: bytes, count: int) -> None:
         super().__init__(tally)
-        self._book = book
+        self._ledger = ledger
         self._head = head
         self._count = count
         self._number = 0
 
     def request(self) -> bytes:
-        self._number = self._book.begin(self._count)
-        return with_body(self._head, body_of(self._number, self._count, self._book.first_ms))
+        self._number = self._ledger.begin(self._count)
+        return with_body(self._head, body_of(self._number, self._count, self._ledger.first_ms))
 
     def acknowledged(self, response: Response) -> int:
-        self._book.settle(self._number, self._count, ACKNOWLEDGED)
+        self._ledger.settle(self._number, self._count, ACKNOWLEDGED)
         return self._count
 
     def refused(self) -> None:
-        self._book.settle(self._number, self._count, REFUSED)
+        self._ledger.settle(self._number, self._count, REFUSED)
 
 
 def with_body(head: bytes, body: bytes) -> bytes:
-    """A whole request from its head, up to the digits of its length, and its body."""
+    """A complete request from its head, up to the value of Content-Length, and its body."""
     return b"%b%d\r\n\r\n%b" % (head, len(body), body)

@@ -1,8 +1,7 @@
 """The framing of HTTP/1.1 answers: heads, bodies by length, chunked and until close; every read is bounded.
 
-Owns where an answer ends. Does not own the connection or what an answer means. Whatever could make two
-readers disagree about the end (two lengths, a length that is no number, a malformed chunk) is a
-ProtocolViolation.
+Owns finding the end of an answer. Does not own the connection or the meaning of an answer. An ambiguous end (two
+lengths, a length that is no number, a malformed chunk) is a ProtocolViolation.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from trunkline.bench.errors import ConnectionBroken, ProtocolViolation
 from trunkline.bench.transport import Transport
 
 HEAD_BYTES_MAX = 65_536
-"""Bytes: a status line with its headers; honest answers have less than 1 KiB."""
+"""Bytes: a status line with its headers; normal ones have less than 1 KiB."""
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
-"""Bytes: one answer; a page of 1,000 states with long strings stays below."""
+"""Bytes: one answer; a page of 1,000 states with long strings is smaller."""
 
 
 class Response:
-    """One whole answer: ``status``, ``body``, and its headers on demand."""
+    """One complete answer: ``status``, ``body``, and its headers, which are parsed on demand."""
 
     __slots__ = ("_head", "body", "status")
 
@@ -39,7 +38,7 @@ class Response:
 
 
 class Inbox:
-    """The bytes that one transport has received and nobody has read."""
+    """The bytes that one transport has received and that are not read yet."""
 
     __slots__ = ("_buffer", "_transport")
 
@@ -49,11 +48,14 @@ class Inbox:
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait."""
+        """The number of buffered bytes."""
         return len(self._buffer)
 
     async def fill(self, where: str | None = None) -> bool:
-        """Receive more; at the end of the stream False, or ConnectionBroken if ``where`` names the place."""
+        """Receive more bytes. At the end of the stream return False, or raise ConnectionBroken if ``where`` is given.
+
+        ``where`` says in the error at what point of the answer the stream ended.
+        """
         data = await self._transport.receive_some()
         if not data and where is not None:
             raise ConnectionBroken(f"The server closed the connection {where}.", maybe_done=True)
@@ -86,7 +88,7 @@ class Inbox:
 
 
 class Body:
-    """One answer's body: read it whole, or piece by piece where it is a stream."""
+    """The body of one answer, read at once or in pieces (streams)."""
 
     __slots__ = ("_inbox", "_remaining", "chunked", "closes", "ended", "length")
 
@@ -127,7 +129,7 @@ class Body:
         return b"".join(parts)
 
     async def read_some(self) -> bytes:
-        """The next bytes, or ``b""`` at the end; the bytes that wait already need no reading."""
+        """The next bytes, or ``b""`` at the end; buffered bytes are returned without receiving."""
         if self.ended:
             return b""
         if self.chunked:
@@ -155,12 +157,12 @@ class Body:
         part = self._inbox.take(self._remaining)
         self._remaining -= len(part)
         if self._remaining == 0 and await self._inbox.read_line():
-            raise ProtocolViolation("A chunk of the server's is longer than it said.")
+            raise ProtocolViolation("A chunk of the server's is longer than its stated size.")
         return part
 
 
 def _field(lower_head: bytes, name: bytes) -> bytes:
-    """The value of a header in a head in lower case, or ``b""``; a repeated one breaks the framing."""
+    """The value of a header in a head in lower case, or ``b""``. Raises ProtocolViolation if it is repeated."""
     mark = b"\r\n" + name + b":"
     start = lower_head.find(mark)
     if start < 0:

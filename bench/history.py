@@ -1,9 +1,8 @@
-"""Reading a device's whole state history back through the API, and times as the API writes them.
+"""Reading the whole state history of a device through the API, and converting times of the API.
 
-Owns the paging of ``GET .../state``: ascending pages of up to 1,000 entries, each asked from the last time
-that was seen. The page's first time is asked again on purpose and dropped here if it comes, so that the
-result is the same whether the server takes ``start`` as inclusive or not; a history that does not advance
-is an error, not a loop.
+Owns the paging of ``GET .../state``: ascending pages of up to 1,000 entries, each starting at the last time of
+the page before. An entry with that time is dropped, so the result is the same whether the server treats
+``start`` as inclusive or not. A history that does not advance raises an error instead of looping forever.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from trunkline.bench.errors import BenchError
 from trunkline.bench.session import Session, device_path
 
 ENTRIES_PER_CALL = 1000
-"""Entries: the most the API gives in one call."""
+"""Entries: the maximum that the API returns in one call."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class StateEntry(msgspec.Struct, frozen=True):
-    """One entry of a device's history as the server sends it."""
+    """One entry of a device's history, as sent by the server."""
 
     time: str | float | dict[str, str]
     data: dict[str, str | bool | float]
@@ -38,8 +37,8 @@ _DECODER = msgspec.json.Decoder(list[StateEntry])
 class History:
     """The entries of one device from ``first_ms`` to ``last_ms``, both inclusive, oldest first.
 
-    Use ``async for page in history``; a page is a list of ``(time_ms, data)``. Only one page is held at a
-    time.
+    Use ``async for page in history``; a page is a list of ``(time_ms, data)``. Only one page at a time is in
+    memory.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class History:
 
 
 def to_ms(time: str | float | dict[str, str]) -> int:
-    """A time of the API (ISO text, epoch milliseconds, ``{"$date": iso}``) as epoch milliseconds, exactly."""
+    """Convert a time of the API (ISO text, epoch milliseconds, ``{"$date": iso}``) to epoch milliseconds, exactly."""
     if isinstance(time, dict):
         time = time.get("$date", "")
     if isinstance(time, int | float):
@@ -122,5 +121,5 @@ def to_ms(time: str | float | dict[str, str]) -> int:
 
 
 def to_iso(time_ms: int) -> str:
-    """Epoch milliseconds as ISO 8601 in UTC with milliseconds."""
+    """Convert epoch milliseconds to ISO 8601 in UTC with milliseconds."""
     return (_EPOCH + time_ms * _MILLISECOND).isoformat(timespec="milliseconds").replace("+00:00", "Z")

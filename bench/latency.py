@@ -1,8 +1,8 @@
 """A latency recorder with percentiles in bounded memory.
 
-Owns counting and percentiles. It is a log-linear histogram in the manner of HdrHistogram: each power of two
-of microseconds has 128 buckets, so that a percentile is at most 0.8 % above the true value, and the whole
-recorder is about 30 KiB however many values it takes.
+Owns counting and percentiles. It is a log-linear histogram like HdrHistogram: each power of two of microseconds
+has 128 buckets, so a percentile is at most 0.8 % above the true value, and the recorder needs about 30 KiB for
+any number of values.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _EXPONENTS = 30
 _LENGTH = (_EXPONENTS + 1) << _BUCKET_BITS
 
 LATENCY_MAX_S = ((1 << (_EXPONENTS + _BUCKET_BITS)) - 1) / 1e6
-"""Seconds: about 38 hours; what takes longer is recorded as this."""
+"""Seconds: about 38 hours; longer durations are recorded as this value."""
 
 
 CURVE = (0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.75, 99.9, 99.95, 99.99, 99.999, 100.0)
-"""Percentiles that draw the shape of a distribution."""
+"""The percentiles from which a chart of a distribution is drawn."""
 
 
 class LatencyRecorder:
-    """Records durations in seconds and answers percentiles in seconds."""
+    """Records durations in seconds and returns percentiles in seconds."""
 
     __slots__ = ("_counts", "_max_us", "_min_us", "_total_us", "count")
 
@@ -59,12 +59,12 @@ class LatencyRecorder:
         return self._max_us / 1e6
 
     def curve(self) -> list[tuple[float, float]]:
-        """Pairs of a percentile and its seconds, closer together towards the slowest; empty if there are none."""
+        """Pairs of a percentile and its seconds, denser towards the slowest; empty if nothing was recorded."""
         return [(percent, self.percentile(percent)) for percent in CURVE] if self.count else []
 
     @property
     def mean_s(self) -> float:
-        """The exact mean in seconds, to the microsecond of each value."""
+        """The exact mean in seconds, of values in whole microseconds."""
         return self._total_us / self.count / 1e6 if self.count else 0.0
 
     @property
@@ -74,7 +74,7 @@ class LatencyRecorder:
 
 
 def _top(index: int) -> int:
-    """The largest value in microseconds that falls into the bucket."""
+    """The largest value in microseconds that belongs to the bucket."""
     shift = (index >> _BUCKET_BITS) - 1
     if shift <= 0:
         return index

@@ -1,12 +1,11 @@
-"""What became of every state that a load sent, and the audit that compares it with what the server kept.
+"""The outcome of every state that a load sent, and the audit that compares it with the history on the server.
 
-Owns the books of one load, a byte a state, and the comparison with the history read back through the API.
+Owns the ledgers of one load, one byte per state, and the comparison with the history read back through the API.
 Does not own sending.
 
-A state is a function of its number: number ``n`` of a device carries ``state_of(n)`` under the time
-``first_ms + n``, which no other state of that device has, so that the books keep nothing but its fate and a
-load spends no time on making states. One whose answer never came counts as unknown: it may be there or not,
-but if it is there it must be whole.
+A state is a function of its number: number ``n`` of a device has the data ``state_of(n)`` and the unique time
+``first_ms + n``. So a ledger stores only the outcome of each state, and a load spends no time on creating states.
+A state without an answer is unknown: it may be stored or not, but if it is stored it must be complete.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from trunkline.bench.history import History, to_iso
 from trunkline.bench.session import Json, Session
 
 UNKNOWN, ACKNOWLEDGED, REFUSED = 0, 1, 2
-"""Fates of what was sent; everything is unknown until its answer is read."""
+"""Outcomes of a call; unknown until its answer is read."""
 
 DAY_MS = 86_400_000
-"""Milliseconds: the API takes no state further ahead, so an audit that reads so far has read everything."""
+"""Milliseconds: the API accepts no state further in the future, so an audit up to there reads everything."""
 
 EXAMPLES_MAX = 20
-"""Findings: an audit lists so many and counts the rest."""
+"""Findings: an audit lists at most this many and counts the rest."""
 
 BODIES_MAX = 256
-"""Bodies kept for sending: devices advance together, so that one body soon serves the next device too."""
+"""Cached request bodies: devices advance together, so the same body is soon needed for the next device."""
 
 ATTRIBUTES: list[Json] = [
     {"name": "sequence", "dataType": "number"},
     {"name": "temperature", "dataType": "number"},
     {"name": "running", "dataType": "boolean"},
 ]
-"""What a device of a load must declare."""
+"""The attributes of a device of a load."""
 
 
 def state_of(number: int) -> dict[str, Any]:
-    """The data of a device's state of that number."""
+    """The data of the state with this number."""
     return {"sequence": number, "temperature": number * 37 % 1000 / 10, "running": number % 2 == 0}
 
 
@@ -57,35 +56,35 @@ def body_of(number: int, count: int, first_ms: int) -> bytes:
     return states[0] if count == 1 else b"[" + b",".join(states) + b"]"
 
 
-class StateBook:
+class StateLedger:
     """The states sent to one device, in the order of their numbers and times."""
 
-    __slots__ = ("device_id", "fates", "first_ms")
+    __slots__ = ("device_id", "first_ms", "outcomes")
 
     def __init__(self, device_id: str, first_ms: int) -> None:
         self.device_id = device_id
         self.first_ms = first_ms
-        self.fates = bytearray()
+        self.outcomes = bytearray()
 
     def begin(self, count: int = 1) -> int:
-        """Enter some more states, as unknown; the number of the first."""
-        number = len(self.fates)
-        self.fates += bytes(count)
+        """Add states with the outcome UNKNOWN; return the number of the first."""
+        number = len(self.outcomes)
+        self.outcomes += bytes(count)
         return number
 
-    def settle(self, number: int, count: int, fate: int) -> None:
-        """Learn the fate of states that one call carried."""
-        self.fates[number : number + count] = bytes((fate,)) * count
+    def settle(self, number: int, count: int, outcome: int) -> None:
+        """Set the outcome of the states of one call."""
+        self.outcomes[number : number + count] = bytes((outcome,)) * count
 
     def number_at(self, time_ms: int) -> int | None:
         """The number of the state with that time, or None."""
         number = time_ms - self.first_ms
-        return number if 0 <= number < len(self.fates) else None
+        return number if 0 <= number < len(self.outcomes) else None
 
 
 @dataclass(slots=True)
 class Audit:
-    """What the read-back found; ``clean`` where everything acknowledged is there, whole, and nothing else."""
+    """The result of reading back; ``clean`` if exactly the acknowledged data is stored, complete."""
 
     acknowledged: int = 0
     read: int = 0
@@ -98,7 +97,7 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no difference was found."""
         return not (self.missing or self.different or self.unexpected)
 
     def note(self, finding: str) -> None:
@@ -110,67 +109,67 @@ class Audit:
 async def audit(
     session: Session,
     application_id: str,
-    books: Sequence[StateBook],
+    ledgers: Sequence[StateLedger],
     result: Audit,
     on_progress: Callable[[int], object],
 ) -> None:
-    """Read every device's whole history back and compare it with its book, a few devices at a time."""
-    waiting = iter(books)
+    """Read the whole history of every device and compare it with its ledger, a few devices at a time."""
+    waiting = iter(ledgers)
     done = 0
 
     async def work() -> None:
         nonlocal done
-        for book in waiting:
-            await _audit_device(session, application_id, book, result)
+        for ledger in waiting:
+            await _audit_device(session, application_id, ledger, result)
             done += 1
             on_progress(done)
 
     async with trio.open_nursery() as nursery:
-        for _ in range(min(session.connections_max, max(1, len(books)))):
+        for _ in range(min(session.connections_max, max(1, len(ledgers)))):
             nursery.start_soon(work)
 
 
-async def _audit_device(session: Session, application_id: str, book: StateBook, result: Audit) -> None:
-    result.acknowledged += book.fates.count(ACKNOWLEDGED)
-    result.unknown += book.fates.count(UNKNOWN)
-    if not book.fates:
+async def _audit_device(session: Session, application_id: str, ledger: StateLedger, result: Audit) -> None:
+    result.acknowledged += ledger.outcomes.count(ACKNOWLEDGED)
+    result.unknown += ledger.outcomes.count(UNKNOWN)
+    if not ledger.outcomes:
         return
-    found = bytearray(len(book.fates))
-    last_ms = book.first_ms + len(book.fates) + 2 * DAY_MS
-    history = History(session, application_id, book.device_id, first_ms=2, last_ms=last_ms)
+    found = bytearray(len(ledger.outcomes))
+    last_ms = ledger.first_ms + len(ledger.outcomes) + 2 * DAY_MS
+    history = History(session, application_id, ledger.device_id, first_ms=2, last_ms=last_ms)
     async for page in history:
         result.read += len(page)
         for time_ms, data in page:
-            number = book.number_at(time_ms)
+            number = ledger.number_at(time_ms)
             if number is None:
                 result.unexpected += 1
-                result.note(f"unexpected: {_where(book, time_ms)}: never sent: {data}")
+                result.note(f"unexpected: {_where(ledger, time_ms)}: never sent: {data}")
                 continue
             found[number] = 1
-            if book.fates[number] == REFUSED:
+            if ledger.outcomes[number] == REFUSED:
                 result.unexpected += 1
-                result.note(f"unexpected: {_where(book, time_ms)}: was refused and is stored")
+                result.note(f"unexpected: {_where(ledger, time_ms)}: was refused and is stored")
             elif not same_data(state_of(number), data):
                 result.different += 1
-                result.note(f"different: {_where(book, time_ms)}: sent {state_of(number)}, read {data}")
-            elif book.fates[number] == UNKNOWN:
+                result.note(f"different: {_where(ledger, time_ms)}: sent {state_of(number)}, read {data}")
+            elif ledger.outcomes[number] == UNKNOWN:
                 result.unknown_found += 1
-    for number, fate in enumerate(book.fates):
-        if fate == ACKNOWLEDGED and not found[number]:
+    for number, outcome in enumerate(ledger.outcomes):
+        if outcome == ACKNOWLEDGED and not found[number]:
             result.missing += 1
-            where = _where(book, book.first_ms + number)
+            where = _where(ledger, ledger.first_ms + number)
             result.note(f"missing: {where}: acknowledged {state_of(number)}")
 
 
-def _where(book: StateBook, time_ms: int) -> str:
-    return f"device {book.device_id} at {to_iso(time_ms)}"
+def _where(ledger: StateLedger, time_ms: int) -> str:
+    return f"device {ledger.device_id} at {to_iso(time_ms)}"
 
 
 def same_data(sent: dict[str, Any], read: dict[str, Any]) -> bool:
-    """Equal by value and kind: 5 and 5.0 are the same number, true and 1 are not."""
+    """Whether data is equal in values and types: 5 and 5.0 are the same number, true and 1 are not."""
     return sent.keys() == read.keys() and all(same_value(sent[name], read[name]) for name in sent)
 
 
 def same_value(sent: object, read: object) -> bool:
-    """Whether two JSON scalars are the same value of the same kind."""
+    """Whether two JSON scalars have the same value and the same type."""
     return sent == read and isinstance(sent, bool) == isinstance(read, bool)

@@ -1,4 +1,4 @@
-"""The commands that load a server, one for each scenario: its own options, and beside them those of every load."""
+"""The commands that load a server, one for each scenario, with its own options and those common to all loads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from trunkline.bench.command import EXIT_CODES, run_command, write_report
+from trunkline.bench.cli_run import EXIT_CODES, run_command, write_report
 from trunkline.bench.options import Common, Devices, sign_in, with_common
 from trunkline.bench.page import page_of
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.report import output, print_result
 from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.arrays import ArraysScenario
@@ -22,11 +22,11 @@ from trunkline.bench.scenarios.state import StateScenario
 from trunkline.bench.scenarios.storm import StormScenario
 
 NOT_OF_A_STORM = ("connections", "duration", "warmup", "rate", "ceiling")
-"""Options of calls that are made again and again; a device of a storm makes one."""
+"""Options that a storm does not have: they are for repeated calls, and a device of a storm makes one."""
 
 
 def load_commands() -> Iterator[Callable[..., None]]:
-    """The commands, each named as its function."""
+    """The commands, each named like its function."""
     for make in (state, arrays, commands, mixed, queries):
         yield with_common(make, _run)
     yield with_common(storm, _run, without=NOT_OF_A_STORM)
@@ -51,10 +51,10 @@ def arrays(
 def commands(
     devices: Annotated[int, typer.Option(help="Devices, each with an open command stream.", min=1)] = 1000,
     per_call: Annotated[
-        int, typer.Option(help="Devices that one call commands; with 1 by the device's own route.")
+        int, typer.Option(help="Devices that one call commands; 1 uses the route of the single device.")
     ] = 1000,
 ) -> Scenario:
-    """Commands to many open streams: deliveries a second and the time until arrival; all have to arrive once."""
+    """Commands to many open streams: deliveries a second and the time until arrival; each must arrive once."""
     return CommandsScenario(devices=devices, per_call=per_call)
 
 
@@ -66,7 +66,7 @@ def mixed(devices: Devices = 1000) -> Scenario:
 def storm(
     devices: Annotated[int, typer.Option(help="Devices, each with two connections.", min=1)] = 2000,
 ) -> Scenario:
-    """A fleet drops and comes back at once: time until all are served, and nothing lost."""
+    """A whole fleet disconnects and reconnects at once: time until all are served, and nothing is lost."""
     return StormScenario(devices=devices)
 
 
@@ -85,7 +85,7 @@ def _run(options: Common, scenario: Scenario) -> None:
 async def _load(options: Common, scenario: Scenario) -> int:
     console = output()
     session = await sign_in(options.url, options.email, options.password, options.token)
-    result = await run_scenario(scenario, session, options.plan, Bar())
+    result = await run_scenario(scenario, session, options.plan, ProgressBar())
     print_result(console, result)
     if options.json is not None:
         write_report(options.json, msgspec.json.format(msgspec.json.encode(result)).decode())

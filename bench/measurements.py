@@ -1,10 +1,9 @@
-"""Real measurements out of CSV files: devices, their attributes, and rows with a time.
+"""Real measurements from CSV files: devices, their attributes, and rows with a time.
 
-Owns reading the files and deciding what each column is: over the whole file, never by its first rows. Does
-not own sending. What cannot be used is counted by its reason, so that a replay can say what became of every
-row.
+Owns reading the files and deciding the type of each column, from all rows of the file and not only the first
+ones. Does not own sending. Unusable rows are counted by reason, so that a replay can account for every row.
 
-Everything is held in memory (about 150 bytes a row), because the read-back compares with it.
+Everything is kept in memory (about 150 bytes a row), because the data read back is compared with it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ DEVICE_NAME_CHARS_MAX = 255
 """Characters: the API's bound for a device's name."""
 
 DAY_MS = 86_400_000
-"""Milliseconds: the API takes no state that is further ahead than this."""
+"""Milliseconds: the API accepts no state further in the future."""
 
 Value = str | float | bool
 
@@ -40,7 +39,7 @@ _EXACT_INTEGER_MAX = 2**53
 
 
 @dataclass(slots=True)
-class Series:
+class DeviceSeries:
     """The measurements of one device, by time; ``attributes`` maps names to API types."""
 
     name: str
@@ -49,22 +48,22 @@ class Series:
     rows: list[dict[str, Value]] = field(default_factory=list)
 
     def sort(self) -> None:
-        """Order by time; rows of one time keep the file's order."""
+        """Sort by time; rows of one time keep the order of the file."""
         order = sorted(range(len(self.times)), key=self.times.__getitem__)
         self.times = [self.times[n] for n in order]
         self.rows = [self.rows[n] for n in order]
 
     @property
     def repeated(self) -> int:
-        """Rows whose time an earlier row has: the later one overwrites the values that both carry."""
+        """Rows with the time of an earlier row: the later one overwrites the values that both have."""
         return len(self.times) - len(set(self.times))
 
 
 @dataclass(slots=True)
 class Measurements:
-    """All devices of the files, and an account of the rows and columns."""
+    """All devices of the files, the counts of rows, and notes on the columns."""
 
-    series: dict[str, Series] = field(default_factory=dict)
+    series: dict[str, DeviceSeries] = field(default_factory=dict)
     rows_read: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -93,9 +92,9 @@ def read_measurements(
     time_format: str | None = None,
     now_ms: int,
 ) -> Measurements:
-    """Read CSV files; without ``device_column`` each file is one device of the file's name.
+    """Read CSV files; without ``device_column`` each file is one device, named like the file.
 
-    Raises BenchError where a file or a column cannot be used at all.
+    Raises BenchError if a file or a column cannot be used at all.
     """
     found = Measurements()
     for path in paths:
@@ -153,7 +152,7 @@ def _take_row(
     assert time_ms is not None
     series = found.series.get(device)
     if series is None:
-        series = found.series[device] = Series(device, {})
+        series = found.series[device] = DeviceSeries(device, {})
     for column in columns:
         if column.name in values:
             known = series.attributes.setdefault(column.name, column.kind)
@@ -241,7 +240,7 @@ def _columns(
 
 
 def _kind(cells: set[str]) -> str | None:
-    """The API type that holds every cell of a column without loss, or None where all cells are empty."""
+    """The API type that can hold every cell of a column without loss, or None if all cells are empty."""
     present = {cell for cell in cells if cell.lower() not in _MISSING}
     if not present:
         return "string" if any(cells) else None
@@ -251,7 +250,7 @@ def _kind(cells: set[str]) -> str | None:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a float holds it: no leading zeros (they mark codes), no integer beyond 2**53."""
+    """Whether a float can hold it: no leading zeros (they mark codes), no integer beyond 2**53."""
     if not _NUMBER.fullmatch(text) or not any(digit in text for digit in "0123456789"):
         return False
     try:

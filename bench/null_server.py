@@ -1,8 +1,8 @@
-"""A server that does nothing: every request gets the same small answer. The ceiling of a load generator.
+"""A server that does nothing: every request gets the same small answer. It shows the maximum of a load generator.
 
 Run as ``python -m trunkline.bench.null_server``: it prints its port and ends when its standard input does,
-so that it never outlives who started it. Whoever reaches less against it than against a real server was not
-measuring the server.
+so that it never outlives the process that started it. A load that reaches nearly the same rate against a real
+server measures the generator, not the server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ANSWER = (
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 16\r\n"
     b'ratelimit: "send_state";r=29;t=15\r\nratelimit-policy: "send_state";q=30;w=15\r\n\r\n{"success":true}'
 )
-"""As large as a real one to a state."""
+"""As large as the real answer to a state."""
 
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 5.0
@@ -32,7 +32,7 @@ STOP_TIMEOUT_S = 5.0
 
 @contextmanager
 def null_server(cores: frozenset[int] | None = None) -> Iterator[Origin]:
-    """Run one in a process of its own; where it listens."""
+    """Run a null server in a process of its own; yields its address."""
     command = [sys.executable, "-m", "trunkline.bench.null_server"]
     with on_cores(cores):
         started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
@@ -54,26 +54,26 @@ def null_server(cores: frozenset[int] | None = None) -> Iterator[Origin]:
 
 
 class _Client:
-    """One connection: counts the requests that are whole, and answers each."""
+    """One connection: counts complete requests and answers each."""
 
-    __slots__ = ("parser", "sock", "whole")
+    __slots__ = ("complete", "parser", "sock")
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.whole = 0
+        self.complete = 0
         self.parser = httptools.HttpRequestParser(self)
 
     def on_message_complete(self) -> None:
-        self.whole += 1
+        self.complete += 1
 
     def serve(self) -> bool:
-        """Answer what has come; False at the end."""
+        """Answer the received requests; False when the connection has ended."""
         try:
             data = self.sock.recv(1 << 18)
             self.parser.feed_data(data)
-            while self.whole:
-                self.whole -= 1
-                # Answers are tiny and one at a time, so the kernel's buffer takes them whole.
+            while self.complete:
+                self.complete -= 1
+                # Answers are tiny and sent one at a time, so they always fit into the kernel's buffer.
                 self.sock.send(ANSWER)
         except BlockingIOError:
             return True

@@ -1,7 +1,7 @@
-"""The options that all loads share, declared once.
+"""The options that all loads share.
 
-Owns turning a function from a scenario's own options to the scenario into a command that also takes where
-the server is, how it is loaded and where the report goes.
+Owns making a command out of a function that creates a scenario: the command has the options of the function and
+the common ones (the server, the load, the reports).
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from trunkline.bench.stage import Plan
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 Url = Annotated[str, typer.Option("--url", help="The server's address.")]
-Email = Annotated[str, typer.Option("--email", help="Whom to sign in as.", envvar="TRUNKLINE_ADMIN_EMAIL")]
+Email = Annotated[
+    str, typer.Option("--email", help="The user to sign in as.", envvar="TRUNKLINE_ADMIN_EMAIL")
+]
 Password = Annotated[
     str,
     typer.Option(
-        "--password", help="The password; better given by the environment.", envvar="TRUNKLINE_ADMIN_PASSWORD"
+        "--password", help="The password; better set by the variable.", envvar="TRUNKLINE_ADMIN_PASSWORD"
     ),
 ]
 Token = Annotated[str, typer.Option("--token", help="A token instead of e-mail and password.")]
@@ -40,7 +42,7 @@ Devices = Annotated[int, typer.Option(help="Devices to create.", min=1, max=1_00
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Common:
-    """Where the server is, how it is loaded, and where the report goes."""
+    """The common options: the server, the load, and the files for the report."""
 
     url: str
     email: str
@@ -70,7 +72,8 @@ def common(
         bool, typer.Option(help="Measure the generator against a server that does nothing.")
     ] = True,
     server_pid: Annotated[
-        int | None, typer.Option(help="The server's process; without it the one on the port is looked for.")
+        int | None,
+        typer.Option(help="The server's process id; by default the process that listens on the port."),
     ] = None,
     json: JsonFile = None,
     html: HtmlFile = None,
@@ -90,9 +93,9 @@ def common(
 def with_common(
     make: Callable[..., Scenario], run: Callable[[Common, Scenario], None], *, without: Collection[str] = ()
 ) -> Callable[..., None]:
-    """A command with the options of ``make`` and the common ones, which runs the scenario made.
+    """Return a command with the options of ``make`` and the common ones, which runs the scenario made.
 
-    ``without`` names common options that say nothing about this scenario.
+    ``without`` names the common options that do not apply to this scenario.
     """
     own = _parameters(make)
     shared = {name: one for name, one in _parameters(common).items() if name not in without}
@@ -111,14 +114,14 @@ def with_common(
 
 
 def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """The parameters of a function, with the types that their annotations name."""
+    """The parameters of a function, with their annotations resolved to types."""
     hints = get_type_hints(function, include_extras=True)
     found = inspect.signature(function).parameters
     return {name: one.replace(annotation=hints[name]) for name, one in found.items()}
 
 
 async def sign_in(url: str, email: str, password: str, token: str) -> Session:
-    """A session at the server; raises BenchError where nothing is given to sign in with, or it is refused."""
+    """Return a signed-in session. Raises BenchError if no credentials are given or they are refused."""
     session = Session(url, token=token or None)
     if not token:
         if not (email and password):

@@ -1,6 +1,6 @@
-"""The report as one HTML file: tables and inline charts, no script, and nothing loaded from anywhere.
+"""The report as one HTML file: tables and inline charts, without scripts and external resources.
 
-Owns the layout of a page. Does not own the numbers (``result``) or the drawing (``charts``).
+Owns the layout of a page. Does not own the numbers (``result``) or the charts (``charts``).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 
 from trunkline.bench.charts import Series, lines, percentiles
+from trunkline.bench.formatting import figure, milliseconds, share, size
 from trunkline.bench.result import Calls, Latency, Result, Stage
-from trunkline.bench.words import figure, milliseconds, share, size
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --dim: #66707e; --rule: #d9dee5; --paper: #fff; --bad: #b3261e; }
@@ -58,7 +58,7 @@ def page_of(result: Result) -> str:
 
 
 def document(title: str, body: str) -> str:
-    """A whole page."""
+    """A complete HTML page."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width">'

@@ -1,8 +1,8 @@
-"""A progress bar that does not disturb what is measured.
+"""A progress bar that does not disturb a measurement.
 
-Owns one line of a terminal. It is written in some 20 us, at most a few times a second; a richer bar takes
-milliseconds for each refresh, which would be found again in the slowest percentiles. Where the output is no
-terminal, only the finished steps are told.
+Owns one line of a terminal. Writing it takes some 20 us, at most a few times a second; the bar of a library takes
+milliseconds for each refresh, which would show up in the slowest percentiles. If the output is no terminal, only
+finished steps are printed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import time
 from typing import TextIO
 
 PERIOD_S = 0.2
-"""Seconds: between two drawings."""
+"""Seconds: the minimum between two updates of the line."""
 
 _WIDTH = 24
 _LINE = 100
 
 
-class Bar:
-    """Shows one step at a time: ``begin``, ``show`` as often as wanted, ``end``."""
+class ProgressBar:
+    """Shows one step at a time: ``begin``, any number of ``show``, ``end``."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
@@ -34,7 +34,7 @@ class Bar:
         self.show(0.0)
 
     def show(self, share: float, text: str = "") -> None:
-        """Say how much of the step is done, from 0 to 1, and how it goes."""
+        """Show the part of the step that is done, from 0 to 1, and a text."""
         now_s = time.monotonic()
         if not self._live or now_s - self._drawn_s < PERIOD_S:
             return
@@ -45,7 +45,7 @@ class Bar:
         self._out.flush()
 
     def end(self, text: str = "") -> None:
-        """Finish the step and leave its line."""
+        """Finish the step; its line stays visible."""
         line = f"{self._step:<36.36} {text}".rstrip()
         self._out.write(f"\r{line:<{_LINE}}\n" if self._live else f"{line}\n")
         self._out.flush()

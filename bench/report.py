@@ -1,6 +1,6 @@
-"""What the load tools print: tables of figures and findings.
+"""The output of the load tools in the terminal: tables of figures and findings.
 
-Owns the words and the layout in a terminal. Which figures may be told was decided before (``run``).
+Owns text and layout. Does not own which figures may be reported (``run``).
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from trunkline.bench.comparison import Account
+from trunkline.bench.formatting import figure, milliseconds, share, size
 from trunkline.bench.measurements import Measurements
+from trunkline.bench.replay_audit import ReplayCounts
 from trunkline.bench.result import Calls, Latency, Result, Stage
-from trunkline.bench.words import figure, milliseconds, share, size
 
 PIPE_COLUMNS = 150
-"""How wide the tables are where no terminal says how wide it is."""
+"""The width of the tables if the output is no terminal."""
 
 
 def output() -> Console:
-    """Standard output; into a file or a pipe as wide as the tables are, unless `COLUMNS` says otherwise."""
+    """Standard output; for a file or a pipe PIPE_COLUMNS wide, unless `COLUMNS` is set."""
     chosen = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(width=None if chosen else PIPE_COLUMNS)
 
 
 def print_result(console: Console, result: Result) -> None:
-    """What a run of a load found; figures only where the audit was clean and the generator fast enough."""
+    """Print the result of a run; figures only if the audit was clean and the generator fast enough."""
     for stage in result.stages:
         _print_stage(console, stage)
     audit = result.audit
@@ -97,53 +97,53 @@ def _latency(latency: Latency) -> str:
 
 
 def print_measurements(console: Console, found: Measurements) -> None:
-    """What was read from the files."""
+    """Print what was read from the files."""
     for note in found.notes:
         console.print(escape(note))
     for reason, count in found.skipped.most_common():
         console.print(f"{count:,} rows are left out: {escape(reason)}.")
     if found.repeated:
         console.print(
-            f"{found.repeated:,} rows have the device and the time of an earlier row; the later overwrites "
-            "the values that both carry, so that fewer points than rows are read back."
+            f"{found.repeated:,} rows have the device and the time of an earlier row; the later row overwrites "
+            "the values that both have, so fewer points than rows are read back."
         )
 
 
-def print_account(
-    console: Console, account: Account, found: Measurements, *, application_id: str, created: int
+def print_replay(
+    console: Console, counts: ReplayCounts, found: Measurements, *, application_id: str, created: int
 ) -> None:
-    """The result of a replay."""
+    """Print the result of a replay."""
     table = _table("replay")
     table.add_row("application", application_id)
     table.add_row("devices", f"{len(found.series):,} ({created:,} created)")
     table.add_row("rows in the files", f"{found.rows_read:,}, left out {sum(found.skipped.values()):,}")
-    table.add_row("sent", f"{account.sent:,} rows in {account.calls:,} calls, {account.elapsed_s:.2f} s")
-    table.add_row("acknowledged", f"{account.acknowledged:,}")
-    table.add_row("refused", f"{account.refused:,}")
-    _add_counts(table, "refused because", account.reasons)
-    table.add_row("told to wait", f"{account.throttled_calls:,} calls (throttle), all sent again")
-    if account.repeated_calls:
-        table.add_row("sent again", f"{account.repeated_calls:,} calls without an answer")
-    if account.acknowledged > account.points:
+    table.add_row("sent", f"{counts.sent:,} rows in {counts.calls:,} calls, {counts.elapsed_s:.2f} s")
+    table.add_row("acknowledged", f"{counts.acknowledged:,}")
+    table.add_row("refused", f"{counts.refused:,}")
+    _add_counts(table, "refused because", counts.reasons)
+    table.add_row("throttled", f"{counts.throttled_calls:,} calls, all sent again")
+    if counts.repeated_calls:
+        table.add_row("sent again", f"{counts.repeated_calls:,} calls without an answer")
+    if counts.acknowledged > counts.points:
         table.add_row(
-            "same device and time", f"{account.acknowledged - account.points:,} rows overwrote earlier ones"
+            "same device and time", f"{counts.acknowledged - counts.points:,} rows overwrote earlier ones"
         )
     table.add_row(
         "read back",
-        f"{account.points_read:,} of {account.points:,} points, {account.values_equal:,} values equal",
+        f"{counts.points_read:,} of {counts.points:,} points, {counts.values_equal:,} values equal",
     )
-    if account.others:
-        table.add_row("of others", f"{account.others:,} points on devices that existed before")
+    if counts.others:
+        table.add_row("of others", f"{counts.others:,} points on devices that existed before")
     console.print(table)
-    if account.equal:
+    if counts.equal:
         console.print("Everything acknowledged was read back equal.")
     else:
         console.print(
-            f"[bold red]The read-back differs: {account.missing:,} points missing, {account.different:,} "
-            f"different, {account.unexpected:,} that were not sent."
+            f"[bold red]The read-back differs: {counts.missing:,} points missing, {counts.different:,} "
+            f"different, {counts.unexpected:,} that were not sent."
         )
     _print_findings(
-        console, account.examples, account.missing + account.different + account.unexpected + account.refused
+        console, counts.examples, counts.missing + counts.different + counts.unexpected + counts.refused
     )
 
 

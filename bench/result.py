@@ -1,7 +1,6 @@
-"""What a run of the bench found, as plain records: printed, drawn and written as JSON from the same numbers.
+"""The result of a run of the bench as plain records, for the terminal, the HTML page and JSON.
 
-Owns the shape of a result, and taking figures out of it that must not be told. Does not own measuring or
-layout.
+Owns the structure of a result, and removing figures that must not be reported. Does not own measuring or layout.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ Unit = Literal["", "s", "bytes", "share", "a second"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A record with names in camel case in JSON."""
+    """A record with camel-case names in JSON."""
 
 
 class Latency(Record, frozen=True):
-    """A distribution of durations in milliseconds; ``curve`` pairs percentiles with them."""
+    """A distribution of durations in milliseconds; ``curve`` has pairs of a percentile and its duration."""
 
     count: int
     mean_ms: float
@@ -53,7 +52,7 @@ class Latency(Record, frozen=True):
 
 
 class Calls(Record, frozen=True):
-    """The calls of one kind. ``rate`` and ``unit_rate`` are acknowledged ones a second."""
+    """The calls of one kind. ``rate`` and ``unit_rate`` are acknowledged calls and units a second."""
 
     name: str
     unit: str
@@ -72,7 +71,7 @@ class Calls(Record, frozen=True):
 
     @classmethod
     def of(cls, tally: Tally, elapsed_s: float) -> Calls:
-        """The figures of a tally over so many seconds."""
+        """The figures of a tally over ``elapsed_s`` seconds."""
         return cls(
             name=tally.name,
             unit=tally.unit,
@@ -92,12 +91,12 @@ class Calls(Record, frozen=True):
 
     @property
     def answered(self) -> int:
-        """Calls that had an answer of any kind."""
+        """Calls that got an answer of any kind."""
         return self.acknowledged + sum(self.refused.values()) + sum(self.failed.values())
 
 
 class Delay(Record, frozen=True):
-    """A distribution that is not the time of a call, such as the time until a command arrives."""
+    """A distribution of durations other than call times, such as the time until a command arrives."""
 
     name: str
     latency: Latency
@@ -112,7 +111,7 @@ class Figure(Record, frozen=True):
 
 
 class Sample(Record, frozen=True):
-    """What was seen at one moment: acknowledged units and refused calls a second, shares of a core, bytes."""
+    """One sample: acknowledged units and refused calls a second, shares of a core, bytes."""
 
     at_s: float
     unit_rate: float
@@ -123,7 +122,7 @@ class Sample(Record, frozen=True):
 
 
 class Stage(Record, frozen=True):
-    """One stretch of a run with one kind of load. ``problem`` says why its figures are not told."""
+    """One part of a run with one kind of load. ``problem`` is the reason why its figures are not reported."""
 
     name: str
     elapsed_s: float
@@ -138,7 +137,7 @@ class Stage(Record, frozen=True):
     problem: str | None = None
 
     def withheld(self, reason: str) -> Stage:
-        """The stage without the figures that would mislead."""
+        """The stage without its figures, and with the reason as ``problem``."""
         return msgspec.structs.replace(
             self, calls=[], delays=[], figures=[], samples=[], problem=self.problem or reason
         )
@@ -155,8 +154,8 @@ class Server(Record, frozen=True):
     peak_bytes: int
 
 
-class Found(Record, frozen=True):
-    """What the audit found."""
+class AuditResult(Record, frozen=True):
+    """The result of the audit."""
 
     acknowledged: int
     read: int
@@ -168,7 +167,7 @@ class Found(Record, frozen=True):
     examples: list[str]
 
     @classmethod
-    def of(cls, audit: Audit) -> Found:
+    def of(cls, audit: Audit) -> AuditResult:
         """The figures of an audit."""
         return cls(**{name: getattr(audit, name) for name in cls.__struct_fields__})
 
@@ -177,7 +176,7 @@ Verdict = Literal["sound", "loss", "generatorBound"]
 
 
 class Result(Record, frozen=True):
-    """A whole run. Without the verdict ``sound``, the stages concerned carry no figures."""
+    """A complete run. If the verdict is not ``sound``, the stages concerned have no figures."""
 
     scenario: str
     title: str
@@ -186,13 +185,13 @@ class Result(Record, frozen=True):
     settings: dict[str, str]
     stages: list[Stage]
     server: Server | None
-    audit: Found
+    audit: AuditResult
     verdict: Verdict
     notes: list[str]
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on, as far as a program can tell."""
+    """The machine and the software on which the figures depend."""
     return {
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
@@ -211,7 +210,7 @@ def _processor() -> str:
 
 
 def shown_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """Settings as text, without those that are not given."""
+    """Settings as text, without those that are None."""
     return {
         name: f"{value:,}" if isinstance(value, int) else str(value)
         for name, value in settings.items()

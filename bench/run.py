@@ -1,8 +1,7 @@
 """The run that all scenarios share: prepare, load stage by stage, audit, and a verdict.
 
-Owns the order, the thread of the load, what is seen while it runs, and the refusal to tell figures that say
-nothing about the server. Does not own any load: a scenario says what is called and what has to be there
-afterwards.
+Owns the order of these steps, the thread of the load, monitoring, and withholding figures that do not measure the
+server. Does not own any load: a scenario defines the calls and what must be stored afterwards.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ import trio
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.errors import BenchError
 from trunkline.bench.ledger import Audit
-from trunkline.bench.load import Work
-from trunkline.bench.progress import Bar
+from trunkline.bench.load import Caller
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.reactor import Reactor
-from trunkline.bench.result import Found, Result, Server, Stage, Verdict, machine, shown_settings
+from trunkline.bench.result import AuditResult, Result, Server, Stage, Verdict, machine, shown_settings
+from trunkline.bench.server_monitor import ServerMonitor, find_server
 from trunkline.bench.session import Session
-from trunkline.bench.stage import Listeners, Plan, measure, null_rate
-from trunkline.bench.watch import ServerWatch, find_server
+from trunkline.bench.stage import LoadObserver, Plan, measure, null_rate
 
 FILES_SPARE = 200
-"""Files: what a process opens beside its connections."""
+"""Files: that a process opens in addition to its connections."""
 
 T = TypeVar("T")
 
@@ -38,18 +37,18 @@ class Scenario(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     staged: ClassVar[bool] = True
-    """Whether the plan's connections, seconds and rate say how it is run."""
+    """Whether the connections, the duration and the rate of the plan apply."""
 
     def connections(self, plan: Plan) -> int:
-        """Sockets that are open at the same time."""
+        """The number of sockets that are open at the same time."""
         return plan.connections
 
     @abstractmethod
     def settings(self) -> dict[str, object]:
-        """What the user chose, for the report."""
+        """The options chosen by the user, for the report."""
 
     @abstractmethod
-    async def prepare(self, session: Session, bar: Bar) -> None:
+    async def prepare(self, session: Session, bar: ProgressBar) -> None:
         """Create what the load needs."""
 
     @abstractmethod
@@ -57,41 +56,44 @@ class Scenario(ABC):
         """Load the server, stage by stage, through ``run``."""
 
     @abstractmethod
-    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
-        """Read back what was written and enter what is wrong."""
+    async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
+        """Read back what was written and add all differences to ``found``."""
 
 
 class Run:
     """One run of one scenario against one server."""
 
-    def __init__(self, session: Session, plan: Plan, bar: Bar) -> None:
+    def __init__(self, session: Session, plan: Plan, bar: ProgressBar) -> None:
         self.session = session
         self.plan = plan
         self.bar = bar
         self.stages: list[Stage] = []
-        self.watch: ServerWatch | None = None
+        self.monitor: ServerMonitor | None = None
 
     async def load(
         self,
         name: str,
-        works: Callable[[bool], Sequence[Work]],
+        callers: Callable[[bool], Sequence[Caller]],
         *,
-        listeners: Callable[[Reactor], Listeners] | None = None,
+        make_observer: Callable[[Reactor], LoadObserver] | None = None,
     ) -> None:
-        """Run one stage of calls. ``works`` gives them, also for the rehearsal against the null server."""
+        """Run one stage of calls.
+
+        ``callers`` creates the callers: with True those for the rehearsal against the null server.
+        """
         plan, origin, reference = self.plan, self.session.origin, None
         if plan.ceiling:
-            reference = await self.in_thread(lambda: null_rate(works(True), plan.connections))
+            reference = await self.in_thread(lambda: null_rate(callers(True), plan.connections))
         self.bar.begin(name)
         stage = await self.in_thread(
             lambda: measure(
                 name,
-                works(False),
+                callers(False),
                 origin,
                 plan,
-                watch=self.watch,
+                monitor=self.monitor,
                 bar=self.bar,
-                listeners=listeners,
+                make_observer=make_observer,
                 null_rate=reference,
             )
         )
@@ -99,30 +101,30 @@ class Run:
         self.bar.end(f"{stage.elapsed_s:.1f} s")
 
     def add(self, stage: Stage) -> None:
-        """Keep a stage, without its figures where the generator was the bottleneck."""
+        """Keep a stage, without its figures if the generator was the bottleneck."""
         problem = generator_problem(stage)
         self.stages.append(stage.withheld(problem) if problem else stage)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run a load in a thread; ends with it also where this task is cancelled."""
+        """Run a load in a thread. A cancelled caller does not wait for the thread."""
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
-async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Bar) -> Result:
-    """Run a scenario to its result; raises BenchError where it cannot be carried out."""
+async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: ProgressBar) -> Result:
+    """Run a scenario and return its result; raises BenchError if it cannot be run."""
     _allow_files(scenario.connections(plan))
     begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     notes = []
     run = Run(session, plan, bar)
-    run.watch = watch = find_server(session.origin, plan.server_pid)
-    begin = watch.look() if watch else None
-    if watch is None:
+    run.monitor = monitor = find_server(session.origin, plan.server_pid)
+    begin = monitor.usage() if monitor else None
+    if monitor is None:
         notes.append(
             "The server's process was not found on this machine, so its processor time and memory are unknown."
         )
     await scenario.prepare(session, bar)
     await scenario.perform(run)
-    end = watch.look() if watch else None
+    end = monitor.usage() if monitor else None
     found = Audit()
     await scenario.audit(session, found, bar)
     stages = run.stages
@@ -141,14 +143,14 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Ba
         )
     staged = _plan_settings(plan) if scenario.staged else {}
     server = None
-    if watch and begin and end:
+    if monitor and begin and end:
         server = Server(
-            pids=watch.pids,
+            pids=monitor.pids,
             begin_bytes=begin.bytes,
             begin_private_bytes=begin.private_bytes,
             end_bytes=end.bytes,
             end_private_bytes=end.private_bytes,
-            peak_bytes=watch.peak_bytes,
+            peak_bytes=monitor.peak_bytes,
         )
     return Result(
         scenario=scenario.name,
@@ -158,7 +160,7 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Ba
         settings=shown_settings({"server": session.url, **scenario.settings(), **staged}),
         stages=stages,
         server=server,
-        audit=Found.of(found),
+        audit=AuditResult.of(found),
         verdict=verdict,
         notes=notes,
     )
@@ -174,7 +176,7 @@ def _plan_settings(plan: Plan) -> dict[str, object]:
 
 
 def _allow_files(connections: int) -> None:
-    """Let this process open as many sockets as the load needs."""
+    """Raise the limit of open files to what the load needs; raises BenchError if that is not permitted."""
     needed = connections + FILES_SPARE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= needed:

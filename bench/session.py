@@ -1,8 +1,7 @@
 """A signed-in client of the API: JSON calls, login, creating what a load needs, reading everything back.
 
-Owns the calls that are not themselves measured. Waits politely where the server says "later" (429, 503) and
-turns error bodies into typed errors. Does not own pacing of a load, nor what the records mean to a
-scenario.
+Owns the calls that are not measured. Waits and repeats after 429 and 503, and turns error bodies into typed
+errors. Does not own pacing of a load, nor the meaning of the records.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from trunkline.bench.framing import Response
 from trunkline.bench.transport import Origin
 
 CONNECTIONS_MAX = 16
-"""Connections: set-up and read-back together; more of them only wait in the server."""
+"""Connections for set-up and reading back together; more would only wait in the server."""
 
 PATIENCE_S = 60.0
-"""Seconds: how long a call is repeated while the server says "later", or (reads only) is not reachable."""
+"""Seconds: how long a call is repeated after 429 or 503 or, if that is safe, after a failed connection."""
 
 RETRY_PAUSE_S = 0.5
-"""Seconds: between two tries where the server names no time."""
+"""Seconds: between two attempts if the server sends no Retry-After."""
 
 PAGE_ITEMS = 1000
-"""Records a page: the most the API gives at once."""
+"""Records a page: the maximum of the API."""
 
 Json = dict[str, Any]
 
@@ -63,7 +62,7 @@ class Session:
         if two_factor_code is not None:
             body["twoFactorCode"] = two_factor_code
         self.token = None
-        # A login is not repeated: the person at the terminal should hear at once that nobody answers.
+        # A login is not repeated: the user should see at once that the server does not answer.
         response = await self.fetch("POST", "/auth/user", body, patience_s=0)
         token = msgspec.json.decode(response.body, type=dict[str, Any]).get("token")
         if not isinstance(token, str) or not token:
@@ -74,10 +73,10 @@ class Session:
     async def call(
         self, method: str, path: str, body: object = None, *, query: Mapping[str, object] | None = None
     ) -> Any:
-        """One call, decoded from JSON (None where the answer has no body); raises ApiError or WireError.
+        """Make a call and decode its JSON (None if the answer has no body); raises ApiError or WireError.
 
-        Repeats for up to ``patience_s`` what the server refused with 429 or 503, and a GET whose connection
-        failed.
+        For up to ``patience_s`` a call is repeated if the server refused it with 429 or 503, or if its
+        connection failed and repeating is safe: a GET, or a request that the server cannot have executed.
         """
         response = await self.fetch(method, path, body, query=query)
         return msgspec.json.decode(response.body) if response.body else None
@@ -91,7 +90,7 @@ class Session:
         query: Mapping[str, object] | None = None,
         patience_s: float | None = None,
     ) -> Response:
-        """As ``call``, but the answer as it came, and with a patience of its own where one is given."""
+        """Like ``call``, but return the answer undecoded; ``patience_s`` overrides that of the session."""
         target = f"{path}?{urlencode(query)}" if query else path
         raw = None if body is None else msgspec.json.encode(body)
         give_up_s = trio.current_time() + (self.patience_s if patience_s is None else patience_s)
@@ -115,7 +114,7 @@ class Session:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection for this task alone; waits while all are in use."""
+        """A connection for the calling task alone; waits while all are in use."""
         async with self._slots:
             connection = self._free.pop() if self._free else Connection(self.origin, timeout_s=self.timeout_s)
             connection.token = self.token
@@ -125,17 +124,17 @@ class Session:
                 self._free.append(connection)
 
     def close(self) -> None:
-        """Drop the idle connections."""
+        """Close the idle connections."""
         while self._free:
             self._free.pop().close()
 
     async def create_application(self, name: str, description: str = "") -> str:
-        """Create an application; its id."""
+        """Create an application; return its id."""
         body = {"name": name, "description": description} if description else {"name": name}
         return record_id(await self.call("POST", "/applications", body))
 
     async def create_devices(self, application_id: str, devices: Sequence[Json]) -> list[str]:
-        """Create many devices, a few at a time; their ids in the order given."""
+        """Create many devices, a few at a time; return their ids in the same order."""
         ids = [""] * len(devices)
         waiting = iter(enumerate(devices))
 
@@ -151,7 +150,7 @@ class Session:
         return ids
 
     async def items(self, path: str, *, query: Mapping[str, object] | None = None) -> AsyncIterator[Json]:
-        """Every record of a list, page by page."""
+        """Iterate over all records of a list, page by page."""
         page, seen = 0, 0
         while True:
             answer = await self.call(
@@ -166,14 +165,14 @@ class Session:
                 return
 
     async def find_application(self, name: str) -> str | None:
-        """The id of the first application of exactly this name, or None."""
+        """The id of the first application with exactly this name, or None."""
         async for record in self.items("/applications", query={"filterField": "name", "filter": name}):
             if record.get("name") == name:
                 return record_id(record)
         return None
 
     async def find_devices(self, application_id: str) -> dict[str, Json]:
-        """The devices of an application by name; of several with one name the first."""
+        """The devices of an application by name; the first if several have the same name."""
         found: dict[str, Json] = {}
         async for record in self.items(f"/applications/{application_id}/devices", query={"sortField": "id"}):
             found.setdefault(str(record.get("name")), record)
@@ -189,12 +188,12 @@ def record_id(record: Json) -> str:
 
 
 def device_path(application_id: str, device_id: str, tail: str = "") -> str:
-    """The path of a device, or of what lies under it."""
+    """The path of a device, or of ``tail`` under it."""
     return f"/applications/{application_id}/devices/{device_id}{tail}"
 
 
 def refusal(response: Response) -> ApiError:
-    """The error that an answer with a status from 400 carries, also where its body is not the API's."""
+    """The error of an answer with a status from 400, even if its body is not an error of the API."""
     type_, message = "Unknown", response.body[:200].decode("utf-8", "replace")
     try:
         body = msgspec.json.decode(response.body)
@@ -206,6 +205,6 @@ def refusal(response: Response) -> ApiError:
 
 
 def retry_after_s(response: Response) -> float | None:
-    """Seconds that the answer asks to wait, or None."""
+    """The Retry-After of an answer in seconds, or None."""
     text = response.headers.get("retry-after", "")
     return float(text) if re.fullmatch(r"\d{1,6}(\.\d+)?", text) else None

@@ -1,6 +1,6 @@
-"""One stage of a run: a load for so many seconds, and all that is seen of it.
+"""One stage of a run: a load of some seconds and its figures.
 
-Owns driving a load and collecting its figures. Does not own preparing, auditing or judging. Everything here
+Owns running a load and collecting its figures. Does not own preparation, audit or verdict. Everything here
 blocks, in the thread of the load.
 """
 
@@ -10,29 +10,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from trunkline.bench.exchange import Framing, HttpFraming
-from trunkline.bench.load import Load, Work
-from trunkline.bench.meter import Meter
+from trunkline.bench.load import Caller, Load
 from trunkline.bench.null_server import null_server
-from trunkline.bench.progress import Bar
-from trunkline.bench.reactor import Reactor, clock, quiet_collector
+from trunkline.bench.progress import ProgressBar
+from trunkline.bench.reactor import Reactor, clock, gc_paused
 from trunkline.bench.result import Calls, Delay, Figure, Stage
+from trunkline.bench.sampler import Sampler
+from trunkline.bench.server_monitor import ServerMonitor, Usage
 from trunkline.bench.transport import Origin
-from trunkline.bench.watch import ServerWatch, Usage
+from trunkline.bench.wire_protocol import HttpProtocol, WireProtocol
 
 NULL_DURATION_S = 0.5
-"""Seconds: a stage's load against the null server."""
+"""Seconds: of the load of a stage against the null server."""
 
 COUNTED_CONNECTIONS_MIN = 500
-"""Connections: fewer tell nothing about the memory of one."""
+"""Connections: with fewer, the memory of a single connection cannot be measured."""
 
 ACCEPTED_AFTER_S = 1.0
-"""Seconds: in which a server accepts all connections that stand."""
+"""Seconds: in which a server accepts all connections that the kernel has established."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a scenario is run. ``rate`` in calls a second makes an open loop."""
+    """How a scenario is run. With ``rate``, in calls a second, the load is an open loop."""
 
     connections: int = 64
     duration_s: float = 10.0
@@ -42,17 +42,17 @@ class Plan:
     server_pid: int | None = None
 
 
-class Listeners:
-    """What stands beside a load and hears of it, such as open streams; here nobody does."""
+class LoadObserver:
+    """Observes the effects of a load, such as events on open streams. This base class does nothing."""
 
     def open(self) -> None:
-        """Be ready before the load begins."""
+        """Get ready before the load begins."""
 
     def settle(self) -> None:
-        """The load has ended: wait for what is on its way."""
+        """The load has ended: wait for effects that are still to come."""
 
     def reset(self) -> None:
-        """Forget what was measured while warming up."""
+        """Discard what was measured during the warm-up."""
 
     def delays(self) -> list[Delay]:
         """The distributions that were measured."""
@@ -63,42 +63,42 @@ class Listeners:
         return []
 
     def close(self) -> None:
-        """Be gone."""
+        """Release everything."""
 
 
 def measure(
     name: str,
-    works: Sequence[Work],
+    callers: Sequence[Caller],
     origin: Origin,
     plan: Plan,
     *,
-    bar: Bar,
-    watch: ServerWatch | None = None,
-    framing: Callable[[], Framing] = HttpFraming,
-    listeners: Callable[[Reactor], Listeners] | None = None,
+    bar: ProgressBar,
+    monitor: ServerMonitor | None = None,
+    protocol: Callable[[], WireProtocol] = HttpProtocol,
+    make_observer: Callable[[Reactor], LoadObserver] | None = None,
     null_rate: float | None = None,
 ) -> Stage:
-    """Load ``origin`` with ``works`` by the plan; what was found. Raises BenchError where it cannot be reached."""
-    with driven() as reactor:
-        before = watch.look() if watch else None
-        beside = listeners(reactor) if listeners else Listeners()
-        load = Load(reactor, origin, works, connections=plan.connections, rate=plan.rate, framing=framing)
+    """Load ``origin`` with ``callers`` as planned and return the stage. Raises BenchError if it cannot be reached."""
+    with load_reactor() as reactor:
+        before = monitor.usage() if monitor else None
+        observer = make_observer(reactor) if make_observer else LoadObserver()
+        load = Load(reactor, origin, callers, connections=plan.connections, rate=plan.rate, protocol=protocol)
         try:
-            beside.open()
+            observer.open()
             load.open()
-            figures = _memory_of_connections(before, watch, plan.connections, reactor)
+            figures = _memory_of_connections(before, monitor, plan.connections, reactor)
             if plan.warmup_s:
                 load.run(plan.warmup_s)
-                beside.settle()
+                observer.settle()
                 load.reset()
-                beside.reset()
-            meter = Meter(load.tallies, watch, bar, plan.duration_s)
-            elapsed_s = load.run(plan.duration_s, meter.tick)
-            meter.end()
-            beside.settle()
+                observer.reset()
+            sampler = Sampler(load.tallies, monitor, bar, plan.duration_s)
+            elapsed_s = load.run(plan.duration_s, sampler.tick)
+            sampler.end()
+            observer.settle()
         finally:
             load.close()
-            beside.close()
+            observer.close()
     if load.unsent:
         figures.append(Figure(name="due starts that found no free connection", value=load.unsent))
     if load.reconnects:
@@ -108,19 +108,19 @@ def measure(
         elapsed_s=elapsed_s,
         rate=plan.rate,
         calls=[Calls.of(tally, elapsed_s) for tally in load.tallies],
-        delays=beside.delays(),
-        figures=figures + beside.figures(elapsed_s),
-        samples=meter.samples,
-        generator_cpu=meter.generator_cpu,
-        server_cpu=meter.server_cpu,
+        delays=observer.delays(),
+        figures=figures + observer.figures(elapsed_s),
+        samples=sampler.samples,
+        generator_cpu=sampler.generator_cpu,
+        server_cpu=sampler.server_cpu,
         null_rate=null_rate,
     )
 
 
-def null_rate(works: Sequence[Work], connections: int, cores: frozenset[int] | None = None) -> float:
-    """Calls a second of a load against a server that does nothing, on these cores where they are given."""
-    with null_server(cores) as origin, driven() as reactor:
-        load = Load(reactor, origin, works, connections=connections)
+def null_rate(callers: Sequence[Caller], connections: int, cores: frozenset[int] | None = None) -> float:
+    """Calls a second of a load against a server that does nothing, which runs on ``cores`` if given."""
+    with null_server(cores) as origin, load_reactor() as reactor:
+        load = Load(reactor, origin, callers, connections=connections)
         try:
             load.open()
             elapsed_s = load.run(NULL_DURATION_S)
@@ -130,22 +130,22 @@ def null_rate(works: Sequence[Work], connections: int, cores: frozenset[int] | N
 
 
 @contextmanager
-def driven() -> Iterator[Reactor]:
-    """A reactor for the length of a load, with the collector of cycles out of the way."""
+def load_reactor() -> Iterator[Reactor]:
+    """A reactor for the duration of a load, with the garbage collector disabled."""
     reactor = Reactor()
     try:
-        with quiet_collector():
+        with gc_paused():
             yield reactor
     finally:
         reactor.close()
 
 
 def _memory_of_connections(
-    before: Usage | None, watch: ServerWatch | None, count: int, reactor: Reactor
+    before: Usage | None, monitor: ServerMonitor | None, count: int, reactor: Reactor
 ) -> list[Figure]:
-    if before is None or watch is None or count < COUNTED_CONNECTIONS_MIN:
+    if before is None or monitor is None or count < COUNTED_CONNECTIONS_MIN:
         return []
-    # A connection stands for us as soon as the kernel has it; the server takes it a little later.
+    # A connection is open here as soon as the kernel has it; the server accepts it a little later.
     reactor.run(clock() + ACCEPTED_AFTER_S)
-    value = (watch.look().private_bytes - before.private_bytes) / count
+    value = (monitor.usage().private_bytes - before.private_bytes) / count
     return [Figure(name="server memory a connection", value=value, unit="bytes")]

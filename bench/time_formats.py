@@ -1,8 +1,8 @@
-"""How a column writes its times: one way is chosen for the whole column, and everything is taken as UTC.
+"""The time format of a column: one format is chosen for the whole column, and times without a zone are UTC.
 
-Owns the ways that are known (ISO 8601 also with slashes, epoch seconds and milliseconds, common local
-orders) and the choice among them. Where a column can be read in two ways that differ (03/04/2010), it is
-not guessed: the user is asked for a format.
+Owns the known formats (ISO 8601 also with slashes, epoch seconds and milliseconds, common local orders) and the
+choice among them. If two formats fit and give different times (03/04/2010), none is guessed: the user must name
+one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from trunkline.bench.errors import BenchError
 
 SAMPLE_MAX = 1000
-"""Cells: enough, spread over the column, to choose the way; every cell is then read on its own."""
+"""Cells: a sample of at most about this size, spread over the column, is used to choose the format."""
 
 FEW = 20
-"""Cells: a way that reads none of so many is not considered."""
+"""Cells: a format that fits none of about this many is not considered."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -31,7 +31,7 @@ _EPOCH_UNITS = (
     ("microseconds", 6, 1e17),
     ("nanoseconds", 9, float("inf")),
 )
-"""Unit, its decimals of a second, and the number from which a finer one is meant (always the year 5138)."""
+"""Unit, its decimals of a second, and the number from which a finer unit is assumed (always the year 5138)."""
 
 _MONTH_FIRST, _DAY_FIRST = "month/day/year (UTC)", "day/month/year (UTC)"
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
@@ -51,13 +51,13 @@ _DAYS = (
 
 @dataclass(frozen=True, slots=True)
 class TimeReader:
-    """One way to read times; ``read`` gives epoch milliseconds, or None where it does not apply."""
+    """One time format; ``read`` returns epoch milliseconds, or None if a text does not fit."""
 
     label: str
     parse: Callable[[str], int | None]
 
     def read(self, text: str) -> int | None:
-        """Epoch milliseconds, anything finer cut off."""
+        """Epoch milliseconds, rounded down; None if the text does not fit."""
         try:
             return self.parse(text)
         except (ValueError, OverflowError, InvalidOperation):
@@ -65,7 +65,7 @@ class TimeReader:
 
     @classmethod
     def choose(cls, cells: Sequence[str], *, time_format: str | None = None) -> TimeReader:
-        """The way that reads the most of the column's cells; raises BenchError if none or two that differ."""
+        """The format that fits most cells. Raises BenchError if none fits, or two give different times."""
         if time_format is not None:
             return cls(f"{time_format!r} (UTC where no zone is written)", _by_format(time_format))
         present = [cell for cell in cells if cell]
@@ -76,7 +76,7 @@ class TimeReader:
         if best * 2 <= len(sample):
             example = next(iter(present), "")
             raise BenchError(
-                f"The times look like {example!r}, which is no known way to write one; name it with "
+                f"The times look like {example!r}, which is no known format; give it with "
                 f"--time-format (as in Python's strptime, for example '%Y-%m-%d %H:%M')."
             )
         chosen = readers[scores.index(best)]
@@ -87,7 +87,7 @@ class TimeReader:
 
 
 def _refuse_ambiguous(cells: Sequence[str], chosen: TimeReader, other: TimeReader) -> None:
-    """Refuse to guess where the other order of day and month reads every cell too, and differently."""
+    """Raise BenchError if the other order of day and month fits every cell too, with different times."""
     differs = next((cell for cell in cells if chosen.read(cell) != other.read(cell)), None)
     if differs is not None and all(other.read(cell) is not None for cell in cells):
         raise BenchError(
@@ -97,7 +97,7 @@ def _refuse_ambiguous(cells: Sequence[str], chosen: TimeReader, other: TimeReade
 
 
 def _readers(sample: Sequence[str]) -> list[TimeReader]:
-    """The ways that could be meant: those that read at least one of a few cells."""
+    """The candidate formats: those that fit at least one of a few cells."""
     if sample and all(_DIGITS.fullmatch(cell) for cell in sample):
         return [_digits_reader(sample)]
     few = sample[:: max(1, len(sample) // FEW)]
@@ -119,7 +119,7 @@ def _digits_reader(sample: Sequence[str]) -> TimeReader:
 
 
 def _since_epoch(digits: int) -> Callable[[str], int | None]:
-    """Reads a decimal number of a unit that is ``10**-digits`` seconds, exactly."""
+    """A parser of decimal numbers in units of ``10**-digits`` seconds, exact."""
 
     def parse(text: str) -> int:
         return int(Decimal(text).scaleb(3 - digits).to_integral_value(ROUND_FLOOR))

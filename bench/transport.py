@@ -1,10 +1,10 @@
-"""The byte streams under the HTTP client: plain TCP on the bare socket, TLS through trio.
+"""The byte streams of the HTTP client: plain TCP directly on the socket, TLS through trio.
 
-Owns opening, sending, receiving and the test for a stale connection. Does not own framing or time-outs.
+Owns opening, sending, receiving and the check for a stale connection. Does not own framing or time-outs.
 
-The plain transport sends on the non-blocking socket first and waits only where the kernel's buffer is full,
-so that a request and its answer cost one wait in the event loop. A load generator that is slower than the
-server it measures reports its own speed, so the client's cost matters here more than anywhere else.
+The plain transport sends on the non-blocking socket first and waits only if the kernel's buffer is full, so that
+a request and its answer cost one wait in the event loop. The cost of the client matters because a load generator
+that is slower than the server reports its own speed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import trio
 from trunkline.bench.errors import BenchError, ConnectFailed
 
 RECEIVE_BYTES_MAX = 65_536
-"""Bytes: one read; a page of 1,000 states takes two of them."""
+"""Bytes: one read; a page of 1,000 states needs two."""
 
 CONNECT_TIMEOUT_S = 10.0
-"""Seconds: a server that does not accept within this time is reported as absent."""
+"""Seconds: a server that does not accept within this time is reported as not reachable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a server listens: the parts of its base URL that a connection needs."""
+    """The address of a server: the parts of its base URL that a connection needs."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class Origin:
 
     @classmethod
     def parse(cls, url: str) -> Origin:
-        """Split a base URL such as ``http://127.0.0.1:8080``; raises BenchError where it is not one."""
+        """Split a base URL such as ``http://127.0.0.1:8080``; raises BenchError if it is not one."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -63,17 +63,17 @@ class Transport(Protocol):
         """Send everything; raises OSError or trio.BrokenResourceError."""
 
     async def receive_some(self) -> bytes:
-        """At least one byte, or ``b""`` at the end; raises OSError or trio.BrokenResourceError."""
+        """Return at least one byte, or ``b""`` at the end; raises OSError or trio.BrokenResourceError."""
 
     def is_stale(self) -> bool:
-        """Whether bytes or an end of the stream wait although nothing was asked."""
+        """Whether there are bytes, or the end of the stream, although no request is open."""
 
     def abandon(self) -> None:
-        """Close at once, without a farewell; may be called more than once."""
+        """Close immediately, without a TLS shutdown. Idempotent."""
 
 
 class PlainTransport:
-    """TCP without TLS, on the bare non-blocking socket."""
+    """TCP without TLS, directly on the non-blocking socket."""
 
     __slots__ = ("_socket",)
 
@@ -133,7 +133,7 @@ class TlsTransport:
 
 
 async def open_transport(origin: Origin) -> Transport:
-    """Connect to ``origin``; raises ConnectFailed with a sentence that names the address."""
+    """Connect to ``origin``; raises ConnectFailed with a sentence that contains the address."""
     where = f"{origin.host}:{origin.port}"
     try:
         with trio.fail_after(CONNECT_TIMEOUT_S):

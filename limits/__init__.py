@@ -1,1 +1,1 @@
-"""Numbers and the machines that enforce them. No I/O, no trio, no clock: `now` is passed in."""
+"""Limits, settings and the sliding window that enforces throttles. No I/O, no trio, no clock: `now` is passed in."""

@@ -1,11 +1,11 @@
-"""What an operator may set, and the one way in which settings are read.
+"""The settings for operators, and how they are read.
 
-Owns: the names, types, defaults and descriptions of all settings, and their precedence: command line, then
+Owns the names, types, defaults and descriptions of all settings, and their precedence: command line, then
 environment (`TRUNKLINE_PORT`), then the configuration file, then the default. The file's `[limits]` table
 changes numbers of `limits/table.py`. Does not own reading the file or the environment (both are passed in),
-nor what a setting does.
+nor the effect of a setting.
 
-Why an unknown name is an error: a misspelt setting that is silently ignored runs in production with the
+An unknown name is an error, because a server with a misspelt setting would otherwise silently run with the
 default. A secret appears in no repr, no error and no listing.
 """
 
@@ -23,7 +23,7 @@ from trunkline.limits.table import Limits
 
 ENV_PREFIX: Final = "TRUNKLINE_"
 CONFIG_VARIABLE: Final = "TRUNKLINE_CONFIG"
-"""Names the configuration file, for whoever reads it: no setting, and `load_settings` lets it pass."""
+"""The variable with the path of the configuration file. It is not a setting, so `load_settings` skips it."""
 
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -37,7 +37,7 @@ def _setting(default: object, description: str, *, secret: bool = False, **bound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings with their values in force. Every field's metadata holds a description and its bounds."""
+    """The values of all settings. The metadata of each field holds its description and its bounds."""
 
     data_dir: str = _setting("./trunkline-data", "The directory that holds everything Trunkline keeps.")
     host: str = _setting("127.0.0.1", "The address to listen on; 0.0.0.0 or :: for every interface.")
@@ -57,41 +57,42 @@ class Settings:
 
     engine: str = _setting(
         "fast",
-        "Who speaks HTTP/1.1: our own connection class, or Hypercorn's stock one, which is slower and which one "
-        "client's malformed WebSocket can stop: for comparisons only.",
+        "The implementation of HTTP/1.1: our own, or Hypercorn's stock one, which is slower and which a single "
+        "client can stop with a malformed WebSocket: for comparisons only.",
         choices=("fast", "stock"),
     )
     hot_rows: bool = _setting(
-        True, "Take the calls of heavy traffic before Quart; off sends them through it, for comparisons only."
+        True, "Handle the most frequent calls before Quart; off sends them through it, for comparisons only."
     )
 
     log_level: str = _setting(
-        "info", "The least level logged.", choices=("debug", "info", "warning", "error")
+        "info", "The lowest level that is logged.", choices=("debug", "info", "warning", "error")
     )
-    log_format: str = _setting("console", "How lines are written.", choices=("console", "json"))
+    log_format: str = _setting("console", "The format of log lines.", choices=("console", "json"))
     access_log: bool = _setting(False, "Log every request, at some cost in throughput.")
 
     map_size_bytes: int = _setting(
         64 * 2**30, "Address space reserved for the store, in bytes; it doubles when full.", minimum=2**20
     )
     store_size_max_bytes: int | None = _setting(
-        None, "The store's quota, in bytes; over it writes get 507. Default: the disk's size.", minimum=2**20
+        None, "The store's quota, in bytes; above it writes get 507. Default: the disk's size.", minimum=2**20
     )
 
     sync_delay_ms: int = _setting(
         0,
-        "Make each commit take so much longer, as a slower disk would, in milliseconds (for load tests).",
+        "Milliseconds by which each commit takes longer, to simulate a slower disk (for load tests).",
         minimum=0,
     )
 
     admin_email: str | None = _setting(None, "The first account, created when the data directory has none.")
     admin_password: str | None = _setting(None, "The first account's password.", secret=True)
     token_ttl_s: int = _setting(
-        86_400, "Life of a login token, in seconds, where the login asks for none; 0: no expiry.", minimum=0
+        86_400, "Lifetime of a login token, in seconds, if the login requests none; 0: no expiry.", minimum=0
     )
 
     public_url: str | None = _setting(
-        None, "Where clients reach this server, for links in mails; by default the address it listens on."
+        None,
+        "The URL by which clients reach this server, for links in mails; default: the address it listens on.",
     )
     smtp_host: str | None = _setting(
         None, "The mail server; without one, mail is kept as files in the outbox of the data directory."
@@ -99,19 +100,19 @@ class Settings:
     smtp_port: int = _setting(587, "The port of the mail server.", minimum=1, maximum=65_535)
     smtp_tls: str = _setting(
         "starttls",
-        "How the mail server is spoken to: upgraded to TLS, in TLS from the start, or in clear text.",
+        "The encryption to the mail server: STARTTLS, TLS from the start, or none.",
         choices=("starttls", "tls", "none"),
     )
     smtp_from: str = _setting("trunkline@localhost", "The sender of mails.")
-    smtp_user: str | None = _setting(None, "The account at the mail server, where it wants one.")
-    smtp_password: str | None = _setting(None, "Its password.", secret=True)
-    smtp_password_file: str | None = _setting(None, "A file that holds its password, instead.")
+    smtp_user: str | None = _setting(None, "The user name for the mail server, if it requires one.")
+    smtp_password: str | None = _setting(None, "The password of smtp_user.", secret=True)
+    smtp_password_file: str | None = _setting(None, "A file with the password, instead of smtp_password.")
     callback_private_networks: bool = _setting(
-        False, "Let callbacks of jobs go to private, loopback and link-local addresses, too."
+        False, "Also allow callbacks of jobs to private, loopback and link-local addresses."
     )
 
     throttles: bool = _setting(
-        True, "Enforce the throttles; off lifts them all, whatever [limits] says (for load tests)."
+        True, "Enforce the throttles; off disables all of them, even those set in [limits] (for load tests)."
     )
     limits: Limits = dataclasses.field(
         default=Limits(), repr=False, metadata={"description": "Changed numbers: the file's [limits] table."}
@@ -138,7 +139,7 @@ class Settings:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
 
     def shown(self) -> dict[str, object]:
-        """Every setting by name for a listing, secrets hidden; the limits are left to their own listing."""
+        """Every setting by name for a listing, with secrets hidden and without the limits."""
         values = {name: getattr(self, name) for name in _FIELDS}
         return {
             name: _HIDDEN if _FIELDS[name].metadata["secret"] and value is not None else value
@@ -146,17 +147,17 @@ class Settings:
         }
 
 
-# The settings that a name and a value can set, that is all but the table of limits.
+# The settings with a single value: all but the table of limits.
 _FIELDS: Final = {field.name: field for field in dataclasses.fields(Settings) if field.name != "limits"}
 
 
 def load_settings(
     *, toml_text: str | None, environ: Mapping[str, str], overrides: Mapping[str, object]
 ) -> Settings:
-    """Settle every setting; the first of overrides, environment, file and default that names it wins.
+    """Return the settings; for each, the first of overrides, environment, file and default that has it wins.
 
     An override that is None and an empty variable count as not given. Raises SettingsError for an unknown
-    name or a wrong value wherever it stands, also where another source would win.
+    name or a wrong value in any source, even if another source would win.
     """
     values: dict[str, Any] = {}
     limits = Limits()
@@ -184,7 +185,7 @@ def _parsed(toml_text: str | None) -> dict[str, Any]:
     try:
         return tomllib.loads(toml_text or "")
     except tomllib.TOMLDecodeError as error:
-        # The parser's sentence quotes at most a key or one character: no secret leaks through it.
+        # The parser's message quotes at most a key or one character, so it contains no secret.
         raise SettingsError("the configuration file", f"is no TOML: {error}", "correct it there") from None
 
 
@@ -216,7 +217,7 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def _from_text(field: dataclasses.Field[Any], text: str) -> object:
-    """A variable's text as the field's type; whether the value is right is for `_check` to say."""
+    """Convert the text of a variable to the type of the field, if possible; `_check` validates the value."""
     kind = _kind(field)
     if kind is str:
         return text
@@ -235,7 +236,7 @@ def _kind(field: dataclasses.Field[Any]) -> type:
 
 
 def _check(field: dataclasses.Field[Any], given: object, key: str) -> object:
-    """The value if it fits the field, else SettingsError; `key` is the name as the operator wrote it."""
+    """Return the value if it is valid for the field, else raise SettingsError for `key`."""
     optional = str(field.type).endswith("None")
     if given is None and optional:
         return given
@@ -261,7 +262,7 @@ def _check(field: dataclasses.Field[Any], given: object, key: str) -> object:
 
 
 def _check_pair(settings: Settings, one: str, other: str) -> None:
-    """Two settings that mean something only together."""
+    """Check two settings that must be set together."""
     for given, missing in ((one, other), (other, one)):
         if getattr(settings, given) is not None and getattr(settings, missing) is None:
             raise SettingsError(missing, f"is not set although {given} is", "set both or neither")

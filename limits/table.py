@@ -1,11 +1,11 @@
-"""Every number that bounds something, the API's and Trunkline's own, each with its unit and its reason.
+"""All limits, those of the API and Trunkline's own, each with its unit and its reason.
 
-Owns: the values, what they count (`unit`), per what (`per`) and why they are so (`reason`), and changing
-them from a configuration. Does not own enforcement: `window.py` is the machine for throttles,
-the rooms above hold the bounds and the gates.
+Owns the values, what they count (`unit`), per what (`per`) and their reasons (`reason`), and changing them by
+configuration. Does not own enforcement: `window.py` implements throttles, `actors/` and `http/` enforce bounds and
+gates.
 
-Why one table, in a file that is long because of it: a bound that stands where it is used is found by nobody,
-and an operator who may change a number wants to read what it costs. "MB" and "GB" of the API are decimal
+All limits are in one table, in a file that is long because of it: a limit that is defined where it is used is hard
+to find, and an operator who changes a number needs to know what it costs. "MB" and "GB" of the API are decimal
 (10^6, 10^9); our own memory bounds are binary.
 """
 # ruff: noqa: RUF009 - _throttle, _gate and _bound only wrap dataclasses.field
@@ -30,7 +30,7 @@ HOUR_S: Final = 60 * MINUTE_S
 DAY_S: Final = 24 * HOUR_S
 DAY_MS: Final = 1000 * DAY_S
 
-# A window remembers each passed call (8 bytes), so a rate is itself bounded: 800 kB for each throttled thing.
+# A window stores each allowed call (8 bytes), so a rate is itself bounded: 800 kB for each throttled object.
 RATE_CALLS_MAX: Final = 100_000
 RATE_WINDOW_MAX_S: Final = DAY_S
 
@@ -63,7 +63,7 @@ def _throttle(calls: int, window_s: float, per: str, reason: str) -> Any:
 
 
 def _gate(
-    per: str, reason: str = "The API's limit: it is a long read, and a second one would only slow both."
+    per: str, reason: str = "The API's limit: it is a long read; two at once would slow each other."
 ) -> Any:
     return dataclasses.field(default=1, metadata={"unit": "concurrent calls", "per": per, "reason": reason})
 
@@ -74,12 +74,12 @@ def _bound(value: float, unit: str, reason: str, per: str = "") -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The numbers in force. A throttle that is None is lifted."""
+    """The values of all limits. A throttle that is None is disabled."""
 
     # The API's throttles.
     send_state: Rate | None = _throttle(30, 15, "device", "The API's limit: about two reports a second.")
-    send_command: Rate | None = _throttle(30, 15, "device", "The API's limit, a bucket apart from states.")
-    set_connection_status: Rate | None = _throttle(30, 15, "device", "The API's limit, a bucket of its own.")
+    send_command: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from that of states.")
+    set_connection_status: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from others.")
     mqtt_publish: Rate | None = _throttle(30, 15, "device", "The API's limit for messages published by REST.")
     event_create: Rate | None = _throttle(
         15, 15, "application", "The API's limit: events are read by people."
@@ -99,13 +99,13 @@ class Limits:
         10,
         60,
         "account",
-        "Failed attempts only: guessing one password is hopeless, a person's typing errors pass.",
+        "Failed attempts only: prevents guessing a password, permits typing errors.",
     )
     login_per_address: Rate | None = _throttle(
         60,
         60,
         "address",
-        "Failed attempts only: a password hash is dear on purpose; an office shares one address.",
+        "Failed attempts only: a password hash is expensive on purpose; an office shares one address.",
     )
 
     # The API's gates: calls that may run at the same time.
@@ -114,12 +114,14 @@ class Limits:
     full_data_tables_archive_concurrent_calls_max: int = _gate("application")
     full_events_archive_concurrent_calls_max: int = _gate("application")
     clone_or_import_concurrent_calls_max: int = _gate(
-        "owner", "The API's limit: both create whole applications."
+        "owner", "The API's limit: both create complete applications."
     )
     application_export_concurrent_calls_max: int = _gate("application")
-    application_import_concurrent_calls_max: int = _gate("application", "The API's limit: imports would mix.")
+    application_import_concurrent_calls_max: int = _gate(
+        "application", "The API's limit: two imports would interfere."
+    )
     dashboard_report_concurrent_calls_max: int = _gate(
-        "dashboard", "The API's limit: a report is drawn and mailed."
+        "dashboard", "The API's limit: a report is rendered and mailed."
     )
     data_export_concurrent_calls_max: int = _gate("application")
     data_table_export_concurrent_calls_max: int = _gate("data table")
@@ -132,18 +134,16 @@ class Limits:
     time_series_bytes_max: int = _bound(
         30 * MB, "bytes", "The API's limit for the data of one query.", "request"
     )
-    rows_bytes_max: int = _bound(
-        20 * MB, "bytes", "The API's limit for rows got or queried at once.", "request"
-    )
+    rows_bytes_max: int = _bound(20 * MB, "bytes", "The API's limit for rows that one call reads.", "request")
     multipart_bytes_max: int = _bound(
-        10 * MB, "bytes", "The API's limit; larger files go the direct way.", "request"
+        10 * MB, "bytes", "The API's limit; larger files use direct uploads.", "request"
     )
     file_bytes_max: int = _bound(5 * GB, "bytes", "The API's limit for a direct upload.", "file")
     webhook_body_bytes_max: int = _bound(
-        256_000, "bytes", "The API's limit for what a webhook takes.", "request"
+        256_000, "bytes", "The API's limit for the body of a webhook call.", "request"
     )
     string_bytes_max: int = _bound(
-        64 * KIB, "bytes", "The API's limit for a string attribute; the same for a cell.", "value"
+        64 * KIB, "bytes", "The API's limit for a string attribute; also used for a cell.", "value"
     )
 
     # The API's shapes.
@@ -159,16 +159,16 @@ class Limits:
     event_data_bytes_max: int = _bound(
         64 * KIB,
         "bytes",
-        "As JSON: a person reads it; as long as the longest text of a state.",
+        "As JSON, for reading by people; the same as the longest text of a state.",
         "event or update",
     )
     changed_events_max: int = _bound(
-        500, "events", "One batch, all or none: measured 23 ms in which the loop stands still.", "call"
+        500, "events", "One atomic batch: measured 23 ms, during which the event loop is blocked.", "call"
     )
     changed_events_bytes_max: int = _bound(
         4 * MIB,
         "bytes",
-        "What 500 events with short comments and histories come to, and room.",
+        "The size of 500 events with short comments and histories, plus a reserve.",
         "call",
     )
     event_updates_max: int = _bound(100, "updates", "The API's limit for an event's kept history.", "event")
@@ -186,12 +186,12 @@ class Limits:
     )
     rows_delete_limit_default: int = _bound(1000, "rows", "The API's default for deleting rows.", "request")
     inserted_rows_max: int = _bound(
-        1000, "rows", "The API's limit for one insert; one turn of the loop of about 10 ms.", "call"
+        1000, "rows", "The API's limit for one insert; it blocks the event loop for about 10 ms.", "call"
     )
     sorted_rows_max: int = _bound(
         100_000,
         "rows",
-        "Offset and limit of a sort without an index: at most 40 MB while it runs.",
+        "Offset plus limit of a sort without an index: at most 40 MB while it runs.",
         "request",
     )
     flow_errors_limit_default: int = _bound(25, "entries", "The API's default for a workflow's errors.")
@@ -201,49 +201,50 @@ class Limits:
     )
     stats_duration_default_ms: int = _bound(DAY_MS, "milliseconds", "The API's default: the last day.")
     stats_resolution_default_ms: int = _bound(
-        HOUR_S * 1000, "milliseconds", "The API's default: an hour a point."
+        HOUR_S * 1000, "milliseconds", "The API's default: one point per hour."
     )
     payload_counts_span_default_days: int = _bound(30, "days", "The API's default: the last 30 days.")
     url_ttl_default_s: int = _bound(900, "seconds", "The API's default for a file's temporary URL.")
     archive_age_min_days: int = _bound(31, "days", "The API's rule: younger data may still be changed.")
     device_restore_days: int = _bound(93, "days", "The API's promise to people who deleted by mistake.")
-    future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time is a broken clock.")
+    future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time means a wrong clock.")
 
     # Requests and connections.
     body_bytes_max: int = _bound(
-        MIB, "bytes", "A body is held whole in memory; 1 MiB is 10,000 small states.", "request"
+        MIB, "bytes", "A body is kept in memory completely; 1 MiB is 10,000 small states.", "request"
     )
     header_bytes_max: int = _bound(
-        32 * KIB, "bytes", "Request line and headers: 8 KiB of token, 8 KiB of query, and room.", "request"
+        32 * KIB, "bytes", "Request line and headers: 8 KiB token, 8 KiB query, plus a reserve.", "request"
     )
     headers_length_max: int = _bound(
         100, "header fields", "More than any client sends; each costs an object.", "request"
     )
     pipelined_requests_max: int = _bound(
-        100, "requests", "What one connection may send ahead of its answers; over it 429.", "connection"
+        100,
+        "requests",
+        "Requests that a connection may send before their answers; above it 429.",
+        "connection",
     )
     connections_max: int = _bound(16_384, "connections", "Each costs a task and its buffers, some 7 kB.")
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"
     )
-    backlog_length_max: int = _bound(
-        4096, "connections", "A fleet that comes back after an outage comes at once."
-    )
+    backlog_length_max: int = _bound(4096, "connections", "After an outage a whole fleet reconnects at once.")
     head_timeout_s: float = _bound(
-        10, "seconds", "A head is one packet; slower is a held connection.", "request"
+        10, "seconds", "A head is one packet; a slower client only occupies a connection.", "request"
     )
     body_timeout_s: float = _bound(30, "seconds", "1 MiB over a slow mobile link (300 kbit/s).", "request")
     write_timeout_s: float = _bound(
-        30, "seconds", "A reader that takes nothing for so long is gone.", "write"
+        30, "seconds", "A client that reads nothing for so long is considered gone.", "write"
     )
     request_timeout_s: float = _bound(
         30, "seconds", "No call waits longer for an actor or a disk.", "request"
     )
     connection_idle_s: float = _bound(
-        75, "seconds", "Longer than the 60 s at which proxies give up first.", "connection"
+        75, "seconds", "Longer than the usual 60 s of proxies, so that they close first.", "connection"
     )
     drain_s: float = _bound(
-        10, "seconds", "Supervisors send SIGKILL after 30 s or later; open calls take far less."
+        10, "seconds", "Supervisors send SIGKILL after 30 s or later; open calls need far less."
     )
 
     # Streams and the device link.
@@ -252,15 +253,16 @@ class Limits:
         1, "seconds", "Shorter costs more than the data of most streams.", "stream"
     )
     keep_alive_max_s: float = _bound(
-        60, "seconds", "Proxies close a connection that is silent for longer.", "stream"
+        60, "seconds", "Proxies close a connection that is idle for longer.", "stream"
     )
     streams_max: int = _bound(10_000, "streams", "As many as connections: each stream is one.")
     stream_buffer_length_max: int = _bound(
-        256, "events", "Eight windows of commands behind is too slow.", "subscriber"
+        256,
+        "events",
+        "About eight throttle windows of commands; a reader further behind is too slow.",
+        "subscriber",
     )
-    stream_buffer_bytes_max: int = _bound(
-        MIB, "bytes", "256 large events must not cost 16 MiB.", "subscriber"
-    )
+    stream_buffer_bytes_max: int = _bound(MIB, "bytes", "256 large events must not use 16 MiB.", "subscriber")
     stream_replay_max: int = _bound(
         1000, "events", "One page of history when a subscriber returns.", "subscriber"
     )
@@ -268,136 +270,144 @@ class Limits:
         MIB, "bytes", "The same as a request body: it carries the same states.", "frame"
     )
     link_unacked_frames_max: int = _bound(
-        64, "frames", "Hides 64 commits of latency; more only fills memory.", "link"
+        64, "frames", "Hides the latency of 64 commits; more only uses memory.", "link"
     )
     states_per_call_max: int = _bound(
-        10_000, "states per call", "Measured 1.7 us each: one turn of the loop of 17 ms."
+        10_000, "states per call", "Measured 1.7 us each: blocks the event loop for 17 ms."
     )
 
     # Actors, caches and jobs.
     mailbox_length_max: int = _bound(
-        256, "messages", "Eight windows of one device; over it 503 at once.", "actor"
+        256, "messages", "About eight throttle windows of one device; above it 503 at once.", "actor"
     )
     actor_idle_s: float = _bound(
-        60, "seconds", "Longer than each device's window: idling forgets no throttle."
+        60, "seconds", "Longer than the throttle windows of devices, so that none is lost with an idle actor."
     )
     actors_active_max: int = _bound(
         200_000,
         "actors active",
-        "About 1.5 kB each with their throttles: 300 MB; over it idle ones go, else 503.",
+        "About 1.5 kB each with their throttles: 300 MB; above it idle ones are unloaded, else 503.",
     )
-    actor_sweep_s: float = _bound(5, "seconds", "How often idle actors are looked for; a slice at a time.")
+    actor_sweep_s: float = _bound(5, "seconds", "Interval of the search for idle actors, a part at a time.")
     purge_interval_s: float = _bound(
-        60, "seconds", "How soon what a deleted application left behind begins to be removed."
+        60, "seconds", "Time until the removal of a deleted application's data begins."
     )
     pass_cache_length_max: int = _bound(
         16_384,
         "calls",
-        "Some 0.6 kB each, 10 MB; a miss costs 8 us. One for each device and path that is busy.",
+        "Some 0.6 kB each, 10 MB; a miss costs 8 us. One for each busy device and path.",
     )
     head_cache_length_max: int = _bound(
         16_384,
         "heads",
-        "Some 1.5 kB each, 25 MB; a miss costs 10 us. One for each busy device and length of a body.",
+        "Some 1.5 kB each, 25 MB; a miss costs 10 us. One for each busy device and body length.",
     )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
     login_windows_length_max: int = _bound(
-        10_000, "windows", "Accounts and addresses that failed lately: about 6 MB."
+        10_000, "windows", "Accounts and addresses with recent failures: about 6 MB."
     )
     logins_checking_max: int = _bound(
-        64, "logins checking", "A hash holds a core for 50 ms, two run at once: 2 seconds; over it 503."
+        64, "logins checking", "A hash uses a core for 50 ms, two run at once: 2 seconds; above it 503."
     )
-    jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs outlive a restart; over it 503.")
+    jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs survive a restart; above it 503.")
     jobs_running_max: int = _bound(
-        2, "jobs running", "Jobs scan; more than the cores would only slow the calls."
+        2, "jobs running", "Jobs are long scans; more jobs than cores would only slow the calls."
     )
     application_jobs_max: int = _bound(
         100,
         "jobs",
-        "Open jobs stand in one value, and one application must not fill the queue.",
+        "Open jobs are stored in one value, and one application must not fill the queue.",
         "application",
     )
     job_attempts_max: int = _bound(
-        5, "attempts", "A job that killed the server five times is at fault.", "job"
+        5, "attempts", "A job that crashed the server five times is the cause.", "job"
     )
     job_pause_s: float = _bound(
-        5, "seconds", "Before a job that failed is begun again; doubles: over a minute in all.", "job"
+        5, "seconds", "Before a failed job starts again; doubles: over a minute in all.", "job"
     )
     job_progress_s: float = _bound(
-        2, "seconds", "How often the log of a running job is brought up to date: a write each.", "job"
+        2, "seconds", "Interval of updates to the log of a running job: one write each.", "job"
     )
     job_logs_max: int = _bound(
-        1000, "job logs", "Ended jobs beyond it are forgotten, the oldest first.", "application"
+        1000, "job logs", "Above it the logs of ended jobs are deleted, the oldest first.", "application"
     )
-    job_log_days: int = _bound(90, "days", "Ended jobs older than this are forgotten: a quarter of a year.")
+    job_log_days: int = _bound(90, "days", "Older logs of ended jobs are deleted: a quarter of a year.")
     job_result_bytes_max: int = _bound(
         5 * GB, "bytes", "A result may be as large as a file of the API; it is never in memory.", "job"
     )
     job_results_bytes_max: int = _bound(
-        50 * GB, "bytes", "All results that are kept; over it a job waits for others to expire."
+        50 * GB, "bytes", "All stored results; above it a job waits for others to expire."
     )
     job_result_keep_s: int = _bound(
-        7 * DAY_S, "seconds", "A link in a mail is opened after the weekend; then the file is removed.", "job"
+        7 * DAY_S,
+        "seconds",
+        "A link in a mail still works after the weekend; then the file is removed.",
+        "job",
     )
-    downloads_max: int = _bound(64, "downloads", "Each holds a file open; over it 503.")
-    gate_retry_s: float = _bound(5, "seconds", "When to come back to a closed gate; most jobs take seconds.")
+    downloads_max: int = _bound(64, "downloads", "Each keeps a file open; above it 503.")
+    gate_retry_s: float = _bound(5, "seconds", "Retry-After of a closed gate; most jobs take seconds.")
     outgoing_timeout_s: float = _bound(
-        10, "seconds", "A callback's or mail server's time to answer.", "attempt"
+        10, "seconds", "Time for a callback or mail server to answer.", "attempt"
     )
     outgoing_pause_s: float = _bound(
-        5, "seconds", "Before a second attempt to tell somebody; doubles: over a minute in all.", "delivery"
+        5,
+        "seconds",
+        "Before the second attempt of a notification; doubles: over a minute in all.",
+        "delivery",
     )
     outgoing_deliveries_max: int = _bound(
         8, "deliveries", "Each may wait for a slow network; as many mails and as many callbacks at once."
     )
     outbox_length_max: int = _bound(
-        1000, "messages", "Mail kept where no server takes it; the oldest goes first."
+        1000, "messages", "Mail kept if no mail server is set; above it the oldest is deleted."
     )
     outgoing_attempts_max: int = _bound(
-        5, "attempts", "With doubling pauses this spans a short outage.", "delivery"
+        5, "attempts", "With doubling pauses enough for a short outage.", "delivery"
     )
 
     # The store.
     bulk_items_max: int = _bound(
         1000,
         "items",
-        "Rows inserted at a time by arrays: some 20 ms of the loop with their commit; the others wait.",
+        "Rows that array inserts write at a time: some 20 ms of the event loop with their commit; others wait.",
     )
     bulk_waiting_calls_max: int = _bound(
-        64, "calls", "A MiB of JSON each, and about a second of work; over it 503."
+        64, "calls", "A MiB of JSON each, and about a second of work; above it 503."
     )
     waiting_writes_max: int = _bound(
         2_048,
         "writes",
-        "Some 0.15 s of work for one commit. Who comes later is told 503 at once, which costs a quarter of a call; "
-        "else each waits for all, and at twice what the server can do the wait grows without end.",
+        "Some 0.15 s of work for one commit. Later calls get 503 at once, which costs a quarter of a call; otherwise "
+        "each would wait for all, and at twice the server's capacity the wait would grow without end.",
     )
-    journal_bytes_max: int = _bound(64 * MIB, "bytes", "Waiting writes live in memory; over it 503.")
+    journal_bytes_max: int = _bound(64 * MIB, "bytes", "Waiting writes are in memory; above it 503.")
     journal_batches_max: int = _bound(
-        65_536, "batches", "Small batches cost more than their bytes; over it 503."
+        65_536, "batches", "Small batches cost more than their bytes; above it 503."
     )
-    read_threads_max: int = _bound(4, "threads", "Long reads hold the GIL in turns; more starve the loop.")
-    read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; over it 503.")
+    read_threads_max: int = _bound(
+        4, "threads", "Long reads share the GIL with the event loop; more slow it down."
+    )
+    read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; above it 503.")
 
     def __post_init__(self) -> None:
         _check_together(self)
 
     @classmethod
     def off(cls) -> Limits:
-        """The defaults with every throttle lifted; all bounds and gates stay."""
+        """The defaults with every throttle disabled; all bounds and gates stay."""
         return cls().lifted()
 
     def lifted(self) -> Limits:
-        """These numbers with every throttle lifted."""
+        """These limits with every throttle disabled."""
         rates: dict[str, Any] = {
             f.name: None for f in dataclasses.fields(self) if isinstance(f.default, Rate)
         }
         return dataclasses.replace(self, **rates)
 
     def override(self, changes: Mapping[str, object]) -> Limits:
-        """These numbers with some changed: numbers by name, a throttle as `{calls=, window_s=}` or `"off"`.
+        """These limits with changes by name: a number, or for a throttle `{calls=, window_s=}` or `"off"`.
 
-        Raises SettingsError naming the key, what is wrong and what would be right.
+        Raises SettingsError with the key, what is wrong and what would be right.
         """
         known = {f.name: f for f in dataclasses.fields(self)}
         values: dict[str, Any] = {}
@@ -441,8 +451,8 @@ def _suggestion(name: str, known: Mapping[str, object]) -> str:
     return f"did you mean {close[0]}?" if close else "see limits/table.py for the names"
 
 
-# Throttles whose window lives in an actor that may idle away after actor_idle_s. (The windows of exports are
-# longer; their owner asks `empty` before it forgets them.)
+# Throttles whose window is kept by an actor that is unloaded after actor_idle_s. (The windows of exports are
+# longer; their owner checks `empty` before it deletes them.)
 _HELD_BY_ACTORS: Final = (
     "send_state",
     "send_command",
@@ -465,7 +475,7 @@ _ORDERED: Final = (
 
 
 def _check_together(limits: Limits) -> None:
-    """Refuse numbers that contradict each other: a default above its maximum, a throttle idling forgets."""
+    """Refuse limits that contradict each other: a default above its maximum, a window longer than actor_idle_s."""
     for low, high in _ORDERED:
         if getattr(limits, low) > getattr(limits, high):
             raise SettingsError(

@@ -1,13 +1,12 @@
-"""An exact sliding window over passed calls.
+"""An exact sliding window over allowed calls.
 
-Owns: deciding whether one more call fits a `Rate` at a given moment. Does not own a clock (`now` is passed
-in, in seconds of any monotonic origin) nor where windows live (one for each device, application or button,
+Owns the decision whether one more call is within a `Rate` at a given time. Does not own a clock (`now` is passed
+in, in seconds of any monotonic origin) nor the windows themselves (one for each device, application or button,
 kept by its actor).
 
-Why not a token bucket or a fixed window: both let up to twice as many calls through some window of that
-length, and the API promises "30 calls per 15-second window" to the call. The price of exactness is
-remembering when each passed call came: at most `calls` floats, 8 bytes each, in a ring that grows only
-when it is used.
+Why not a token bucket or a fixed window: both allow up to twice as many calls in some window of that length, and
+the API promises exactly "30 calls per 15-second window". The price of exactness is storing the time of each
+allowed call: at most `calls` floats of 8 bytes, in a ring buffer that grows only when it is used.
 """
 
 from __future__ import annotations
@@ -21,26 +20,25 @@ from trunkline.limits.table import Rate
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """What a window says to a call. A struct and no dataclass because one is made for each call (0.1 us)."""
+    """The decision of a window on a call. A struct, not a dataclass, because each call creates one (0.1 us)."""
 
     allowed: bool
     limit: int
-    """Calls that a window lets pass."""
+    """Calls that are allowed in a window."""
     remaining: int
-    """Calls that would still pass at this very moment, this one already taken off."""
+    """Calls that would still be allowed now, after this one."""
     window_s: float
     reset_s: float
-    """Allowed: seconds until the oldest counted call leaves (0.0 if none counts). Refused: seconds until a
-    call would pass; calling again at exactly `now + reset_s`, as floats add, does pass."""
+    """Allowed: seconds until the oldest counted call leaves the window (0.0 if none counts). Refused: seconds until
+    a call is allowed; a call at exactly `now + reset_s`, in float arithmetic, is allowed."""
 
 
 class SlidingWindow:
-    """At most `rate.calls` passed calls in any half-open interval of `rate.window_s` seconds.
+    """At most `rate.calls` allowed calls in any half-open interval of `rate.window_s` seconds.
 
-    A call at `t` passes if and only if fewer than `calls` passed calls lie in `(t - window_s, t]`; refused
-    calls do not count. A clock that goes backwards is read as the latest moment seen, so no call is ever
-    forgotten early. `now` must be finite. Each step is O(1) amortised: every passed call is written and
-    dropped once.
+    A call at `t` is allowed if and only if fewer than `calls` allowed calls are in `(t - window_s, t]`; refused
+    calls do not count. If the clock goes backwards, the latest time so far is used, so no call is dropped too
+    early. `now` must be finite. Each operation is O(1) amortised: every allowed call is written and dropped once.
     """
 
     __slots__ = ("_calls", "_count", "_first", "_latest", "_ring", "_window_s")
@@ -54,14 +52,14 @@ class SlidingWindow:
         self._latest = -math.inf
 
     def allow(self, now: float) -> Verdict:
-        """Let the call at `now` pass and count it, or refuse it without counting."""
+        """Allow the call at `now` and count it, or refuse it without counting."""
         if now > self._latest:
             self._latest = now
         else:
             now = self._latest
         ring, window_s = self._ring, self._window_s
         # The difference is compared, never `now >= oldest + window_s`: rounded subtraction is monotonic in
-        # `oldest`, so looking at the oldest call alone gives the same answer as looking at all of them.
+        # `oldest`, so checking only the oldest call gives the same result as checking all of them.
         if self._count and now - ring[self._first] >= window_s:
             self._drop_left(now)
         count, calls = self._count, self._calls
@@ -78,7 +76,7 @@ class SlidingWindow:
         return Verdict(True, calls, calls - count, window_s, _until_left(ring[self._first], window_s, now))
 
     def peek(self, now: float) -> Verdict:
-        """What the window would say to a call at `now`, not counting one: `remaining` includes that call."""
+        """The verdict on a call at `now`, without counting one: `remaining` includes that call."""
         if now > self._latest:
             self._latest = now
         else:
@@ -89,11 +87,11 @@ class SlidingWindow:
         return Verdict(count < calls, calls, calls - count, self._window_s, reset_s)
 
     def empty(self, now: float) -> bool:
-        """True if no passed call counts any more, so that forgetting this window changes no later verdict."""
+        """Whether no allowed call counts any more, so that deleting this window changes no later verdict."""
         return not self._count or now - self._newest() >= self._window_s
 
     def _drop_left(self, now: float) -> None:
-        """Forget the calls that have left the window ending at `now`."""
+        """Drop the calls that have left the window ending at `now`."""
         ring, window_s, first, count = self._ring, self._window_s, self._first, self._count
         if count and now - self._newest() >= window_s:
             count = 0
@@ -102,7 +100,7 @@ class SlidingWindow:
             first += 1
             if first == self._calls:
                 first = 0
-        # An empty window starts at slot 0 again: a rarely used one then never grows its ring.
+        # An empty window starts at slot 0 again, so the ring of a rarely used window never grows.
         self._first = first if count else 0
         self._count = count
 
@@ -112,10 +110,10 @@ class SlidingWindow:
 
 
 def _until_left(oldest: float, window_s: float, now: float) -> float:
-    """Seconds after which the call at `oldest` has left, so long that a call at `now + wait` surely passes.
+    """Seconds after which the call at `oldest` has left, long enough that a call at `now + wait` is allowed.
 
-    Rounding may put `oldest + window_s` one float too low, and `now + wait` as well; each is then moved up by
-    one, which is enough because rounding is monotonic.
+    Rounding may make `oldest + window_s` one float too low, and `now + wait` as well; each is then increased by
+    one float, which is enough because rounding is monotonic.
     """
     leaves = oldest + window_s
     if leaves - oldest < window_s:

@@ -1,11 +1,11 @@
-"""Backups: a copy of a store that is in use, and the check whether a store or a copy is sound.
+"""Backups of a store that is in use, and verification of a store or a backup.
 
-Owns copying and verifying; both only read. A backup has the layout of a data directory (without the lock), so
-restoring is starting the server on a copy of it, and `verify` takes either.
+Owns copying and verifying; both only read the store. A backup has the layout of a data directory (without the
+lock), so a backup is restored by starting the server on a copy of it, and `verify` accepts both.
 
-The copy is one snapshot: LMDB writes the pages of one read transaction, while commits go on beside it. It
-is made under another name and gets its own when all of it is on disk, so a half-made backup is never taken
-for one.
+The copy is one snapshot: LMDB writes the pages of one read transaction, and commits continue meanwhile. It
+is made under a temporary name and renamed when all of it is on disk, so an incomplete backup is never mistaken
+for a complete one.
 """
 
 from __future__ import annotations
@@ -18,42 +18,46 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import lmdb
 
 from trunkline.store import codec, keys
-from trunkline.store.directory import SECRET, sync_directory, write_private
+from trunkline.store.directory import SECRET, DataDirectory, sync_directory, write_private
 from trunkline.store.errors import BackupRefused, StoreError, translate
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
 from trunkline.store.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from trunkline.store.env import Store
-
 STORE: Final = "store"
-"""Where LMDB's files lie in a data directory and in a backup."""
+"""The folder of LMDB's files in a data directory and in a backup."""
 
 PROBLEMS_MAX: Final = 1000
-"""So many problems are told in words; the others are only counted."""
+"""At most this many problems are described; further ones are only counted."""
 
 _GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
 _NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS})
 
 
-def backup(source: Store | Path, target: Path) -> None:
+class OpenStore(Protocol):
+    """The parts of a `Store` that this module uses. A protocol, because `env.py` imports this module."""
+
+    memory_map: MemoryMap
+    directory: DataDirectory
+
+
+def backup(source: OpenStore | Path, target: Path) -> None:
     """Copy the store, and its secret, to `target`, which must be missing or empty. On disk when this returns.
 
-    `source` is an open store, or the data directory of one that may be in use by another process. Commits
-    go on meanwhile, and none is in the copy by half; only a growth of the map waits until the copy is done.
-    Long: call it in a worker thread. Raises BackupRefused, StoreFull or StoreBroken; then there is no
-    `target`.
+    `source` is an open store, or the path of a data directory, which another process may be using. Commits
+    continue meanwhile, and each is in the copy completely or not at all; only a growth of the map waits until
+    the copy is done. Takes long: call it in a worker thread. Raises BackupRefused, StoreFull or StoreBroken;
+    `target` is then not created.
     """
     if not isinstance(source, Path):
         copy_store(source.memory_map, source.directory.path, target)
         return
-    memory_map = _open_to_read(source)
+    memory_map = _open_read_only(source)
     try:
         copy_store(memory_map, source, target)
     finally:
@@ -61,7 +65,7 @@ def backup(source: Store | Path, target: Path) -> None:
 
 
 def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
-    """Copy what `memory_map` holds and the secret of `directory` to `target`."""
+    """Copy the contents of `memory_map` and the secret of `directory` to `target`."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -96,7 +100,7 @@ def _sync_file(path: Path) -> None:
         os.close(file)
 
 
-def _open_to_read(directory: Path) -> MemoryMap:
+def _open_read_only(directory: Path) -> MemoryMap:
     file = directory / STORE / "data.mdb"
     try:
         size_bytes = file.stat().st_size + _GROWTH_BYTES
@@ -107,7 +111,7 @@ def _open_to_read(directory: Path) -> MemoryMap:
 
 @dataclass(slots=True)
 class Report:
-    """What `verify` found. `problems` are sentences, at most PROBLEMS_MAX; `problem_count` counts all."""
+    """The result of `verify`. `problems` are sentences, at most PROBLEMS_MAX; `problem_count` counts all."""
 
     format: int | None = None
     counts: dict[str, int] = field(default_factory=dict)
@@ -116,39 +120,39 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True where nothing is wrong."""
+        """Whether no problem was found."""
         return self.problem_count == 0
 
     def add(self, problem: str) -> None:
-        """Note one more problem."""
+        """Count one more problem, and keep its sentence up to PROBLEMS_MAX."""
         self.problem_count += 1
         if len(self.problems) < PROBLEMS_MAX:
             self.problems.append(problem)
 
 
 IndexKeys = Callable[[bytes, Any], Iterable[bytes]]
-"""The index keys that a record must have, by its key and its document. What is indexed, this room does not know."""
+"""Returns the index keys that a record must have, from its key and its document: the callers know the indexes."""
 
 
 Problems = Callable[[Snapshot], Iterable[str]]
-"""Sentences about what is wrong with what this room does not understand, such as the rows of data tables."""
+"""Returns problems in data that this package does not interpret, such as the rows of data tables."""
 
 
 def verify(
-    source: Store | Path,
+    source: OpenStore | Path,
     index_keys: IndexKeys = lambda _key, _document: (),
     problems: Problems = lambda _snapshot: (),
 ) -> Report:
     """Read everything in a store (a data directory, in use or not, a backup, or an open store) and report.
 
-    Every value is decoded; every index entry must point to a record, and be one of those that `index_keys`
-    says the record has; each of those must exist; every counter of records must be right; and `problems`
-    adds what else is wrong. Raises
-    BackupRefused or StoreBroken where there is no store at all. Long: call it in a worker thread.
+    Every value is decoded; every index entry must point to a record and be one of the `index_keys` of that
+    record; each of the `index_keys` must exist; every counter of records must be right; and `problems` adds
+    further checks. Raises BackupRefused or StoreBroken if there is no store at all. Takes long: call it in a
+    worker thread.
     """
     if not isinstance(source, Path):
         return _verify(source.memory_map, index_keys, problems)
-    memory_map = _open_to_read(source)
+    memory_map = _open_read_only(source)
     try:
         return _verify(memory_map, index_keys, problems)
     finally:
@@ -166,7 +170,7 @@ def _verify(memory_map: MemoryMap, index_keys: IndexKeys, problems: Problems) ->
     with Snapshot(memory_map) as snapshot:
         for db in keys.DATABASES:
             if db in snapshot.databases():
-                _walk(snapshot, db, report, index_keys)
+                _check_database(snapshot, db, report, index_keys)
             else:
                 report.add(f"The database {db} is missing.")
         if keys.RECORDS in report.counts and keys.COUNTS in report.counts:
@@ -181,14 +185,14 @@ def _verify(memory_map: MemoryMap, index_keys: IndexKeys, problems: Problems) ->
 
 
 def _check_totals(snapshot: Snapshot, report: Report) -> None:
-    """Every counter of records must be the number of the records."""
+    """Compare every counter of records with the number of the records."""
     found: Counter[bytes] = Counter()
     for key in snapshot.keys(keys.RECORDS, b"", None):
         if keys.is_record_key(key):
             found[bytes(key[: -keys.ID_BYTES])] += 1
     counted: dict[bytes, Any] = {}
     for key, value in snapshot.range(keys.COUNTS, keys.TOTAL_PREFIX, keys.prefix_end(keys.TOTAL_PREFIX)):
-        with suppress(ValueError):  # told where the value itself is read
+        with suppress(ValueError):  # a damaged value is reported by `_check_database`
             counted[bytes(key[len(keys.TOTAL_PREFIX) :])] = codec.decode(value).get("n", 0)
     for prefix in sorted(found.keys() | counted.keys()):
         if found[prefix] != counted.get(prefix, 0):
@@ -197,12 +201,12 @@ def _check_totals(snapshot: Snapshot, report: Report) -> None:
             )
 
 
-def _walk(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) -> None:
+def _check_database(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) -> None:
     entries = 0
     try:
         for key, value in snapshot.range(db, b"", None):
             entries += 1
-            for problem in _problems(snapshot, db, key, value, index_keys):
+            for problem in _entry_problems(snapshot, db, key, value, index_keys):
                 report.add(f"{db} {key.hex()}: {problem}")
     except StoreError as error:
         report.add(f"{db}: after {entries} entries: {error}")
@@ -211,8 +215,10 @@ def _walk(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) ->
         report.add(f"{db}: {entries} entries can be read, {snapshot.count(db, b'', None)} are recorded.")
 
 
-def _problems(snapshot: Snapshot, db: str, key: bytes, value: bytes, index_keys: IndexKeys) -> Iterator[str]:
-    """What is wrong with one entry."""
+def _entry_problems(
+    snapshot: Snapshot, db: str, key: bytes, value: bytes, index_keys: IndexKeys
+) -> Iterator[str]:
+    """The problems of one entry."""
     if db == keys.INDEXES:
         yield from _index_problems(snapshot, key, index_keys)
     if db in _NOT_CBOR or not value:
@@ -241,7 +247,7 @@ def _index_problems(snapshot: Snapshot, key: bytes, index_keys: IndexKeys) -> It
     try:
         document = codec.decode(raw)
     except ValueError:
-        return  # told where the record itself is read
+        return  # the damaged record is reported by `_entry_problems`
     expected = list(index_keys(record_key, document))
     if expected and key not in expected:
         yield f"the record {record_key.hex()} does not know of this index entry"

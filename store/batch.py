@@ -1,11 +1,11 @@
-"""A batch: what one actor's turn writes, all of it or nothing.
+"""A batch: the writes of one turn of an actor, committed atomically.
 
-Owns the form of a write and nothing else; the journal applies it. A batch is plain data (`to_plain`), so that
-the very same batch could travel to another machine and be applied there.
+Owns only the form of the writes; the journal applies them. A batch is plain data (`to_plain`), so that it could
+be sent to another machine and applied there.
 
-Operations take effect in the order in which they were called, key by key: a later `put` or `delete` replaces
-what came before, an `add` counts on from it. Only the outcome for each key is kept, because the journal needs
-no more and a dict can be merged into another without a loop in Python.
+For each key the operations take effect in the order of the calls: a later `put` or `delete` replaces earlier
+ones, an `add` is added to their result. Only the result for each key is kept, because the journal needs
+no more, and because one dict can be merged into another without a loop in Python.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from trunkline.store.counters import merge_increments
 from trunkline.store.keys import DATABASES
-from trunkline.store.sums import merge_sums
 
 KEY_BYTES_MAX = 511
 """LMDB's own bound for a key."""
 
-# What an entry costs in memory beside its bytes: two objects and a place in a dict.
+# The memory of an entry in addition to its bytes: two objects and a slot in a dict.
 _ENTRY_BYTES = 160
 
 _KNOWN = frozenset(DATABASES)
 
 
 class Batch:
-    """Puts, deletes and counter additions that are committed together.
+    """Puts, deletes and increments of counters that are committed together.
 
-    `writes` holds for each database the value of each key (None: delete it), `sums` the additions.
+    `writes` holds the value of each key of each database (None: delete it), `increments` those of counters.
     """
 
-    __slots__ = ("deletes", "size_bytes", "sums", "writes")
+    __slots__ = ("deletes", "increments", "size_bytes", "writes")
 
     def __init__(self) -> None:
         self.writes: dict[str, dict[bytes, bytes | None]] = {}
-        self.sums: dict[str, dict[bytes, dict[str, int]]] = {}
+        self.increments: dict[str, dict[bytes, dict[str, int]]] = {}
         self.deletes = False
         self.size_bytes = 0
-        """What the batch costs while it waits: never less than the bytes of its keys and values."""
+        """The memory that the batch uses while it waits: at least the bytes of its keys and values."""
 
     def put(self, db: str, key: bytes, value: bytes) -> None:
-        """Store `value` under `key`. Raises ValueError for an unknown database or an impossible key.
+        """Store `value` under `key`. Raises ValueError for an unknown database or an invalid key.
 
-        Checked here and not at the commit, where one bad write would fail everybody's.
+        Checked here and not at the commit, where one invalid write would make the whole group fail.
         """
         if type(value) is not bytes:
             raise TypeError("a value is bytes")
         self.size_bytes += _key_bytes(key) + len(value) + _ENTRY_BYTES
         writes = self.writes.get(db)
-        if writes is None or self.sums:
+        if writes is None or self.increments:
             self._set(db, key, value)
         else:
             writes[key] = value
 
     def put_all(self, db: str, writes: dict[bytes, bytes]) -> None:
-        """Store every value of `writes` under its key: as many `put`, for a tenth of their time."""
+        """Store every value of `writes` under its key. The same as a `put` for each, in a tenth of the time."""
         if not writes:
             return
         if {*map(type, writes), *map(type, writes.values())} != {bytes}:
@@ -65,40 +65,40 @@ class Batch:
             raise ValueError(f"a key has 1 to {KEY_BYTES_MAX} bytes")
         self.size_bytes += sum(sizes) + sum(map(len, writes.values())) + _ENTRY_BYTES * len(writes)
         present = self.writes.get(db)
-        if present is None or self.sums:
+        if present is None or self.increments:
             for key, value in writes.items():
                 self._set(db, key, value)
         else:
             present.update(writes)
 
     def delete(self, db: str, key: bytes) -> None:
-        """Remove `key`; no error where it is not there."""
+        """Remove `key`; no error if it does not exist."""
         self.size_bytes += _key_bytes(key) + _ENTRY_BYTES
         self._set(db, key, None)
         self.deletes = True
 
     def add(self, db: str, key: bytes, counts: Mapping[str, int]) -> None:
-        """Add `counts` to the sums stored at `key` (a CBOR map of name to integer; absent ones are 0)."""
+        """Add `counts` to the counters stored at `key` (a CBOR map of name to integer; absent ones are 0)."""
         if db not in _KNOWN:
             raise ValueError(f"{db!r} is no database")
         if not _are_counts(counts):
             raise TypeError("counts are integers by name")
         self.size_bytes += _key_bytes(key) + _ENTRY_BYTES * (1 + len(counts))
-        merge_sums(self.sums.setdefault(db, {}), key, counts)
+        merge_increments(self.increments.setdefault(db, {}), key, counts)
 
     def extend(self, other: Batch) -> None:
-        """Do everything `other` does after what this batch does."""
+        """Append the operations of `other` to those of this batch."""
         for db, writes in other.writes.items():
             for key, value in writes.items():
                 if value is None:
                     self.delete(db, key)
                 else:
                     self.put(db, key, value)
-        for db, sums in other.sums.items():
-            for key, counts in sums.items():
+        for db, increments in other.increments.items():
+            for key, counts in increments.items():
                 self.add(db, key, counts)
 
-    def frees(self) -> bool:
+    def mostly_deletes(self) -> bool:
         """Whether the batch deletes at least as many keys as it puts."""
         if not self.deletes:
             return False
@@ -106,17 +106,17 @@ class Batch:
         return 2 * values.count(None) >= len(values)
 
     def __bool__(self) -> bool:
-        return bool(self.writes or self.sums)
+        return bool(self.writes or self.increments)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):
             return NotImplemented
-        return self.writes == other.writes and self.sums == other.sums
+        return self.writes == other.writes and self.increments == other.increments
 
-    __hash__ = None  # type: ignore[assignment]  # it changes until it is submitted
+    __hash__ = None  # type: ignore[assignment]  # a batch is mutable until it is submitted
 
     def __repr__(self) -> str:
-        keys = sum(map(len, self.writes.values())) + sum(map(len, self.sums.values()))
+        keys = sum(map(len, self.writes.values())) + sum(map(len, self.increments.values()))
         return f"<Batch of {keys} keys, {self.size_bytes} bytes>"
 
     def to_plain(self) -> list[Any]:
@@ -124,12 +124,16 @@ class Batch:
         plain: list[Any] = [
             [db, key, value] for db, writes in self.writes.items() for key, value in writes.items()
         ]
-        plain += [[db, key, dict(counts)] for db, sums in self.sums.items() for key, counts in sums.items()]
+        plain += [
+            [db, key, dict(counts)]
+            for db, increments in self.increments.items()
+            for key, counts in increments.items()
+        ]
         return plain
 
     @classmethod
     def from_plain(cls, plain: list[Any]) -> Batch:
-        """Return the batch that `to_plain` described. Raises ValueError for anything else."""
+        """Return the batch of which `plain` is the `to_plain` form. Raises ValueError for anything else."""
         batch = cls()
         for entry in plain:
             match entry:
@@ -151,21 +155,21 @@ class Batch:
             self.writes[db] = {key: value}
         else:
             writes[key] = value
-        if self.sums:
-            sums = self.sums.get(db)
-            if sums is not None and sums.pop(key, None) is not None and not sums:
-                del self.sums[db]
+        if self.increments:
+            increments = self.increments.get(db)
+            if increments is not None and increments.pop(key, None) is not None and not increments:
+                del self.increments[db]
 
 
 def _are_counts(counts: Mapping[Any, Any]) -> TypeGuard[Mapping[str, int]]:
-    for name, count in counts.items():  # noqa: SIM110 - on the path of each report, and twice as fast
+    for name, count in counts.items():  # noqa: SIM110 - runs for each report, and is twice as fast as `all`
         if type(name) is not str or type(count) is not int:
             return False
     return True
 
 
 def _key_bytes(key: bytes) -> int:
-    """The length of a key, if LMDB can store it."""
+    """The length of a key. Raises TypeError or ValueError if LMDB cannot store it."""
     if type(key) is not bytes:
         raise TypeError("a key is bytes")
     size = len(key)

@@ -1,14 +1,14 @@
-"""Blobs: the contents of files, beside LMDB in a folder of the data directory.
+"""Blobs: files in a folder of the data directory, outside of LMDB.
 
-Owns writing a content whole or not at all, its hash, and reading it piece by piece. Does not own what a
-content is, who may have it, or how long it is kept.
+Owns writing a file atomically, its hash, and reading it in pieces. Does not own what a file contains, who may
+read it, or how long it is kept.
 
-A content is written under another name, synced, and then renamed, so what has the right name is whole; what
-a crash left half-written is removed at the next start. Its SHA-256 is taken while it is written. Whoever
-stored that can have a later read compared with it.
+A file is written under a temporary name, synced, and then renamed, so a file with its final name is complete;
+incomplete ones that a crash left are removed at the next start. The SHA-256 is computed while the file is
+written, and a later read can be compared with it.
 
 Why not in LMDB: a file of gigabytes would be copied through the pages of the store, and a slow reader would
-keep old pages of the whole store from being used again.
+prevent old pages of the whole store from being reused.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _OWNER_ONLY = 0o600
 
 
 class Stored(NamedTuple):
-    """A content that is on disk."""
+    """The size and the hash of a complete file on disk."""
 
     size_bytes: int
     sha256: str
 
 
 class Blobs:
-    """The contents in one folder, by name. Nothing here may run in the event loop but `open` and `remove`."""
+    """The files in one folder, by name. Everything but `open` and `remove` blocks: not for the event loop."""
 
     __slots__ = ("_path",)
 
@@ -46,7 +46,7 @@ class Blobs:
 
     @classmethod
     def prepare(cls, path: Path) -> Blobs:
-        """The contents of the folder `path`, made where it is missing; half-written ones are removed."""
+        """Open the folder `path`, or create it; incomplete files are removed."""
         try:
             path.mkdir(mode=0o700, exist_ok=True)
             for draft in path.glob(f"*{DRAFT}"):
@@ -56,11 +56,11 @@ class Blobs:
         return cls(path)
 
     def write(self, name: str) -> Draft:
-        """Begin a content. It replaces one of the same name when it is whole. Raises StoreFull or StoreBroken."""
+        """Begin a file. When complete, it replaces one of the same name. Raises StoreFull or StoreBroken."""
         return Draft(self._path / name)
 
     def open(self, name: str) -> Content | None:
-        """The content for reading; None where there is none. It can be read to its end also when it is removed."""
+        """Open a file for reading; None if there is none. An open file can be read to its end after `remove`."""
         try:
             return Content((self._path / name).open("rb", buffering=0))
         except FileNotFoundError:
@@ -69,21 +69,21 @@ class Blobs:
             raise translate(error, f"reading of {name}") from error
 
     def remove(self, name: str) -> None:
-        """Remove the content; no error where there is none."""
+        """Remove a file; no error if there is none."""
         try:
             (self._path / name).unlink(missing_ok=True)
         except OSError as error:
             raise translate(error, f"removal of {name}") from error
 
     def names(self) -> list[str]:
-        """The names of all contents."""
+        """The names of all complete files."""
         try:
             return sorted(path.name for path in self._path.iterdir() if path.suffix != DRAFT)
         except OSError as error:
             raise translate(error, "listing of the files") from error
 
     def used_bytes(self) -> int:
-        """The bytes of all contents, also of those that are being written."""
+        """The bytes of all files, including those that are being written."""
         return sum(self._sizes())
 
     def _sizes(self) -> Iterator[int]:
@@ -92,13 +92,13 @@ class Blobs:
                 try:
                     yield entry.stat().st_size
                 except FileNotFoundError:
-                    continue  # removed meanwhile
+                    continue  # removed after the listing
         except OSError as error:
             raise translate(error, "listing of the files") from error
 
 
 class Draft:
-    """A content that is being written. Use it as a context manager: what is not finished is removed."""
+    """A file that is being written. Use it as a context manager: without `finish` the file is removed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +126,7 @@ class Draft:
         self.size_bytes += len(piece)
 
     def finish(self) -> Stored:
-        """Put the content under its name; it is whole and on disk when this returns."""
+        """Give the file its final name. It is complete and on disk when this returns."""
         assert self._file is not None
         try:
             self._file.flush()
@@ -142,13 +142,13 @@ class Draft:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file is not None:
-            with contextlib.suppress(OSError):  # what can not be flushed is removed
+            with contextlib.suppress(OSError):  # a file that cannot be flushed is removed anyway
                 self._file.close()
         self._draft.unlink(missing_ok=True)
 
 
 class Content:
-    """A content that is read from its beginning to its end. Not for two threads at once."""
+    """A file that is read from its beginning to its end. Not thread-safe."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -156,7 +156,7 @@ class Content:
         self.size_bytes = os.fstat(file.fileno()).st_size
 
     def read(self, size_bytes: int) -> bytes:
-        """The next piece; empty at the end. Raises StoreBroken where the disk fails."""
+        """Return the next piece, empty at the end. Raises StoreBroken if the disk fails."""
         try:
             piece = self._file.read(size_bytes)
         except OSError as error:
@@ -165,10 +165,10 @@ class Content:
         return piece
 
     def check(self, stored: Stored) -> None:
-        """Raise StoreBroken where what was read so far is not the whole of what was stored."""
+        """Raise StoreBroken unless the bytes read so far are exactly those that were stored."""
         if self._hash.hexdigest() != stored.sha256:
             raise StoreBroken("A file is not what was written; the disk has changed it.")
 
     def close(self) -> None:
-        """Give the file back. Idempotent."""
+        """Close the file. Idempotent."""
         self._file.close()

@@ -1,8 +1,8 @@
-"""How values become bytes: CBOR, and the only module that knows it.
+"""Encoding of values as CBOR. The only module that uses CBOR.
 
-CBOR because it keeps bytes, integers of any size and the difference between 1 and 1.0, needs no schema to be
-read again in ten years, and decodes in 0.3 us. Encodings are not canonical: never compare or hash them to
-learn whether two values are equal.
+CBOR keeps bytes, integers of any size and the difference between 1 and 1.0, can still be decoded in ten years
+without a schema, and decodes in 0.3 us. Encodings are not canonical: never compare or hash them to find out
+whether two values are equal.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import cbor2
 
 _SMALL = 24
-"""Below it a number, or a length, is one byte together with its kind (RFC 8949, 3)."""
+"""Smaller numbers and lengths are encoded in one byte together with their type (RFC 8949, section 3)."""
 
 _NUMBERS = [bytes([number]) for number in range(_SMALL)]
 _MAPS = [bytes([0xA0 + length]) for length in range(_SMALL)]
-# A key, the head of its value, and the value.
+# A key, the initial byte of its value, and the value.
 _BYTE = struct.Struct(">BBB").pack
 _SHORT = struct.Struct(">BBH").pack
 _LONG = struct.Struct(">BBI").pack
@@ -31,9 +31,9 @@ def encode(obj: Any) -> bytes:
 
 
 def encode_numbered(values: Mapping[int, Any]) -> bytes:
-    """The same bytes as `encode` for a map whose keys are numbers, in half the time for plain numbers.
+    """Return the same bytes as `encode` for a map whose keys are numbers, in half the time for plain numbers.
 
-    For the points of devices, of which one is encoded for each report.
+    For the points of devices: one is encoded for each report.
     """
     if len(values) >= _SMALL:
         return encode(values)
@@ -42,7 +42,7 @@ def encode_numbered(values: Mapping[int, Any]) -> bytes:
         kind = type(value)
         if not 0 <= number < _SMALL:
             raw += encode(number) + encode(value)
-        elif kind is float and value - value == 0.0:  # infinite and no number have shorter forms
+        elif kind is float and value - value == 0.0:  # cbor2 encodes infinities and NaN in shorter forms
             raw += _FLOAT(number, 0xFB, value)
         elif kind is int and 0 <= value <= 0xFFFFFFFF:
             if value < _SMALL:
@@ -61,7 +61,7 @@ def encode_numbered(values: Mapping[int, Any]) -> bytes:
 
 
 def decode(raw: bytes) -> Any:
-    """Return what `encode` was given. Raises ValueError where `raw` is no CBOR."""
+    """Return the value that was encoded. Raises ValueError if `raw` is no CBOR."""
     try:
         return cbor2.loads(raw)
     except cbor2.CBORDecodeError as error:

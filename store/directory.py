@@ -1,11 +1,11 @@
-"""The data directory: who may use it, and the secret that tokens are signed with.
+"""The data directory: its lock, and the secret that signs tokens.
 
-Owns the lock that keeps a second process away, the directory's mode, and the secret. Does not own what other
-modules keep beneath it (`store/` is LMDB's, `backups/` the migrations').
+Owns the lock that keeps a second process out, the directory's mode, and the secret. Does not own the
+subfolders of other modules (`store/` belongs to LMDB, `backups/` to the migrations).
 
-The lock is a `flock`: the kernel takes it back when the process ends, however it ends, so no stale lock is
-ever left behind. The process id in the file is only there to be shown. The file is never removed, because a
-process that waits for a removed file would hold a lock that nobody sees.
+The lock is a `flock`: the kernel releases it when the process ends, in whatever way, so no stale lock remains.
+The process id in the file is only for messages. The file is never removed, because a process that waits for a
+removed file would get a lock that no other process can see.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OWNER_ONLY = 0o600
 
 
 class DataDirectory:
-    """A data directory that this process holds, until `close` or its end."""
+    """A data directory that this process has locked, until `close` or the end of the process."""
 
     __slots__ = ("_lock", "path")
 
@@ -37,9 +37,9 @@ class DataDirectory:
 
     @classmethod
     def open(cls, path: Path) -> DataDirectory:
-        """Create the directory where it is missing, close it to others (0700) and lock it.
+        """Create the directory if it is missing, set its mode to 0700 and lock it.
 
-        Raises DirectoryInUse where another process holds it, StoreBroken where it can not be used.
+        Raises DirectoryInUse if another process has locked it, StoreBroken if it cannot be used.
         """
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,8 +62,8 @@ class DataDirectory:
 
     @staticmethod
     def holder_pid(path: Path) -> int | None:
-        """The process that holds the directory at `path`; None where none does."""
-        pid = _written_pid(path)
+        """The id of the process that has locked the directory at `path`; None if there is none."""
+        pid = _read_pid(path)
         if pid is None:
             return None
         try:
@@ -79,9 +79,9 @@ class DataDirectory:
         return None
 
     def secret(self) -> bytes:
-        """Return the secret, 32 random bytes; made on the first call, the same ever after.
+        """Return the secret, 32 random bytes. It is created by the first call and then stays the same.
 
-        Raises SecretExposed where others may read the file or it is damaged: a secret that may be known is
+        Raises SecretExposed if others may read the file or if it is damaged: a secret that others may know is
         worse than none, and only the operator can decide what to do.
         """
         path = self.path / SECRET
@@ -91,7 +91,7 @@ class DataDirectory:
             return self.rotate_secret()
         except OSError as error:
             raise translate(error, f"reading of {path}") from error
-        with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor, so that what is checked is what is read
+        with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor, so that mode and content are of the same file
             mode = stat.S_IMODE(os.fstat(file).st_mode)
             text = stream.read(4 * SECRET_BYTES)
         if mode & 0o077:
@@ -108,7 +108,7 @@ class DataDirectory:
         return secret
 
     def rotate_secret(self) -> bytes:
-        """Replace the secret by a new one and return that. Whatever was signed with the old one is void."""
+        """Replace the secret by a new one and return that. Everything signed with the old one becomes invalid."""
         secret = secrets.token_bytes(SECRET_BYTES)
         try:
             write_private(self.path / SECRET, secret.hex().encode() + b"\n")
@@ -117,7 +117,7 @@ class DataDirectory:
         return secret
 
     def close(self) -> None:
-        """Give the directory up. Idempotent."""
+        """Unlock the directory. Idempotent."""
         if self._lock is not None:
             lock, self._lock = self._lock, None
             with contextlib.suppress(OSError):
@@ -134,11 +134,11 @@ class DataDirectory:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read: whole or not at all, and on disk when this returns."""
+    """Write, atomically, a file that only its owner may read. It is on disk when this returns."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY)
     try:
-        with open(file, "wb") as stream:  # noqa: PTH123 - a descriptor that was made with its mode
+        with open(file, "wb") as stream:  # noqa: PTH123 - a descriptor that was created with its mode
             stream.write(content)
             stream.flush()
             os.fsync(file)
@@ -150,7 +150,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable."""
+    """Make the entries of a directory durable (fsync)."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)
@@ -158,7 +158,7 @@ def sync_directory(path: Path) -> None:
         os.close(directory)
 
 
-def _written_pid(path: Path) -> int | None:
+def _read_pid(path: Path) -> int | None:
     try:
         return int((path / LOCK).read_text())
     except (OSError, ValueError):
@@ -166,7 +166,7 @@ def _written_pid(path: Path) -> int | None:
 
 
 def _in_use(path: Path) -> str:
-    pid = _written_pid(path)
+    pid = _read_pid(path)
     holder = f"process {pid}" if pid is not None else "another process"
     return (
         f"The data directory {path} is in use by {holder}. Stop that one first, or choose another directory."

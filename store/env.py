@@ -1,14 +1,14 @@
-"""The store: one data directory, opened.
+"""The store: one open data directory.
 
-Owns the order in which the pieces come up (lock, map, format, journal) and go down again, and the threads for
-long reads. The pieces do the work: `journal.py` writes, `snapshot.py` reads, `memory_map.py` knows LMDB.
+Owns the order in which its parts are opened (lock, map, format, journal) and closed, and the threads for long
+reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `memory_map.py` wraps LMDB.
 
-    DIRECTORY/lock       held while open (`directory.py`)
-    DIRECTORY/secret     what tokens are signed with
+    DIRECTORY/lock       locked while the directory is in use (`directory.py`)
+    DIRECTORY/secret     the key that signs tokens
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
-    DIRECTORY/results/   files that jobs made, until they expire
-    DIRECTORY/outbox/    mail that no server was there to take
-    DIRECTORY/backups/   a copy from before each change of format
+    DIRECTORY/results/   files that jobs produced, until they expire
+    DIRECTORY/outbox/    mail, where no mail server is configured
+    DIRECTORY/backups/   a copy made before each migration to another format
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ GIB: Final = 1024 * MIB
 RESULTS: Final = "results"
 OUTBOX: Final = "outbox"
 CLOSE_WAIT_S: Final = 5.0
-"""How long `close` waits for reads that are still open."""
+"""How long `close` waits for open reads to end."""
 
 _log = structlog.get_logger("trunkline.store")
 
 
 class Sizes(NamedTuple):
-    """The figures of the file, in bytes. `used` includes pages that are free again."""
+    """The size of the file and of its map, in bytes. `used` includes pages that were freed."""
 
     used: int
     map: int
@@ -57,7 +57,7 @@ class Store:
     """An open data directory. `open` it once, run `journal.run` in a nursery, `close` it after the nursery.
 
     `journal` writes; `snapshot` and `read` read; `directory` has the secret; `results` and `outbox` hold files;
-    `memory_map` is for the rest of this room.
+    `memory_map` is only for modules of this package.
     """
 
     def __init__(
@@ -96,14 +96,14 @@ class Store:
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> Store:
-        """Lock the directory, open what it holds (or make it), bring it to our format.
+        """Lock the directory, open or create its contents, and migrate them to the current format.
 
         `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
-        `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are the
-        seams of the `Journal`.
+        `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
+        described at `Journal`.
         Raises DirectoryInUse, FormatUnsupported, StoreFull or StoreBroken.
         """
-        held = DataDirectory.open(directory)
+        locked = DataDirectory.open(directory)
         try:
             memory_map = MemoryMap(
                 directory / STORE,
@@ -112,14 +112,14 @@ class Store:
                 read_only=False,
             )
             try:
-                _bring_to_format(memory_map, directory)
+                _migrate(memory_map, directory)
                 results = Blobs.prepare(directory / RESULTS)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
             except BaseException:
                 memory_map.close(CLOSE_WAIT_S)
                 raise
         except BaseException:
-            held.close()
+            locked.close()
             raise
         journal = Journal(
             memory_map,
@@ -129,7 +129,7 @@ class Store:
             monotonic_s=monotonic_s,
         )
         return cls(
-            held,
+            locked,
             memory_map,
             journal,
             results=results,
@@ -139,14 +139,14 @@ class Store:
         )
 
     def snapshot(self) -> Snapshot:
-        """What is committed now, for short reads. In the event loop, close it before the next `await`."""
+        """The committed state of this moment, for short reads. In the event loop, close it before any `await`."""
         return Snapshot(self.memory_map)
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
-        """Run a long read in a worker thread, on a snapshot of its own, and return what it returns.
+        """Run `query` in a worker thread on a snapshot of its own, and return its result.
 
-        Raises ReadQueueFull at once where too many wait. A cancelled caller leaves when the read does, which
-        is at its next 256 entries of a scan.
+        Raises ReadQueueFull at once if too many reads wait. If the caller is cancelled, the read ends after at
+        most 256 more entries of a scan, and only then the caller returns.
         """
         if self._reads >= self._reads_max:
             raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the bound of this server.")
@@ -167,17 +167,17 @@ class Store:
         return self._reads
 
     def sizes(self) -> Sizes:
-        """How large the file and its map are."""
+        """The size of the file and of its map."""
         return Sizes(self.memory_map.used_bytes, self.memory_map.size_bytes, self.memory_map.size_max_bytes)
 
     def close(self) -> None:
-        """Commit what waits, close the file, give the directory up. Idempotent."""
+        """Commit all waiting batches, close the file and unlock the directory. Idempotent."""
         if self._closed:
             return
         self._closed = True
         self.journal.flush()
         if not self.memory_map.close(CLOSE_WAIT_S):
-            _log.error("reads stayed open, so the store is left to the end of the process")
+            _log.error("reads stayed open, so the store is closed only by the end of the process")
         self.directory.close()
 
     def __enter__(self) -> Store:
@@ -189,21 +189,21 @@ class Store:
         self.close()
 
 
-def _bring_to_format(memory_map: MemoryMap, directory: Path) -> None:
+def _migrate(memory_map: MemoryMap, directory: Path) -> None:
     number = migrations.stored_format(memory_map)
     if number is None:
         migrations.stamp(memory_map)
         return
     migrations.check_format(number, directory)
     if number < migrations.FORMAT:
-        target = _free_name(directory / "backups", f"format-{number}")
+        target = _unused_path(directory / "backups", f"format-{number}")
         copy_store(memory_map, directory, target)
-        _log.info("copied the store before its format changes", target=str(target))
+        _log.info("copied the store before its migration", target=str(target))
         migrations.migrate(memory_map, number)
 
 
-def _free_name(parent: Path, name: str) -> Path:
-    """A name that is not taken yet; an earlier try may have left a copy, and copies are never overwritten."""
+def _unused_path(parent: Path, name: str) -> Path:
+    """A path that does not exist: an earlier attempt may have left a copy, and copies are never overwritten."""
     for number in range(1000):
         path = parent / (f"{name}-{number}" if number else name)
         if not path.exists():

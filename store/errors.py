@@ -1,7 +1,7 @@
-"""What can go wrong in the store, each with a sentence for the operator.
+"""The exceptions of the store, each with a sentence for the operator.
 
-Owns the exceptions and the translation of what LMDB and the operating system say. Callers outside this room
-see only these types: `lmdb.Error` and `OSError` do not leave it.
+Owns the exceptions and the translation of errors of LMDB and of the operating system into them. Callers
+outside this package see only these types, never `lmdb.Error` or `OSError`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import errno
 
 import lmdb
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
+_DISK_FULL_CODES = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
 class StoreError(Exception):
-    """Base of all errors of the store. The message is a sentence."""
+    """Base class of all errors of the store. The message is a sentence."""
 
 
 class StoreFull(StoreError):
-    """The disk or the quota is full. Nothing of the group was stored; reads go on."""
+    """The disk or the quota is full. Nothing of the group was stored; reads still work."""
 
 
 class StoreBroken(StoreError):
@@ -26,44 +26,45 @@ class StoreBroken(StoreError):
 
 
 class Overloaded(StoreError):
-    """A bound of the store is reached. Nothing was done; come back when others have finished."""
+    """A bound of the store is reached. Nothing was done; try again later."""
 
 
 class JournalFull(Overloaded):
-    """So much waits for a commit that one more batch would pass the journal's bound."""
+    """The batches that wait for a commit have reached the journal's bound."""
 
 
 class ReadQueueFull(Overloaded):
-    """So many long reads wait for a thread that one more would pass the bound."""
+    """The long reads that wait for a thread have reached their bound."""
 
 
 class DirectoryInUse(StoreError):
-    """Another process serves this data directory."""
+    """Another process holds this data directory."""
 
 
 class SecretExposed(StoreError):
-    """The secret of the data directory can not be trusted: others may read it, or it is damaged."""
+    """The secret of the data directory cannot be trusted: others may read it, or it is damaged."""
 
 
 class FormatUnsupported(StoreError):
-    """The data was written by a version of the program that this one can not follow."""
+    """The data is in a format that this version of the program cannot read."""
 
 
 class BackupRefused(StoreError):
-    """The target of a backup, or its source, is not fit for one. Nothing was written."""
+    """The source or the target of a backup cannot be used. Nothing was written."""
 
 
-def translate(error: Exception, doing: str) -> StoreError:
-    """Return the store's own error for `error`, which came up while `doing` ("commit", "read").
+def translate(error: Exception, operation: str) -> StoreError:
+    """Return the `StoreError` for `error`, which was raised by `operation` ("commit", "read").
 
-    A full disk, a file at its size limit and a used-up disk quota are `StoreFull`; all else is `StoreBroken`.
+    A full disk, a file at its size limit and an exhausted disk quota are `StoreFull`; everything else is
+    `StoreBroken`.
     """
     if isinstance(error, StoreError):
         return error
-    said = str(error).rstrip(".")
+    reason = str(error).rstrip(".")
     code = getattr(error, "errno", None) or getattr(error, "code", None)
-    if code in _NO_ROOM or isinstance(error, lmdb.DiskError):
-        return StoreFull(f"The disk is full, so the {doing} failed: {said}.")
+    if code in _DISK_FULL_CODES or isinstance(error, lmdb.DiskError):
+        return StoreFull(f"The disk is full, so the {operation} failed: {reason}.")
     if isinstance(error, lmdb.MapFullError):
-        return StoreFull(f"The store has no room left, so the {doing} failed: {said}.")
-    return StoreBroken(f"The {doing} failed: {said}.")
+        return StoreFull(f"The store has no room left, so the {operation} failed: {reason}.")
+    return StoreBroken(f"The {operation} failed: {reason}.")

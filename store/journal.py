@@ -1,22 +1,23 @@
-"""The journal: the one way anything is written, and the group commit behind it.
+"""The journal: the only way to write to the store, with group commit.
 
-Owns what waits for a commit (the overlay), the committer, and the promise that an acknowledged batch is on
-disk. Does not own the LMDB environment (`memory_map.py`) nor what a batch means.
+Owns the batches that wait for a commit (the overlay), the committer, and the promise that an acknowledged batch
+is on disk. Does not own the LMDB environment (`memory_map.py`) nor the meaning of a batch.
 
-Batches of all actors gather in one overlay: for each database a dict of key to value. Once a loop turn the
-committer writes the overlay in one transaction, sorted, and syncs once. While it syncs, requests gather in
-the sockets and form the next group, so a slow disk makes groups larger, not the loss greater.
+The batches of all actors are merged in one overlay: for each database a dict of key to value. Once per turn of
+the event loop the committer writes the overlay in one transaction, sorted, and syncs once. While it syncs,
+requests collect in the sockets and form the next group, so a slow disk makes groups larger, not the loss
+greater.
 
-The puts and the commit run inline in the event loop, as Redis does with `appendfsync always`. LMDB gives up
-the GIL at every put; in a writer thread beside a busy loop each of them would wait for the GIL again, which
-was measured to be three to ten times slower. And `sync=False` may corrupt the file at a power cut.
+The puts and the commit run inline in the event loop, as in Redis with `appendfsync always`. LMDB releases the
+GIL at every put; in a writer thread beside a busy loop each put would wait for the GIL again, which was
+measured to be three to ten times slower. And `sync=False` may corrupt the file at a power cut.
 
-A failed commit fails every batch that was submitted so far, because later ones may have been decided on top
-of earlier ones. The overlay is dropped and `epoch` goes up: who sees another epoch than before reloads its
-state.
+A failed commit fails every batch that was submitted so far, because later ones may depend on earlier ones. The
+overlay is dropped and `epoch` is increased: an actor that finds a new epoch reloads its state.
 
-At its quota LMDB needs new pages even to delete. So a quota keeps a reserve: for a second after a commit that
-found no room, only batches that delete are let in, and they may use it. Then all others may try again.
+LMDB needs new pages even to delete. So a quota has a reserve: for a second after a commit that found no room,
+only batches that mostly delete are accepted, and they may use the reserve. After that all batches are accepted
+again.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ from trunkline.store.memory_map import MemoryMap
 from trunkline.store.overlay import Overlay, Written
 
 FLUSH_WAIT_S: Final = 5.0
-"""How long a synchronous flush waits for long reads to end, where the map must grow."""
+"""How long a synchronous flush waits for long reads to end, if the map must grow."""
 
 QUOTA_RETRY_S: Final = 1.0
-"""How long only batches that delete are let in after the quota was reached."""
+"""How long only batches that mostly delete are accepted after the quota was reached."""
 
 _GROUP_SIZES: Final = 20
 _log = structlog.get_logger("trunkline.store")
 
 
 class Group:
-    """The batches that are committed together. Done once; then `error` is None where they are on disk."""
+    """The batches that are committed together. Once `done`, `error` is None if they are on disk."""
 
     __slots__ = ("_callbacks", "_event", "_watchers", "done", "error")
 
@@ -59,33 +60,33 @@ class Group:
         self.error: StoreError | None = None
 
     async def wait(self) -> None:
-        """Return when the group is synced to disk. Raises StoreFull or StoreBroken where it was not stored.
+        """Return when the group is synced to disk. Raises StoreFull or StoreBroken if it was not stored.
 
-        Leaving early (a cancelled caller) changes nothing: the group is committed all the same.
+        If the caller is cancelled, the group is committed nevertheless.
         """
         await self._event.wait()
         if self.error is not None:
             raise type(self.error)(*self.error.args) from self.error
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Call `callback` right after the commit, in the order of these calls and before any waiter goes on.
+        """Call `callback` right after the commit, in the order of these calls and before any waiter resumes.
 
-        Never called where the commit failed; called at once where it is done already. What it raises is
-        logged and hurts nobody.
+        Never called if the commit failed; called at once if it is done already. An exception of the callback is
+        logged and not passed on.
         """
         self._callbacks.append(callback)
         if self.done:
             self.finish(self.error)
 
     def settled(self, watcher: Callable[[StoreError | None], None]) -> None:
-        """Call `watcher` when the commit is over, with its error or None, after all that `then` asks for.
+        """Call `watcher` with the error of the commit, or None, after all callbacks of `then`.
 
-        For a group that is not done. What it raises is logged and hurts nobody.
+        Only for a group that is not done. An exception of the watcher is logged and not passed on.
         """
         self._watchers.append(watcher)
 
     def finish(self, error: StoreError | None) -> None:
-        """For the journal: complete the group."""
+        """Complete the group. Only the journal calls this."""
         self.done = True
         self.error = error
         callbacks, self._callbacks = self._callbacks, []
@@ -94,7 +95,7 @@ class Group:
             for call in [*(callbacks if error is None else ()), *(partial(each, error) for each in watchers)]:
                 try:
                     call()
-                except Exception:  # noqa: BLE001 - the effect of one actor must not end the committer
+                except Exception:  # noqa: BLE001 - the callback of one actor must not end the committer
                     _log.exception("a callback after a commit failed")
         finally:
             self._event.set()
@@ -102,23 +103,23 @@ class Group:
 
 @dataclass(slots=True)
 class Statistics:
-    """What the journal did since it was opened. Times in seconds, sizes in bytes."""
+    """Statistics of the journal since it was opened. Times in seconds, sizes in bytes."""
 
     commits: int = 0
     batches: int = 0
     puts: int = 0
     deletes: int = 0
     bytes: int = 0
-    """Of the keys and values that were put."""
+    """Bytes of the keys and values that were put."""
     failures: int = 0
     growths: int = 0
     refused: int = 0
-    """Batches that were not let in: the journal was full, or the store at its quota."""
+    """Batches that were refused: the journal was full, or the store was at its quota."""
     last_commit_s: float = 0.0
     longest_commit_s: float = 0.0
     total_commit_s: float = 0.0
     group_sizes: list[int] = field(default_factory=lambda: [0] * _GROUP_SIZES)
-    """Commits by batches in the group: at index n those of 2**n up to 2**(n+1) - 1."""
+    """Commits by the size of the group: index n counts groups of 2**n to 2**(n+1) - 1 batches."""
 
     def committed(self, batches: int, written: Written, took_s: float) -> None:
         """Count one commit."""
@@ -134,10 +135,10 @@ class Statistics:
 
 
 class Journal:
-    """The only writer. All methods belong to the thread of the event loop.
+    """The only writer. All methods must be called in the thread of the event loop.
 
-    `sync_delay_s` is a seam for tests and load tools: called right before each sync, it returns seconds
-    that the disk is to take longer, or raises what the disk is to fail with.
+    `sync_delay_s` is for tests and load tests. It is called right before each sync: it returns the seconds by
+    which the commit is made longer, or raises the error with which it fails.
     """
 
     def __init__(
@@ -156,36 +157,36 @@ class Journal:
         self._batches_max = batches_max
         self._sync_delay_s = sync_delay_s
         self._monotonic_s = monotonic_s
-        self._locked_until_s = 0.0
+        self._deletes_only_until_s = 0.0
         self._failing = False
         self._reads_ended = trio.lowlevel.ParkingLot()
         self._overlay = Overlay()
         self._group = Group()
-        self._arrived = trio.Event()
+        self._not_empty = trio.Event()
 
     # Submitting and reading.
 
     def submit(self, batch: Batch) -> Group:
-        """Hand over `batch` for the next commit. No I/O, no waiting.
+        """Add `batch` to the next commit. No I/O, no waiting.
 
-        Batches take effect in the order of submission. Raises JournalFull where too much waits already; then
-        nothing of the batch is kept. The batch is only read, and may be changed afterwards.
+        Batches take effect in the order of submission. Raises JournalFull if too much waits already; the batch
+        is then dropped. `batch` is not changed, and the caller may change it afterwards.
         """
-        if self._locked_until_s and not batch.frees() and self._is_locked():
-            return self._refused()
+        if self._deletes_only_until_s and not batch.mostly_deletes() and self._deletes_only():
+            return self._refused_group()
         overlay = self._overlay
         if overlay.size_bytes + batch.size_bytes > self._bytes_max or overlay.batches >= self._batches_max:
             raise self._full(batch)
         overlay.merge(batch)
         if overlay.batches == 1:
-            self._arrived.set()
+            self._not_empty.set()
         return self._group
 
     def get(self, db: str, key: bytes) -> bytes | None:
         """Return the value at `key` as it will be after the next commit.
 
-        For actors that must read their own writes. What it returns may still fail to be stored; `epoch`
-        tells.
+        For actors that must read their own writes. The commit of a waiting value may still fail; `epoch` then
+        changes.
         """
         try:
             with self._map.env.begin() as transaction:
@@ -194,9 +195,9 @@ class Journal:
             raise translate(error, "read") from error
 
     def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
-        """Keys and values for lo <= key < hi as they will be after the next commit, in order.
+        """Return keys and values for lo <= key < hi as they will be after the next commit, in order.
 
-        For a few entries of one actor. Looks at every key that waits for the commit.
+        For a few entries of one actor: it scans every key that waits for the commit.
         """
         try:
             with self._map.env.begin() as transaction:
@@ -206,12 +207,12 @@ class Journal:
 
     @property
     def pending_bytes(self) -> int:
-        """What waits for the next commit, in bytes of memory."""
+        """The memory, in bytes, of the batches that wait for the next commit."""
         return self._overlay.size_bytes
 
     @property
     def pending_batches(self) -> int:
-        """Batches that wait for the next commit."""
+        """The number of batches that wait for the next commit."""
         return self._overlay.batches
 
     def _full(self, batch: Batch) -> JournalFull:
@@ -228,12 +229,12 @@ class Journal:
 
     @trio.lowlevel.enable_ki_protection
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is submitted, group after group, until cancelled; then commit what waits."""
+        """Commit submitted batches, group after group, until cancelled; then commit those that still wait."""
         task_status.started()
         try:
             while True:
-                await self._arrived.wait()
-                # One more turn of the loop, so that every task that can run now joins the group.
+                await self._not_empty.wait()
+                # One more turn of the loop, so that every task that is ready now can join the group.
                 await trio.lowlevel.checkpoint()
                 while self._overlay.batches and not self._commit():
                     await self._grow()
@@ -241,12 +242,12 @@ class Journal:
             self.flush()
 
     def flush(self) -> None:
-        """Commit all that waits, now. The groups tell who waits for them how it went; nothing is raised."""
+        """Commit all waiting batches now. Errors are reported by the groups and not raised here."""
         while self._overlay.batches and not self._commit():
             self._grow_blocking()
 
     def _commit(self) -> bool:
-        """Write, sync and complete one group. False where the map must grow first: then all still waits."""
+        """Write, sync and complete one group. False if the map must grow first; the group then still waits."""
         started_s = time.perf_counter()
         try:
             written = self._write()
@@ -255,7 +256,7 @@ class Journal:
         except (lmdb.Error, OSError) as error:
             self._fail(self._map.commit_error(error, self._overlay.size_bytes))
             return True
-        except Exception as bug:  # noqa: BLE001 - the committer outlives a batch that holds no bytes
+        except Exception as bug:  # noqa: BLE001 - the committer must survive an invalid batch
             _log.exception("a batch could not be written")
             self._fail(StoreBroken(f"A batch could not be written: {bug!r}."))
             return True
@@ -267,7 +268,7 @@ class Journal:
         return True
 
     def _write(self) -> Written:
-        """One transaction with everything that waits, synced. Nothing changes here."""
+        """Write all waiting batches in one transaction and sync it. The state of the journal stays the same."""
         with self._map.env.begin(write=True) as transaction:
             written = self._overlay.write(transaction, self._map.handles)
             if self._sync_delay_s is not None:
@@ -275,21 +276,21 @@ class Journal:
         return written
 
     def _finish(self, error: StoreError | None) -> None:
-        """Complete the group that waits, on the way to the next one."""
+        """Begin the next group, and complete the current one."""
         group = self._group
         self._overlay = Overlay()
         self._group = Group()
-        self._arrived = trio.Event()
+        self._not_empty = trio.Event()
         group.finish(error)
 
-    # Growth of the map, and its end.
+    # Growing the map, and the quota.
 
     async def _grow(self) -> None:
-        """Make the map larger as soon as no read is open; with no room left, fail the group."""
+        """Make the map larger as soon as no read is open; if there is no room left, fail the group."""
         token = trio.lowlevel.current_trio_token()
         try:
             while True:
-                # Asked anew each time round: a flush in between lets the reads go.
+                # Repeated in each round, because a flush in between releases the reads.
                 self._map.hold_reads(lambda: token.run_sync_soon(self._reads_ended.unpark_all))
                 if not self._overlay.batches or self._resize():
                     return
@@ -298,7 +299,7 @@ class Journal:
             self._map.release_reads()
 
     def _grow_blocking(self) -> None:
-        """The same without giving way to other tasks, for a flush."""
+        """Like `_grow`, but blocking, for a flush."""
         self._map.hold_reads()
         try:
             if not self._map.wait_idle(FLUSH_WAIT_S) or not self._resize():
@@ -308,11 +309,11 @@ class Journal:
             self._reads_ended.unpark_all()
 
     def _resize(self) -> bool:
-        """True where the map has grown or the group has failed; False where reads are open."""
+        """True if the map has grown or the group has failed; False if reads are open."""
         try:
-            grown = self._map.resize(self._map.larger_size(reserve=self._locked_until_s > 0.0))
+            grown = self._map.resize(self._map.larger_size(reserve=self._deletes_only_until_s > 0.0))
         except StoreFull as error:
-            self._locked_until_s = self._monotonic_s() + QUOTA_RETRY_S
+            self._deletes_only_until_s = self._monotonic_s() + QUOTA_RETRY_S
             self._fail(error)
             return True
         except StoreError as error:
@@ -321,14 +322,14 @@ class Journal:
         self.statistics.growths += grown
         return grown
 
-    def _is_locked(self) -> bool:
-        """Whether ordinary batches must stay out. They may try again once the reserve is closed."""
-        if self._monotonic_s() >= self._locked_until_s and self._map.close_reserve():
-            self._locked_until_s = 0.0
-        return self._locked_until_s > 0.0
+    def _deletes_only(self) -> bool:
+        """Whether only batches that mostly delete are accepted. Ends when the reserve could be closed."""
+        if self._monotonic_s() >= self._deletes_only_until_s and self._map.close_reserve():
+            self._deletes_only_until_s = 0.0
+        return self._deletes_only_until_s > 0.0
 
-    def _refused(self) -> Group:
-        """The failed group of a batch that is not let in. Its actor must reload: another epoch."""
+    def _refused_group(self) -> Group:
+        """Return a failed group for a refused batch. The epoch is increased, so that its actor reloads."""
         self.statistics.refused += 1
         self.epoch += 1
         group = Group()
@@ -336,8 +337,8 @@ class Journal:
         return group
 
     def _fail(self, error: StoreError) -> None:
-        """Drop what waits and tell everybody."""
-        if not self._failing:  # once: a full disk fails a thousand groups a second
+        """Drop all waiting batches and complete their group with `error`."""
+        if not self._failing:  # logged only once: with a full disk a thousand groups fail per second
             self._failing = True
             _log.error("commits fail", error=str(error), batches=self.pending_batches)
         self.statistics.failures += 1

@@ -1,17 +1,17 @@
-"""The names of the databases and the form of every key in them.
+"""The names of the databases and the layout of every key in them.
 
-Owns the layout of the bytes; knows nothing of what the values mean. All integers are big-endian and all
-text is terminated, so that the order of the bytes is the natural order of what they stand for and a range
-of keys is a range of times, names or numbers. `app` and `device` are ids of 12 bytes; times are
-milliseconds since the epoch.
+Owns the layout of keys; does not own the meaning of values. Integers are big-endian and text is terminated, so
+byte order is the natural order of the encoded values, and a range of keys is a range of times, names or
+numbers. `app` and `device` are ids of 12 bytes; times are milliseconds since the epoch.
 
-The timeline of a device is one neighbourhood of one b-tree on purpose: its hourly counts, then its points,
-then its head (the composite state). The head lies right behind the newest point, so a report, which writes
-both, mostly touches one leaf; and each leaf that a commit touches is a page that must be written and synced.
+The timeline of a device is one contiguous range of one B-tree: its hourly counts, then its points, then its
+head (the newest values, which the API calls the composite state). The head is next to the newest point, so a
+report, which writes both, mostly changes one leaf; each leaf that a commit changes is a page that must be
+written and synced.
 
-The rows of a data table lie under its id and a generation: emptying the table begins the next generation, so
-that it costs one write, and the sweeper removes what is out of sight. The head (how many rows there are) sorts
-behind the rows, as that of a device does. CELLS finds rows by the values of their unique columns.
+The keys of the rows of a data table begin with its id and a generation. Emptying the table starts the next
+generation, which costs one write; the sweeper then removes the old one. The head of a table (its counts of
+rows) sorts after the rows. CELLS finds rows by the values of their unique columns.
 
 Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key), UNIQUE and CELLS (the bytes of an id).
 """
@@ -39,9 +39,9 @@ DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, CO
 
 ID_BYTES: Final = 12
 SORTABLE_BYTES_MAX: Final = 200
-"""Longer values are cut: those that agree so far sort by id. Keeps every key under LMDB's 511 bytes."""
+"""Longer values are truncated; equal truncated values sort by id. Keeps every key under LMDB's 511 bytes."""
 CELL_TEXT_BYTES_MAX: Final = 255
-"""A longer text in CELLS is cut and told apart by a hash: those that agree so far are in no useful order."""
+"""Longer texts in CELLS are truncated and followed by a hash; equal truncated texts are in no useful order."""
 TIME_MS_MAX: Final = 2**63 - 1
 SEQ_MAX: Final = 2**32 - 1
 HOUR_MAX: Final = 2**32 - 1
@@ -63,7 +63,7 @@ _TEXT: Final = b"\x40"
 NOT_NULL: Final = (b"\x20", b"\x41")
 NUMBERS: Final = (b"\x30", b"\x31")
 TEXTS: Final = (b"\x40", b"\x41")
-"""Where the bytes of `sortable` begin and end for all of a type: the first is in, the second is out."""
+"""The range of the bytes of `sortable` for all values of a type: from the first (included) to the second."""
 
 _DOUBLE: Final = struct.Struct(">d")
 _BITS: Final = struct.Struct(">Q")
@@ -71,7 +71,7 @@ _SIGN: Final = 1 << 63
 _EXACT: Final = 2**64
 
 
-# Records and what finds them.
+# Records, indexes and unique values.
 
 
 def record_key(kind: str, app: bytes, id: bytes) -> bytes:
@@ -80,22 +80,22 @@ def record_key(kind: str, app: bytes, id: bytes) -> bytes:
 
 
 def record_prefix(kind: str, app: bytes) -> bytes:
-    """What the keys of all records of a kind in an application begin with."""
+    """The common prefix of the keys of all records of a kind in an application."""
     return _word(kind) + _checked(app)
 
 
 def kind_prefix(kind: str) -> bytes:
-    """What the keys of all records of a kind begin with, whatever holds them."""
+    """The common prefix of the keys of all records of a kind, in all applications."""
     return _word(kind)
 
 
 def is_record_key(key: bytes) -> bool:
-    """Whether a key in RECORDS has the form of one."""
+    """Whether a key has the form of a key in RECORDS."""
     return len(key) > 2 * ID_BYTES + 1 and key[-2 * ID_BYTES - 1] == 0
 
 
 def record_of_index(key: bytes) -> bytes:
-    """The key in RECORDS of the record that an index key points to. Raises ValueError for no index key."""
+    """The key in RECORDS of the record that an index key points to. Raises ValueError if it is no index key."""
     end = key.index(b"\x00") + 1 + ID_BYTES
     if len(key) < end + 2 + ID_BYTES:
         raise ValueError("the key is too short for an index")
@@ -108,12 +108,12 @@ def index_key(kind: str, app: bytes, field: str, value: bytes, id: bytes) -> byt
 
 
 def index_prefix(kind: str, app: bytes, field: str) -> bytes:
-    """What all keys of one index begin with."""
+    """The common prefix of all keys of one index."""
     return record_prefix(kind, app) + _word(field)
 
 
 def unique_key(kind: str, app: bytes, field: str, value: str) -> bytes:
-    """The key in UNIQUE of a value that may occur once: 16 bytes of a hash, whatever the value's length."""
+    """The key in UNIQUE of a value that must be unique: 16 bytes of a hash, for a value of any length."""
     parts = (_word(kind), _checked(app), _word(field), value.encode("utf-8", "surrogatepass"))
     return hashlib.sha256(b"".join(parts)).digest()[:16]
 
@@ -121,9 +121,9 @@ def unique_key(kind: str, app: bytes, field: str, value: str) -> bytes:
 def sortable(value: bool | float | str | None) -> bytes:
     """Return bytes that sort as values do: null, false, true, numbers by size, text.
 
-    Text sorts by its case-folded form and then by itself, code point by code point. Integers and floats mix;
-    equal numbers have equal bytes; integers are told apart up to 2**64. Raises ValueError for NaN, TypeError
-    for what has no order.
+    Text sorts by its case-folded form and then by itself, code point by code point. Integers and floats sort
+    together; equal numbers have equal bytes; different integers have different bytes up to 2**64. Raises
+    ValueError for NaN, TypeError for types without an order.
     """
     if value is None:
         return _NULL
@@ -139,17 +139,17 @@ def sortable(value: bool | float | str | None) -> bytes:
 
 
 def sortable_folded(text: str) -> bytes:
-    """What the bytes of `sortable` begin with for all texts that are equal to `text` but for their case."""
+    """The common prefix of the bytes of `sortable` for all texts equal to `text`, ignoring case."""
     return (_TEXT + _terminated(text.casefold()))[:SORTABLE_BYTES_MAX]
 
 
 def sortable_start(text: str) -> bytes:
-    """What the bytes of `sortable` begin with for all texts that begin with `text`, whatever their case."""
+    """The common prefix of the bytes of `sortable` for all texts that begin with `text`, ignoring case."""
     return (_TEXT + _terminated(text.casefold())[:-1])[:SORTABLE_BYTES_MAX]
 
 
 def _number(value: float) -> bytes:
-    """The nearest double with its sign turned so that bytes sort, then how far an integer lies from it."""
+    """The nearest double, its bits changed so that bytes sort, then the distance of an integer from it."""
     try:
         nearest = float(value)
     except OverflowError:
@@ -163,7 +163,7 @@ def _number(value: float) -> bytes:
 
 
 def _terminated(text: str) -> bytes:
-    """UTF-8 that ends with 0x00 and holds no other: a text sorts before every text it is the beginning of."""
+    """UTF-8 with exactly one 0x00, at its end, so that a text sorts before all longer texts it begins."""
     raw = text.encode("utf-8", "surrogatepass")
     if b"\x00" in raw or b"\x01" in raw:
         raw = raw.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
@@ -174,14 +174,14 @@ def _terminated(text: str) -> bytes:
 
 
 def point_key(device: bytes, time_ms: int) -> bytes:
-    """The key in TIMELINE of the state reported for a moment. Points sort by time."""
+    """The key in TIMELINE of the state reported for a time. Points sort by time."""
     if len(device) != ID_BYTES or not 0 <= time_ms <= TIME_MS_MAX:
-        return _checked(device) + _POINT + _time(time_ms)  # which says what is wrong
+        return _checked(device) + _POINT + _time(time_ms)  # raises the right error
     return b"%b\x10%b" % (device, time_ms.to_bytes(8, "big"))
 
 
 def point_time_ms(key: bytes) -> int:
-    """The moment of a point."""
+    """The time of a point."""
     return int.from_bytes(key[13:21], "big")
 
 
@@ -191,7 +191,7 @@ def counts_key(device: bytes, hour: int) -> bytes:
 
 
 def head_key(device: bytes) -> bytes:
-    """The key in TIMELINE of a device's newest values; sorts behind all its points and counts."""
+    """The key in TIMELINE of a device's newest values; sorts after all its points and counts."""
     return _checked(device) + _HEAD
 
 
@@ -199,7 +199,7 @@ def head_key(device: bytes) -> bytes:
 
 
 def command_key(device: bytes, time_ms: int, seq: int) -> bytes:
-    """The key in COMMANDS of one command; `seq` tells those of one millisecond apart, in order."""
+    """The key in COMMANDS of one command; `seq` numbers the commands of one millisecond in order."""
     return _checked(device) + _time(time_ms) + _seq(seq)
 
 
@@ -209,7 +209,7 @@ def log_key(device: bytes, time_ms: int, seq: int) -> bytes:
 
 
 def entry_time_seq(key: bytes) -> tuple[int, int]:
-    """The moment and the number of a command or log entry."""
+    """The time and the `seq` of a command or log entry."""
     return int.from_bytes(key[12:20], "big"), int.from_bytes(key[20:24], "big")
 
 
@@ -217,7 +217,7 @@ def entry_time_seq(key: bytes) -> tuple[int, int]:
 
 
 def rows_prefix(table: bytes, generation: int) -> bytes:
-    """What the keys of all rows of one generation of a table begin with."""
+    """The common prefix of the keys of all rows of one generation of a table."""
     return generation_prefix(table, generation) + _ROW
 
 
@@ -227,17 +227,17 @@ def row_key(table: bytes, generation: int, row: bytes) -> bytes:
 
 
 def rows_head_key(table: bytes, generation: int) -> bytes:
-    """The key in ROWS of the counts of a table; sorts behind all rows of the generation."""
+    """The key in ROWS of the counts of a table; sorts after all rows of the generation."""
     return generation_prefix(table, generation) + _HEAD
 
 
 def generation_prefix(table: bytes, generation: int) -> bytes:
-    """What every key of one generation begins with, in ROWS and in CELLS."""
+    """The common prefix of all keys of one generation, in ROWS and in CELLS."""
     return _checked(table) + _seq(generation)
 
 
 def cells_prefix(table: bytes, generation: int, column: int) -> bytes:
-    """What the keys of all values of one unique column begin with."""
+    """The common prefix of the keys of all values of one unique column."""
     return generation_prefix(table, generation) + _seq(column)
 
 
@@ -254,9 +254,9 @@ def cell_column(key: bytes) -> int:
 def cell(value: bool | float | str | None) -> bytes:
     """Return bytes that sort as values do: null, false, true, numbers by size, text by code point.
 
-    Equal values have equal bytes and different ones different bytes, whole numbers as long as they lie between
-    -2**64 and 2**64. Unlike those of `sortable` they know no ties, so one key can say that a value is taken.
-    Raises ValueError for NaN, TypeError for what has no order.
+    Equal values have equal bytes and different values different bytes (whole numbers between -2**64 and 2**64).
+    Unlike with `sortable` there are no ties, so one key can show that a value is taken. Raises ValueError for
+    NaN, TypeError for types without an order.
     """
     if isinstance(value, str):
         raw = value.encode("utf-8", "surrogatepass")
@@ -267,11 +267,11 @@ def cell(value: bool | float | str | None) -> bytes:
 
 
 def cell_start(text: str) -> bytes:
-    """What the bytes of `cell` begin with for all texts that begin with `text`, as far as they are kept."""
+    """The common prefix of the bytes of `cell` for all texts that begin with `text`, possibly truncated."""
     return _TEXT + text.encode("utf-8", "surrogatepass")[:CELL_TEXT_BYTES_MAX]
 
 
-# Events: what a list of them does not look at lies beside their records.
+# Events: the parts that a list of events does not need are stored apart from their records.
 
 
 def event_detail_key(app: bytes, event: bytes) -> bytes:
@@ -285,14 +285,14 @@ def event_update_key(app: bytes, event: bytes, number: int) -> bytes:
 
 
 def event_updates_prefix(app: bytes, event: bytes) -> bytes:
-    """What the keys of all updates of an event begin with."""
+    """The common prefix of the keys of all updates of an event."""
     return _checked(app) + _checked(event) + _UPDATE
 
 
 # Counts.
 
 
-@lru_cache(1024)  # one for all reports to an application in an hour
+@lru_cache(1024)  # the key is the same for all reports to an application in an hour
 def app_counts_key(app: bytes, hour: int) -> bytes:
     """The key in COUNTS of an application's payload counts in one hour."""
     return _checked(app) + _hour(hour)
@@ -302,20 +302,20 @@ TOTAL_PREFIX: Final = b"\x00total\x00"
 
 
 def total_key(kind: str, app: bytes) -> bytes:
-    """The key in COUNTS of how many records of a kind lie in an application.
+    """The key in COUNTS of the number of records of a kind in an application.
 
-    Longer than 16 bytes, so it is never taken for the counts of an hour.
+    Longer than 16 bytes, so it cannot be mistaken for the counts of an hour.
     """
     return TOTAL_PREFIX + record_prefix(kind, app)
 
 
-# Notes.
+# Markers of unfinished work.
 
 PURGE_PREFIX: Final = b"purge\x00"
 
 
 def purge_key(app: bytes) -> bytes:
-    """The key in META of the note that a deleted application is still to be swept."""
+    """The key in META of the marker that the data of a deleted application is still to be removed."""
     return PURGE_PREFIX + _checked(app)
 
 
@@ -323,7 +323,7 @@ JOBS_PREFIX: Final = b"jobs\x00"
 
 
 def jobs_key(app: bytes) -> bytes:
-    """The key in META of the list of an application's open jobs: those that have still something to do."""
+    """The key in META of the list of an application's open jobs: those that are not finished."""
     return JOBS_PREFIX + _checked(app)
 
 
@@ -331,7 +331,7 @@ TIDY_PREFIX: Final = b"tidy\x00"
 
 
 def tidy_key(table: bytes) -> bytes:
-    """The key in META of the note that rows of a table may hold values of columns that were removed."""
+    """The key in META of the marker that rows of a table may contain values of removed columns."""
     return TIDY_PREFIX + _checked(table)
 
 
@@ -339,7 +339,7 @@ SWEEP_PREFIX: Final = b"sweep\x00"
 
 
 def sweep_key(table: bytes, generation: int, column: int | None = None) -> bytes:
-    """The key in META of the note that a generation of a table, or one column's cells in it, is out of sight."""
+    """The key in META of the marker that a generation of a table, or the cells of one column in it, is obsolete."""
     prefix = (
         generation_prefix(table, generation) if column is None else cells_prefix(table, generation, column)
     )
@@ -350,12 +350,12 @@ EVENT_JOB_PREFIX: Final = b"eventJob\x00"
 
 
 def event_job_key(app: bytes, job: bytes) -> bytes:
-    """The key in META of how far a job has changed the events of an application."""
+    """The key in META of the progress of a job that changes the events of an application."""
     return event_jobs_prefix(app) + _checked(job)
 
 
 def event_jobs_prefix(app: bytes) -> bytes:
-    """What the keys of all such notes of an application begin with; a job's id follows."""
+    """The common prefix of these keys of one application; the id of a job follows."""
     return EVENT_JOB_PREFIX + _checked(app)
 
 
@@ -363,7 +363,7 @@ def event_jobs_prefix(app: bytes) -> bytes:
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
-    """The first key that sorts after all keys with this prefix; None where there is none (to the end)."""
+    """The first key that sorts after all keys with this prefix; None if there is none (to the end)."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
 
@@ -376,7 +376,7 @@ def _checked(id: bytes) -> bytes:
 
 def _word(text: str) -> bytes:
     if not text or "\x00" in text:
-        raise ValueError(f"{text!r} can not be part of a key")
+        raise ValueError(f"{text!r} cannot be part of a key")
     return text.encode("ascii") + b"\x00"
 
 

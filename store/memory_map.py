@@ -1,12 +1,12 @@
-"""The memory-mapped file: how LMDB is opened, and when its map may move.
+"""The memory-mapped file: opening LMDB, and growing its map.
 
 Owns the LMDB environment, the handles of the named databases, and the count of open read transactions. Does
-not decide what is written or when (`journal.py`).
+not own what is written or when (`journal.py`).
 
-LMDB reads through one map of fixed size, and fails a write that would pass it. The map may be made larger
-only while no transaction is open in this process, because it moves in memory under whoever still reads: a
-crash, not an error. So every read is counted here, and while the journal waits to grow the map, new reads
-in worker threads are held at the door. Reads in the event loop are not: they could not be waited for.
+LMDB reads through one map of fixed size, and a write beyond it fails. The map may grow only while no
+transaction is open in this process: it moves in memory, and a transaction that still reads would crash the
+process. So every read is counted here, and while the journal waits to grow the map, new reads in worker
+threads wait. Reads in the event loop do not: they could not be waited for.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ DATABASES_MAX = 16
 READERS_MAX = 512
 PAGE_BYTES = 4096
 RESERVE_BYTES_MAX = 4 * 1024 * 1024
-"""What a quota keeps back for commits that delete: LMDB needs new pages to free old ones."""
+"""The part of a quota that only commits that delete may use: LMDB needs new pages to free old ones."""
 
-_SPARE_TRANSACTIONS = 8  # reads that are begun again instead of anew: 0.3 instead of 1 us
+_SPARE_TRANSACTIONS = 8  # read transactions kept for reuse: 0.3 us instead of 1 us for a new one
 _FILE = "data.mdb"
 _FILE_MODE = 0o600
 
@@ -60,7 +60,7 @@ class MemoryMap:
             raise translate(error, f"opening of {path}") from error
         self._lock = threading.Condition()
         self._open_reads = 0
-        self._held = False
+        self._reads_held = False
         self._on_idle: Callable[[], None] | None = None
 
     # Transactions.
@@ -68,16 +68,16 @@ class MemoryMap:
     def begin_read(self, *, wait: bool) -> lmdb.Transaction[bytes]:
         """Open a read transaction that the caller ends with `end_read`.
 
-        `wait` (worker threads only) lets a growth of the map go first.
+        `wait` (only in worker threads) waits while `hold_reads` is in force, so that the map can grow.
         """
         with self._lock:
             if wait:
-                self._lock.wait_for(lambda: not self._held)
+                self._lock.wait_for(lambda: not self._reads_held)
             self._open_reads += 1
         try:
             return self.env.begin()
         except lmdb.Error as error:
-            self._ended()
+            self._read_ended()
             raise translate(error, "read") from error
 
     def end_read(self, transaction: lmdb.Transaction[bytes]) -> None:
@@ -85,42 +85,42 @@ class MemoryMap:
         try:
             transaction.abort()
         finally:
-            self._ended()
+            self._read_ended()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Keep the map where it is while LMDB itself reads (as a copy does)."""
+        """Prevent growth of the map while LMDB itself reads, as `env.copy` does."""
         with self._lock:
             self._open_reads += 1
         try:
             yield
         finally:
-            self._ended()
+            self._read_ended()
 
-    def _ended(self) -> None:
+    def _read_ended(self) -> None:
         with self._lock:
             self._open_reads -= 1
-            if self._open_reads == 0 and self._held:
+            if self._open_reads == 0 and self._reads_held:
                 self._lock.notify_all()
                 if self._on_idle is not None:
                     self._on_idle()
 
     @property
     def open_reads(self) -> int:
-        """Read transactions that are open now."""
+        """The number of open read transactions."""
         return self._open_reads
 
     # Failures.
 
     def commit_error(self, error: Exception, written_bytes: int) -> StoreError:
-        """Say why a commit of about so many bytes failed.
+        """Return the `StoreError` for a failed commit of about `written_bytes` bytes.
 
-        A write that the system cut short, which is how a disk becomes full, LMDB reports as an I/O error. So
-        the system is asked whether it has room before the disk is called broken.
+        A disk that becomes full cuts a write short, which LMDB reports as an I/O error. So the file system is
+        probed for free space before the disk is reported as broken.
         """
-        told = translate(error, "commit")
-        if isinstance(told, StoreFull) or self._has_room(2 * written_bytes + RESERVE_BYTES_MAX):
-            return told
+        translated = translate(error, "commit")
+        if isinstance(translated, StoreFull) or self._has_room(2 * written_bytes + RESERVE_BYTES_MAX):
+            return translated
         return StoreFull(f"The disk is full, so the commit failed: {str(error).rstrip('.')}.")
 
     def _has_room(self, more_bytes: int) -> bool:
@@ -138,18 +138,18 @@ class MemoryMap:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the map: how large the file may become before the map must grow."""
+        """The size of the map: the file can become this large before the map must grow."""
         return self.env.info()["map_size"]
 
     @property
     def used_bytes(self) -> int:
-        """The part of the file that was ever used; pages that are free again count."""
+        """The bytes of all pages of the file that were ever used, including freed ones."""
         return (self.env.info()["last_pgno"] + 1) * self.env.stat()["psize"]
 
     def larger_size(self, *, reserve: bool) -> int:
-        """Return twice the present size, or what the quota leaves of that. Raises StoreFull at the quota.
+        """Return twice the current size, or less if the quota requires it. Raises StoreFull at the quota.
 
-        `reserve`: the quota's reserve may be used as well.
+        `reserve`: the reserve of the quota may be used as well.
         """
         size = self.size_bytes
         larger = 2 * size
@@ -160,36 +160,36 @@ class MemoryMap:
         return larger
 
     def close_reserve(self) -> bool:
-        """Take the reserve away from ordinary commits again. False where a read is open."""
+        """Shrink the map to the quota without its reserve. False if a read is open."""
         if self.size_max_bytes is None:
             return True
-        ordinary = self.size_max_bytes - self.reserve_bytes
-        return self.size_bytes <= ordinary or self.resize(ordinary)
+        size_bytes = self.size_max_bytes - self.reserve_bytes
+        return self.size_bytes <= size_bytes or self.resize(size_bytes)
 
     def hold_reads(self, on_idle: Callable[[], None] | None = None) -> None:
-        """Hold new reads in worker threads; call `on_idle` (in any thread) whenever no read is open."""
+        """Make new reads in worker threads wait; call `on_idle` (in any thread) whenever the last open read ends."""
         with self._lock:
-            self._held = True
+            self._reads_held = True
             self._on_idle = on_idle
 
     def release_reads(self) -> None:
-        """Let the held reads go on."""
+        """End `hold_reads`: the waiting reads continue."""
         with self._lock:
-            self._held = False
+            self._reads_held = False
             self._on_idle = None
             self._lock.notify_all()
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Block this thread until no read is open, after `hold_reads`. False where some still are."""
+        """Block this thread until no read is open, after `hold_reads`. False if some are still open."""
         with self._lock:
             return self._lock.wait_for(lambda: self._open_reads == 0, timeout_s)
 
     def resize(self, size_bytes: int) -> bool:
-        """Give the map another size now; False where a read is open. LMDB never goes below what is used."""
+        """Change the size of the map now; False if a read is open. LMDB never goes below the used size."""
         with self._lock:
             if self._open_reads:
                 return False
-            _probe(size_bytes - self.size_bytes)
+            _check_address_space(size_bytes - self.size_bytes)
             try:
                 self.env.set_mapsize(size_bytes)
             except lmdb.Error as error:
@@ -197,7 +197,7 @@ class MemoryMap:
             return True
 
     def close(self, timeout_s: float) -> bool:
-        """Close the file. False where reads stay open: then it is left to the end of the process."""
+        """Close the file. False if reads stay open: then it is closed only by the end of the process."""
         self.hold_reads()
         if not self.wait_idle(timeout_s):
             self.release_reads()
@@ -232,7 +232,7 @@ def _open(path: Path, size_bytes: int, read_only: bool) -> lmdb.Environment:
 
 
 def _handles(env: lmdb.Environment, read_only: bool) -> dict[str, Handle]:
-    """Open the named databases; a reader of an older file does without those that are not there."""
+    """Open the named databases. Read-only, those that an older file does not have are left out."""
     handles: dict[str, Handle] = {}
     for name in DATABASES:
         try:
@@ -243,12 +243,15 @@ def _handles(env: lmdb.Environment, read_only: bool) -> dict[str, Handle]:
 
 
 def _pages(size_bytes: int) -> int:
-    """Whole pages, at least what an empty store needs."""
+    """Round up to whole pages; at least the pages of an empty store."""
     return max(16, -(-size_bytes // PAGE_BYTES)) * PAGE_BYTES
 
 
-def _probe(more_bytes: int) -> None:
-    """Ask for the address space first: LMDB gives up the old map before it asks, and can not go back."""
+def _check_address_space(more_bytes: int) -> None:
+    """Map and unmap this much, because LMDB unmaps the old map before the new one and cannot go back.
+
+    Raises StoreBroken if there is not enough address space.
+    """
     if more_bytes <= 0:
         return
     try:

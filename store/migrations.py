@@ -1,11 +1,11 @@
-"""The format of the data, and the way from older ones to it.
+"""The format of the data, and the migrations from older formats.
 
-Owns the format number in META and the steps between formats. A step is one transaction together with the
-number it leads to, so a crash leaves either the old format or the new one. Whoever opens the store makes a
-copy of it before the first step (`env.py`).
+Owns the format number in META and the steps between formats. A step and its new format number are one
+transaction, so a crash leaves either the old format or the new one. `env.py` makes a copy of the store before
+the first step.
 
-Why a number and no guessing from the data: a store of a newer program must be refused before anything in it
-is read wrongly or, worse, written.
+The format is a number and is not guessed from the data, because a store of a newer program must be refused
+before anything in it is read wrongly or, worse, written.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ FORMAT = 1
 FORMAT_KEY: Final = b"format"
 
 Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"]], None]
-"""One step: changes the data through a write transaction and the handles of the databases."""
+"""One step: it changes the data, given a write transaction and the handles of the databases."""
 
 MIGRATIONS: dict[int, Migration] = {}
-"""For each older format the step to the next one."""
+"""The step to the next format, by older format."""
 
 _log = structlog.get_logger("trunkline.store")
 
 
 def stored_format(memory_map: MemoryMap) -> int | None:
-    """The format of what is stored; None where the store is new.
+    """The format of the stored data; None if the store is new.
 
-    Raises FormatUnsupported where it does not say, StoreBroken where it can not be read.
+    Raises FormatUnsupported if the format is missing or invalid, StoreBroken if it cannot be read.
     """
     try:
         with memory_map.env.begin() as transaction:
@@ -62,7 +62,7 @@ def stored_format(memory_map: MemoryMap) -> int | None:
 
 
 def check_format(number: int, path: object) -> None:
-    """Raise FormatUnsupported where there is no way from this format to ours."""
+    """Raise FormatUnsupported if this format cannot be migrated to the current one."""
     if number > FORMAT:
         raise FormatUnsupported(
             f"{path} is in format {number}, this program knows formats up to {FORMAT}. Use a newer program."
@@ -76,12 +76,12 @@ def check_format(number: int, path: object) -> None:
 
 
 def stamp(memory_map: MemoryMap) -> None:
-    """Write our format into a new store."""
+    """Write the current format number into a new store."""
     _apply(memory_map, lambda *_: None, FORMAT)
 
 
 def migrate(memory_map: MemoryMap, number: int) -> None:
-    """Take the store step by step from format `number` to ours. No read may be open."""
+    """Migrate the store step by step from format `number` to the current one. No read may be open."""
     for step in range(number, FORMAT):
         _log.info("migrating the store", from_format=step, to_format=step + 1)
         _apply(memory_map, MIGRATIONS[step], step + 1)
@@ -95,7 +95,7 @@ def _apply(memory_map: MemoryMap, change: Migration, number: int) -> None:
                 transaction.put(FORMAT_KEY, codec.encode(number), db=memory_map.handles[META])
         except lmdb.MapFullError:
             if not memory_map.resize(memory_map.larger_size(reserve=True)):
-                raise StoreBroken("A read is open, so the migration can not get more room.") from None
+                raise StoreBroken("A read is open, so the migration cannot get more room.") from None
         except lmdb.Error as error:
             raise translate(error, f"migration to format {number}") from error
         else:

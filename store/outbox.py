@@ -1,4 +1,4 @@
-"""The outbox: mail that no server was there to take, one file each, for the operator to read or to send."""
+"""The outbox: mail kept as files where no mail server is configured, for the operator to read or send."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trunkline.store.errors import translate
 
 
 class Outbox:
-    """A folder of messages as `.eml` files. Made with the first one; over `length_max` the oldest go."""
+    """A folder of `.eml` files, created with the first message. Over `length_max` the oldest are deleted."""
 
     __slots__ = ("_length_max", "_path")
 
@@ -19,18 +19,18 @@ class Outbox:
 
     @classmethod
     def prepare(cls, path: Path, length_max: int) -> Outbox:
-        """The outbox in the folder `path`; messages that a crash left half-written are removed."""
+        """Open the outbox in the folder `path`; files that a crash left incomplete are removed."""
         try:
-            for draft in path.glob(".*.eml.*"):
-                draft.unlink()
+            for incomplete in path.glob(".*.eml.*"):
+                incomplete.unlink()
         except OSError as error:
             raise translate(error, f"opening of {path}") from error
         return cls(path, length_max)
 
     def put(self, name: str, message: bytes) -> None:
-        """Keep a message; one of the same name is replaced. On disk when this returns. Not for the event loop.
+        """Write a message; one of the same name is replaced. On disk when this returns.
 
-        Raises StoreFull or StoreBroken.
+        Blocks: not for the event loop. Raises StoreFull or StoreBroken.
         """
         try:
             self._path.mkdir(mode=0o700, exist_ok=True)

@@ -1,9 +1,9 @@
-"""The overlay: the outcome of all batches that wait for the same commit.
+"""The overlay: the merged writes of all batches that wait for the same commit.
 
-Owns how batches merge, how pending writes shadow stored values, and how they are written into a
+Owns how batches are merged, how pending writes replace stored values in reads, and how they are written into a
 transaction. Does not own when that happens (`journal.py`).
 
-Per database it is one dict of key to value, so merging a batch is a `dict.update` in C, ten reports of one
+Each database has one dict of key to value, so a batch is merged by a `dict.update` in C, ten reports of one
 device become one put, and the sorted items go to LMDB in one `putmulti` that walks the tree from left to
 right.
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import lmdb
 
 from trunkline.store.batch import Batch
-from trunkline.store.sums import merge_sums, stored_sums
+from trunkline.store.counters import apply_increments, merge_increments
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
@@ -26,7 +26,7 @@ _BY_KEY: Final = itemgetter(0)
 
 
 class Written(NamedTuple):
-    """How many keys a commit put and deleted, and the bytes of the keys and values that it put."""
+    """The numbers of keys that a commit put and deleted, and the bytes of the keys and values it put."""
 
     puts: int
     deletes: int
@@ -34,55 +34,57 @@ class Written(NamedTuple):
 
 
 class Overlay:
-    """Merged batches. `size_bytes` is what they cost in memory, `batches` how many they are."""
+    """Merged batches. `size_bytes` is the memory they use, `batches` their number."""
 
-    __slots__ = ("batches", "deletes", "size_bytes", "sums", "writes")
+    __slots__ = ("batches", "deletes", "increments", "size_bytes", "writes")
 
     def __init__(self) -> None:
         self.writes: dict[str, dict[bytes, bytes | None]] = {}
-        self.sums: dict[str, dict[bytes, dict[str, int]]] = {}
+        self.increments: dict[str, dict[bytes, dict[str, int]]] = {}
         self.deletes = False
         self.size_bytes = 0
         self.batches = 0
 
     def merge(self, batch: Batch) -> None:
-        """Let `batch` take effect after all that is here. It is only read."""
-        all_sums = self.sums
+        """Apply `batch` after the batches merged so far. `batch` is not changed."""
+        all_increments = self.increments
         for db, writes in batch.writes.items():
             pending = self.writes.get(db)
             if pending is None:
                 self.writes[db] = writes.copy()
             else:
                 pending.update(writes)
-            sums = all_sums.get(db)
-            if sums and not sums.keys().isdisjoint(writes):
-                for key in sums.keys() & writes.keys():
-                    del sums[key]  # what is put or deleted now no longer counts on from before
-        for db, added in batch.sums.items():
-            sums = all_sums.get(db)
-            if sums is None:
-                sums = all_sums[db] = {}
+            increments = all_increments.get(db)
+            if increments and not increments.keys().isdisjoint(writes):
+                for key in increments.keys() & writes.keys():
+                    del increments[key]  # a put or delete replaces earlier increments
+        for db, added in batch.increments.items():
+            increments = all_increments.get(db)
+            if increments is None:
+                increments = all_increments[db] = {}
             for key, counts in added.items():
-                merge_sums(sums, key, counts)
+                merge_increments(increments, key, counts)
         if batch.deletes:
             self.deletes = True
         self.size_bytes += batch.size_bytes
         self.batches += 1
 
     def get(self, db: str, key: bytes, transaction: lmdb.Transaction[bytes], handle: Handle) -> bytes | None:
-        """The value at `key` as it would be if the overlay were written on top of what `transaction` sees."""
+        """The value at `key` as if the overlay had been written into the data that `transaction` reads."""
         writes = self.writes.get(db)
         raw = writes[key] if writes is not None and key in writes else transaction.get(key, db=handle)
-        sums = self.sums.get(db)
-        if sums and key in sums:
-            return stored_sums(raw, sums[key])
+        increments = self.increments.get(db)
+        if increments and key in increments:
+            return apply_increments(raw, increments[key])
         return raw
 
     def range(
         self, db: str, lo: bytes, hi: bytes, transaction: lmdb.Transaction[bytes], handle: Handle
     ) -> list[tuple[bytes, bytes]]:
-        """The entries with lo <= key < hi as they would be, in order. See `get`."""
-        keys = {key for pending in (self.writes, self.sums) for key in pending.get(db, ()) if lo <= key < hi}
+        """The entries with lo <= key < hi, in order, each with its value as `get` returns it."""
+        keys = {
+            key for pending in (self.writes, self.increments) for key in pending.get(db, ()) if lo <= key < hi
+        }
         with transaction.cursor(handle) as cursor:
             if cursor.set_range(lo):
                 for key in cursor.iternext(values=False):
@@ -93,17 +95,17 @@ class Overlay:
         return [(key, value) for key, value in values if value is not None]
 
     def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> Written:
-        """Write everything into `transaction`. The overlay stays as it is, so it can be written again."""
+        """Write everything into `transaction`. The overlay is not changed, so it can be written again."""
         puts = deletes = size = 0
-        for db in self.writes.keys() | self.sums.keys():
+        for db in self.writes.keys() | self.increments.keys():
             handle = handles[db]
             writes = self.writes.get(db, {})
-            sums = self.sums.get(db)
-            if sums:
+            increments = self.increments.get(db)
+            if increments:
                 writes = writes.copy()
-                for key, counts in sums.items():
+                for key, counts in increments.items():
                     raw = writes[key] if key in writes else transaction.get(key, db=handle)
-                    writes[key] = stored_sums(raw, counts)
+                    writes[key] = apply_increments(raw, counts)
             items: list[Any] = sorted(writes.items(), key=_BY_KEY)
             if self.deletes:
                 for key, value in items:

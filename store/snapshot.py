@@ -1,10 +1,10 @@
 """A snapshot: the committed state of the store at one moment, for reading.
 
-Owns point reads and range scans over one LMDB read transaction. Sees every commit that was complete when it
-was opened and nothing later. It does not see what waits in the journal (`Journal.get` does).
+Owns point reads and range scans over one LMDB read transaction. A snapshot sees every commit that was complete
+when it was opened, and nothing later. It does not see what waits in the journal (`Journal.get` does).
 
-A snapshot keeps old pages from being used again, so it should be short; one in the event loop must not be
-held over an `await`. It may move between threads, but only one may use it at a time.
+A snapshot prevents old pages from being reused, so it should be short; one in the event loop must not be
+held over an `await`. It may move between threads, but only one thread at a time may use it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from trunkline.store.errors import translate
 from trunkline.store.memory_map import MemoryMap
 
 STEP_ENTRIES = 256
-"""A scan in a worker thread asks so often whether it is still wanted."""
+"""After this many entries, a scan in a worker thread checks whether it was cancelled."""
 
 
 class Snapshot:
-    """Reads from one moment. Use it as a context manager.
+    """A read transaction. Use it as a context manager.
 
-    `on_step` is called every STEP_ENTRIES entries of a scan and may raise to end it.
+    `on_step` is called after every STEP_ENTRIES entries of a scan and may raise to end it.
     """
 
     __slots__ = ("_map", "_on_step", "_transaction")
@@ -37,7 +37,7 @@ class Snapshot:
         self._transaction: lmdb.Transaction[bytes] | None = memory_map.begin_read(wait=wait)
 
     def get(self, db: str, key: bytes) -> bytes | None:
-        """Return the value at `key`, None where there is none."""
+        """Return the value at `key`, None if there is none."""
         try:
             return self._open().get(key, db=self._map.handles[db])
         except lmdb.Error as error:
@@ -46,9 +46,9 @@ class Snapshot:
     def range(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield key and value for lo <= key < hi in the order of the keys, after leaving out `skip` of them.
+        """Yield key and value for lo <= key < hi in the order of the keys, without the first `skip` entries.
 
-        `hi` None: to the end. `reverse`: from the last to the first.
+        `hi` None: to the end of the database. `reverse`: from the last key to the first.
         """
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
@@ -71,7 +71,7 @@ class Snapshot:
     def keys(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[bytes]:
-        """Yield only the keys of `range`; values are not touched."""
+        """Like `range`, but yield only the keys; values are not read."""
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -91,7 +91,7 @@ class Snapshot:
             raise translate(error, "read") from error
 
     def count(self, db: str, lo: bytes, hi: bytes | None) -> int:
-        """How many keys lie in lo <= key < hi. A whole database is counted at once, a part entry by entry."""
+        """The number of keys with lo <= key < hi. LMDB knows that of a whole database; a part is scanned."""
         if not lo and hi is None:
             try:
                 return self._open().stat(self._map.handles[db])["entries"]
@@ -100,11 +100,11 @@ class Snapshot:
         return sum(1 for _ in self.keys(db, lo, hi))
 
     def databases(self) -> tuple[str, ...]:
-        """The databases that this store has (one of an older format may lack some)."""
+        """The names of the databases in this store (one of an older format may lack some)."""
         return tuple(self._map.handles)
 
     def close(self) -> None:
-        """End the snapshot. Idempotent; scans that still run fail."""
+        """End the snapshot. Idempotent. Unfinished scans of it fail."""
         if self._transaction is not None:
             transaction, self._transaction = self._transaction, None
             self._map.end_read(transaction)
@@ -127,7 +127,7 @@ class Snapshot:
             self._on_step()
 
     def _skip(self, cursor: lmdb.Cursor[bytes], entries: int, *, reverse: bool) -> bool:
-        """Move on by so many entries; False where the database ends first."""
+        """Advance the cursor by this many entries; False if the database ends first."""
         move = cursor.prev if reverse else cursor.next
         for number in range(1, entries + 1):
             if not move():
@@ -138,7 +138,10 @@ class Snapshot:
 
 
 def _place(cursor: lmdb.Cursor[bytes], lo: bytes, hi: bytes | None, *, reverse: bool) -> bool:
-    """Put the cursor on the first entry of the range, or the last; False where there is none to that side."""
+    """Put the cursor on the first entry of the range (`reverse`: the last).
+
+    False if there is no entry from there on in that direction.
+    """
     if not reverse:
         return cursor.set_range(lo) if lo else cursor.first()
     if hi is None or not cursor.set_range(hi):

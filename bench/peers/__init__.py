@@ -1,1 +1,1 @@
-"""What a user would pick instead, each started here and given the same work."""
+"""Alternatives to Trunkline, each started by the bench and given the same load."""

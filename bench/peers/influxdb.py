@@ -1,4 +1,4 @@
-"""InfluxDB: the same values as line protocol over HTTP; its write-ahead log is synced before each answer."""
+"""InfluxDB: the same values in line protocol over HTTP; its write-ahead log is synced before each answer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trunkline.bench.client import Connection
 from trunkline.bench.errors import WireError
 from trunkline.bench.fleet import with_body
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Absent, Place, free_port
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
 _CONFIGURATION = """
@@ -45,27 +45,29 @@ class InfluxDb(Peer):
     name = "InfluxDB, line protocol"
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        program = place.find("influxd", "influxdb")
-        port, directory = free_port(), place.make("influx")
-        configuration = place.directory / "influxdb.conf"
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        program = workspace.find("influxd", "influxdb")
+        port, directory = free_port(), workspace.make("influx")
+        configuration = workspace.directory / "influxdb.conf"
         configuration.write_text(
             _CONFIGURATION.format(port=port, rpc_port=free_port(), directory=directory), encoding="utf-8"
         )
         environment = {**os.environ, "HOME": str(directory)}
-        place.start([program, "-config", str(configuration)], env=environment)
-        await place.listens(port)
+        workspace.start([program, "-config", str(configuration)], env=environment)
+        await workspace.listens(port)
         origin = Origin("127.0.0.1", port, tls=False, prefix="")
         if await _query(origin, "POST", "CREATE DATABASE bench") is None:
-            raise Absent("influxd did not create a database.")
-        said = await place.run([program, "version"])
+            raise PeerUnavailable("influxd did not create a database.")
+        output = await workspace.run([program, "version"])
         yield Started(
-            version=said.partition(" (")[0],
+            version=output.partition(" (")[0],
             durable=True,
             durability="on disk before the answer (wal-fsync-delay = 0s)",
             keeps="each state, by device and time",
             origin=origin,
-            works=(posts := _posts(origin, devices)).works,
+            callers=(posts := _posts(origin, devices)).callers,
             kept=lambda: _kept(origin, posts),
         )
 
@@ -83,7 +85,7 @@ def _posts(origin: Origin, devices: int) -> Posts:
 
 @lru_cache(maxsize=256)
 def _fields(body: bytes) -> list[bytes]:
-    """The fields and the time of each state of a JSON body, as a line of the protocol ends."""
+    """The fields and the time of each state of a JSON body, as the end of a line of the line protocol."""
     states = json.loads(body)
     found = []
     for state in states if isinstance(states, list) else [states]:

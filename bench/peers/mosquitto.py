@@ -1,7 +1,7 @@
-"""Mosquitto, the MQTT broker: publishes of QoS 1 for a subscriber that is away, with persistence.
+"""Mosquitto, the MQTT broker: publishes of QoS 1 for an offline subscriber, with persistence.
 
 Owns the few packets of MQTT 3.1.1 that this needs. An array is one message. A durable subscriber that never
-comes back makes the broker keep what is published; without one it would acknowledge and forget.
+reconnects makes the broker store the messages; without one it would acknowledge and drop them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import trio
 from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import Response
 from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Absent, Place, free_port
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
 _CONNACK, _PUBACK, _SUBACK = 0x20, 0x40, 0x90
@@ -41,13 +41,15 @@ class Mosquitto(Peer):
     speaks_http = False
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        program = place.find("mosquitto", "mosquitto")
-        port, directory = free_port(), place.make("persistence")
-        configuration = place.directory / "mosquitto.conf"
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        program = workspace.find("mosquitto", "mosquitto")
+        port, directory = free_port(), workspace.make("persistence")
+        configuration = workspace.directory / "mosquitto.conf"
         configuration.write_text(_CONFIGURATION.format(port=port, directory=directory), encoding="utf-8")
-        place.start([program, "-c", str(configuration)])
-        await place.listens(port)
+        workspace.start([program, "-c", str(configuration)])
+        await workspace.listens(port)
         await _subscribe(port)
         yield Started(
             version=await _version(program),
@@ -55,26 +57,26 @@ class Mosquitto(Peer):
             durability="in memory at the answer; saved to disk every 30 minutes, so a crash loses what came since",
             keeps=MESSAGE,
             origin=Origin("127.0.0.1", port, tls=False, prefix=""),
-            works=(posts := Posts(devices, _publish)).works,
+            callers=(posts := Posts(devices, _publish)).callers,
             kept=lambda: _kept(posts),
-            framing=MqttFraming,
+            protocol=MqttProtocol,
         )
 
 
-class MqttFraming:
-    """Packets of a broker: the answer to CONNECT, and PUBACKs."""
+class MqttProtocol:
+    """Packets of a broker: CONNACK, SUBACK and PUBACK."""
 
     def __init__(self) -> None:
         self.greeting = connect("", clean=True)
         self.greetings = 1
         self._pending = bytearray()
 
-    def outgoing(self, request: bytes) -> bytes:
-        """The request as it is."""
+    def encode(self, request: bytes) -> bytes:
+        """Return the request unchanged."""
         return request
 
     def feed(self, data: bytes) -> list[Response]:
-        """An answer for each packet that is whole; one that refuses has status 403."""
+        """Return an answer for each complete packet; a refusal has status 403."""
         self._pending += data
         answers = []
         while len(self._pending) >= 2:
@@ -105,7 +107,7 @@ def subscribe(topic: str) -> bytes:
 
 
 def publish(topic: str, payload: bytes) -> bytes:
-    """A PUBLISH packet of QoS 1. Its id is always 1: a connection has one call under way."""
+    """A PUBLISH packet of QoS 1. Its id is always 1, because a connection has one call in flight."""
     body = _text(topic) + b"\0\1" + payload
     return b"\x32" + _length(len(body)) + body
 
@@ -129,20 +131,20 @@ def _length(value: int) -> bytes:
 
 
 async def _subscribe(port: int) -> None:
-    """Leave a durable subscription behind, for which the broker queues everything."""
-    framing = MqttFraming()
+    """Create a durable subscription, for which the broker then queues everything."""
+    protocol = MqttProtocol()
     answers: list[Response] = []
     with trio.move_on_after(10):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(connect("archive", clean=False) + subscribe("devices/#"))
             while len(answers) < 2 and (data := await stream.receive_some()):
-                answers += framing.feed(data)
+                answers += protocol.feed(data)
     if [answer.status for answer in answers] != [200, 200]:
-        raise Absent("mosquitto did not accept a durable subscription.")
+        raise PeerUnavailable("mosquitto did not accept a durable subscription.")
 
 
 async def _version(program: str) -> str:
-    # It prints its help, with the version in front, and ends with 3.
+    # It prints its help, beginning with the version, and exits with 3.
     done = await trio.run_process([program, "-h"], capture_stdout=True, check=False)
     return done.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
 

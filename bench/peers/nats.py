@@ -1,7 +1,7 @@
-"""NATS JetStream: publishes that a stream on disk acknowledges, synced each time where the version can.
+"""NATS JetStream: publishes that a stream on disk acknowledges, synced each time if the version can do that.
 
-Owns the few lines of its protocol that this needs. An array is one message. A newer ``nats-server`` than the
-distribution's is taken where it lies in ``bin`` of the directory for peers.
+Owns the few lines of its protocol that this needs. An array is one message. To use a newer ``nats-server`` than
+the distribution's, put it into ``bin`` of the directory for peers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import trio
 from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import Response
 from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Absent, Place, free_port
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
 SYNC_ALWAYS_SINCE = (2, 10)
-"""The version that can sync before it acknowledges."""
+"""The first version that can sync before it acknowledges."""
 
 STREAM = "states"
 _INBOX = b"_INBOX.bench.%08d"
@@ -41,29 +41,31 @@ _STREAM_CONFIGURATION = {
 
 
 class Nats(Peer):
-    """NATS with a JetStream of its own."""
+    """NATS with JetStream."""
 
     name = "NATS JetStream"
     speaks_http = False
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        program = place.find("nats-server", "nats-server")
-        said = await place.run([program, "--version"])
-        found = re.search(r"(\d+)\.(\d+)\.", said)
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        program = workspace.find("nats-server", "nats-server")
+        version = await workspace.run([program, "--version"])
+        found = re.search(r"(\d+)\.(\d+)\.", version)
         always = found is not None and (int(found[1]), int(found[2])) >= SYNC_ALWAYS_SINCE
-        port, directory = free_port(), place.make("jetstream")
+        port, directory = free_port(), workspace.make("jetstream")
         sync = "sync_interval: always" if always else ""
-        configuration = place.directory / "nats.conf"
+        configuration = workspace.directory / "nats.conf"
         configuration.write_text(
             f'listen: "127.0.0.1:{port}"\njetstream {{ store_dir: "{directory}"\n{sync} }}\n',
             encoding="utf-8",
         )
-        place.start([program, "-c", str(configuration)])
-        await place.listens(port)
+        workspace.start([program, "-c", str(configuration)])
+        await workspace.listens(port)
         await _ask(port, f"$JS.API.STREAM.CREATE.{STREAM}", _STREAM_CONFIGURATION)
         yield Started(
-            version=said,
+            version=version,
             durable=always,
             durability=(
                 "on disk before the answer (sync_interval: always)"
@@ -73,14 +75,14 @@ class Nats(Peer):
             ),
             keeps=MESSAGE,
             origin=Origin("127.0.0.1", port, tls=False, prefix=""),
-            works=(posts := Posts(devices, _publish)).works,
+            callers=(posts := Posts(devices, _publish)).callers,
             kept=lambda: _kept(port, posts),
-            framing=NatsFraming,
+            protocol=NatsProtocol,
         )
 
 
-class NatsFraming:
-    """The answers to publishes, each addressed to the connection's own inbox."""
+class NatsProtocol:
+    """The answers to publishes, addressed to an inbox of the connection."""
 
     def __init__(self) -> None:
         self._inbox = _INBOX % next(_numbers)
@@ -88,12 +90,12 @@ class NatsFraming:
         self.greetings = 1
         self._pending = b""
 
-    def outgoing(self, request: bytes) -> bytes:
-        """The request with the inbox that its answer comes to."""
+    def encode(self, request: bytes) -> bytes:
+        """Return the request with the inbox of this connection, to which the answer is sent."""
         return request.replace(_ANY_INBOX, self._inbox, 1)
 
     def feed(self, data: bytes) -> list[Response]:
-        """An answer for the greeting and for each message; an error has status 400."""
+        """Return an answer for the greeting and for each message; an error has status 400."""
         pending = self._pending + data if self._pending else data
         answers = []
         while (end := pending.find(b"\r\n")) >= 0:
@@ -121,18 +123,18 @@ def _publish(device_id: str, body: bytes, _count: int) -> bytes:
 
 
 async def _ask(port: int, subject: str, question: object) -> dict[str, Any]:
-    """One question to JetStream's own interface; raises Absent where it refuses."""
-    framing, body = NatsFraming(), msgspec.json.encode(question)
+    """Send one request to the API of JetStream; raises PeerUnavailable if it is refused."""
+    protocol, body = NatsProtocol(), msgspec.json.encode(question)
     request = b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), _ANY_INBOX, len(body), body)
     answers: list[Response] = []
     with trio.move_on_after(10):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            await stream.send_all(framing.greeting + framing.outgoing(request))
+            await stream.send_all(protocol.greeting + protocol.encode(request))
             while len(answers) < 2 and (data := await stream.receive_some()):
-                answers += framing.feed(data)
+                answers += protocol.feed(data)
     if len(answers) < 2 or answers[1].status != 200:
-        said = answers[-1].body[:200].decode("utf-8", "replace") if answers else "nothing"
-        raise Absent(f"nats-server answered {subject} with {said}.")
+        answer = answers[-1].body[:200].decode("utf-8", "replace") if answers else "nothing"
+        raise PeerUnavailable(f"nats-server answered {subject} with {answer}.")
     return msgspec.json.decode(answers[1].body, type=dict[str, Any])
 
 

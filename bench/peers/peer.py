@@ -1,6 +1,6 @@
-"""What takes part in a comparison: how it is started, what is sent to it, and what its answer promises.
+"""A peer, that is, a server in a comparison: how it is started, what is sent to it, and what its answer guarantees.
 
-Owns the shape. A module of this folder holds one peer each.
+Owns the interface. Each peer has a module in this folder.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from trunkline.bench.exchange import Framing, HttpFraming
 from trunkline.bench.framing import Response
 from trunkline.bench.ledger import DAY_MS, body_of
-from trunkline.bench.load import Tally, Work
-from trunkline.bench.peers.programs import Place
-from trunkline.bench.progress import Bar
+from trunkline.bench.load import Caller, Tally
+from trunkline.bench.peers.programs import Workspace
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
+from trunkline.bench.wire_protocol import HttpProtocol, WireProtocol
 
 Build = Callable[[str, bytes, int], bytes]
-"""The bytes of a call from the device's id, the JSON body and the number of states in it."""
+"""Returns the bytes of a call, from the device's id, the JSON body and the number of states in it."""
 
 
 MESSAGE = "a call as one message, unread: an array of states is as one"
-"""What a broker keeps."""
+"""What a broker stores."""
 
 
 class Kept(NamedTuple):
-    """How much was acknowledged in all, and how much of it the peer holds; None where it cannot tell."""
+    """How much was acknowledged in total, and how much of it the peer has stored; None if it cannot be asked."""
 
     acknowledged: int
     stored: int | None
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
     @property
     def lost(self) -> bool:
-        """Whether something acknowledged is not there."""
+        """Whether something acknowledged is not stored."""
         return self.stored is not None and self.stored < self.acknowledged
 
     def __str__(self) -> str:
@@ -49,10 +49,10 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """A peer that runs: what it is, what its answer promises and what it keeps.
+    """A running peer: its version, what its answer guarantees and what it stores.
 
-    ``durable``: whether what it acknowledged is on disk, so that a power cut loses none of it.
-    ``works`` gives a post for each device; ``kept`` asks it afterwards how much it holds.
+    ``durable``: whether acknowledged data is on disk, so that a power cut loses none of it.
+    ``callers`` creates a caller for each device; ``kept`` asks the peer afterwards how much it has stored.
     """
 
     version: str
@@ -60,24 +60,26 @@ class Started:
     durability: str
     keeps: str
     origin: Origin
-    works: Callable[[Tally, int], Sequence[Work]]
+    callers: Callable[[Tally, int], Sequence[Caller]]
     kept: Callable[[], Awaitable[Kept]]
-    framing: Callable[[], Framing] = HttpFraming
+    protocol: Callable[[], WireProtocol] = HttpProtocol
 
 
 class Peer(ABC):
-    """One that a user could pick."""
+    """One server of a comparison."""
 
     name: ClassVar[str]
     speaks_http: ClassVar[bool] = True
 
     @abstractmethod
-    def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AbstractAsyncContextManager[Started]:
-        """Start it in ``place`` for the length of a block; raises Absent where it cannot be."""
+    def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AbstractAsyncContextManager[Started]:
+        """Start it in ``workspace`` for the length of a block; raises PeerUnavailable if that is not possible."""
 
 
 class Posts:
-    """The posts of states of so many devices to one peer, the same JSON as Trunkline gets."""
+    """The state posts of many devices to one peer, with the same JSON as for Trunkline."""
 
     def __init__(self, devices: int, build: Build) -> None:
         self.device_ids = [f"{number:024x}" for number in range(1, devices + 1)]
@@ -86,8 +88,8 @@ class Posts:
         self._next = dict.fromkeys(self.device_ids, 0)
         self.acknowledged_calls = self.acknowledged_states = 0
 
-    def works(self, tally: Tally, per_call: int) -> list[Work]:
-        """A work for each device; states go on where those of an earlier load ended."""
+    def callers(self, tally: Tally, per_call: int) -> list[Caller]:
+        """A caller for each device; its states continue after those of an earlier load."""
         return [PeerPost(tally, self, one, per_call) for one in self.device_ids]
 
     def next(self, device_id: str, count: int) -> bytes:
@@ -97,15 +99,15 @@ class Posts:
         return self._build(device_id, body_of(number, count, self._first_ms), count)
 
     def kept(self, states: int | None) -> Kept:
-        """How many of all acknowledged states are stored."""
+        """The acknowledged and the stored states."""
         return Kept(self.acknowledged_states, states)
 
     def kept_calls(self, messages: int | None) -> Kept:
-        """The same for a peer that keeps each call as one message."""
+        """The same for a peer that stores each call as one message."""
         return Kept(self.acknowledged_calls, messages, "messages")
 
 
-class PeerPost(Work):
+class PeerPost(Caller):
     """Posts the next states of one device."""
 
     __slots__ = ("_count", "_device_id", "_posts")

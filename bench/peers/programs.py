@@ -1,7 +1,7 @@
-"""The programs that a comparison starts: on free ports, with logs, and stopped again by their own ids.
+"""The programs that a comparison starts: on free ports, with logs, and stopped by their process ids.
 
-Owns processes and their directory. Does not own what they are. A program that refuses to run as root runs as
-``nobody`` where the bench is root.
+Owns processes and their directory. Does not own which programs they are. A program that refuses to run as root
+runs as ``nobody`` if the bench runs as root.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from trunkline.bench.cores import on_cores
 from trunkline.bench.errors import BenchError
 
 READY_TIMEOUT_S = 60.0
-"""Seconds: until a started program listens."""
+"""Seconds: for a started program to listen on its port."""
 
 STOP_TIMEOUT_S = 15.0
-"""Seconds: for a program to end when told; then it is killed."""
+"""Seconds: for a program to end after its stop signal; then it is killed."""
 
 COMMAND_TIMEOUT_S = 120.0
 """Seconds: for a command that prepares something, such as a new database cluster."""
@@ -36,12 +36,12 @@ _LOG_LINE_MAX = 300
 _SBIN = ("/usr/sbin", "/usr/local/sbin", "/sbin")
 
 
-class Absent(BenchError):
-    """A peer cannot take part here; the message is the sentence for the report."""
+class PeerUnavailable(BenchError):
+    """A peer cannot take part; the message is the sentence for the report."""
 
 
-class Place:
-    """A directory for one peer's data and logs, and the programs that run in it."""
+class Workspace:
+    """A directory for the data and logs of one peer, and its running programs."""
 
     def __init__(
         self, directory: Path, bin_directories: Sequence[Path], cores: frozenset[int] | None
@@ -54,15 +54,15 @@ class Place:
         directory.mkdir(parents=True)
 
     def find(self, program: str, package: str) -> str:
-        """The path of a program; raises Absent, naming the Debian package that has it."""
+        """The path of a program; raises PeerUnavailable, naming the Debian package that has it."""
         path = os.pathsep.join([*map(str, self._bin), os.environ.get("PATH", os.defpath), *_SBIN])
         found = shutil.which(program, path=path)
         if found is None:
-            raise Absent(f"{program} is not installed (Debian: apt-get install {package}).")
+            raise PeerUnavailable(f"{program} is not installed (Debian: apt-get install {package}).")
         return found
 
     def make(self, name: str, *, unprivileged: bool = False) -> Path:
-        """A new directory for data; ``unprivileged``: for a program that runs so."""
+        """Create a directory for data; ``unprivileged``: for a program that runs as UNPRIVILEGED."""
         path = self.directory / name
         path.mkdir()
         user = _user(unprivileged)
@@ -78,7 +78,7 @@ class Place:
         unprivileged: bool = False,
         stop: signal.Signals = signal.SIGTERM,
     ) -> None:
-        """Start a program; ``stop`` is the signal that ends it orderly."""
+        """Start a program; ``stop`` is the signal for a clean end."""
         user = _user(unprivileged)
         with self._log(command[0]).open("wb") as log, on_cores(self._cores):
             process = subprocess.Popen(  # noqa: S603 - the programs that are compared
@@ -99,7 +99,7 @@ class Place:
     async def run(
         self, command: Sequence[str], *, unprivileged: bool = False, timeout_s: float = COMMAND_TIMEOUT_S
     ) -> str:
-        """Run a command to its end; what it printed. Raises Absent where it fails."""
+        """Run a command and return its output. Raises PeerUnavailable if it fails."""
         user = _user(unprivileged)
         with trio.move_on_after(timeout_s):
             done = await trio.run_process(
@@ -115,26 +115,28 @@ class Place:
             text: str = done.stdout.decode("utf-8", "replace").strip()
             if done.returncode == 0:
                 return text
-            raise Absent(f"{Path(command[0]).name} failed: {_last_line(text)}")
-        raise Absent(f"{Path(command[0]).name} did not end in {timeout_s:g} s.")
+            raise PeerUnavailable(f"{Path(command[0]).name} failed: {_last_line(text)}")
+        raise PeerUnavailable(f"{Path(command[0]).name} did not end in {timeout_s:g} s.")
 
     async def listens(self, port: int) -> None:
-        """Wait until something listens on the port; raises Absent where a program ends or does not come up."""
+        """Wait until a program listens on the port; raises PeerUnavailable if one ends or it takes too long."""
         await self.until(lambda: _listens(port))
 
     async def until(self, ready: Callable[[], bool]) -> None:
-        """Wait until it is so; raises Absent where a program ends before, or that takes too long."""
+        """Wait until ``ready`` is true; raises PeerUnavailable if a program ends before, or it takes too long."""
         with trio.move_on_after(READY_TIMEOUT_S):
             while not ready():
                 for process, _ in self._running:
                     if process.poll() is not None:
-                        raise Absent(self._failure(process, f"ended with {process.returncode}"))
+                        raise PeerUnavailable(self._failure(process, f"ended with {process.returncode}"))
                 await trio.sleep(_POLL_S)
             return
-        raise Absent(self._failure(self._running[-1][0], f"was not ready after {READY_TIMEOUT_S:g} s"))
+        raise PeerUnavailable(
+            self._failure(self._running[-1][0], f"was not ready after {READY_TIMEOUT_S:g} s")
+        )
 
     def close(self) -> None:
-        """Stop every program that was started here, the last one first, and delete the directory."""
+        """Stop all programs that were started here, the last one first, and delete the directory."""
         while self._running:
             process, stop = self._running.pop()
             _stop(process, stop)
@@ -146,10 +148,10 @@ class Place:
     def _failure(self, process: subprocess.Popen[bytes], what: str) -> str:
         program = str(process.args[0]) if isinstance(process.args, list | tuple) else str(process.args)
         try:
-            said = _last_line(self._log(program).read_text(encoding="utf-8", errors="replace"))
+            reason = _last_line(self._log(program).read_text(encoding="utf-8", errors="replace"))
         except OSError:
-            said = ""
-        return f"{Path(program).name} {what}{f': {said}' if said else '.'}"
+            reason = ""
+        return f"{Path(program).name} {what}{f': {reason}' if reason else '.'}"
 
 
 def _listens(port: int) -> bool:
@@ -158,7 +160,7 @@ def _listens(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 on which nothing listens now."""
+    """A port of 127.0.0.1 that is not in use now."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
@@ -169,13 +171,13 @@ def _stop(process: subprocess.Popen[bytes], stop: signal.Signals) -> None:
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            # Its own session, so that what it started ends with it.
+            # The program has a session of its own, so its child processes are killed too.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(STOP_TIMEOUT_S)
 
 
 class _User(NamedTuple):
-    """Whom a program runs as, in the words of ``subprocess``; None is who started it."""
+    """The user of a program, as parameters of ``subprocess``; None is the current user."""
 
     name: str | None
     group: int | None
@@ -190,4 +192,4 @@ def _user(unprivileged: bool) -> _User:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:_LOG_LINE_MAX] if lines else "it said nothing"
+    return lines[-1][:_LOG_LINE_MAX] if lines else "no output"

@@ -1,6 +1,6 @@
 """Redis streams with an append-only file that is synced before each answer.
 
-Owns the few replies of its protocol that this needs. A stream for each device; an array is one entry.
+Owns the few replies of its protocol that this needs. Each device has a stream; an array is one entry.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import trio
 from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import Response
 from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Place, free_port
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
 
@@ -26,44 +26,46 @@ class Redis(Peer):
     speaks_http = False
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        program = place.find("redis-server", "redis-server")
-        port, directory = free_port(), place.make("append")
-        place.start(
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        program = workspace.find("redis-server", "redis-server")
+        port, directory = free_port(), workspace.make("append")
+        workspace.start(
             [
                 *(program, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory)),
                 *("--appendonly", "yes", "--appendfsync", "always", "--save", "", "--daemonize", "no"),
             ],
         )
-        await place.listens(port)
-        said = await place.run([program, "--version"])
+        await workspace.listens(port)
+        output = await workspace.run([program, "--version"])
         posts = Posts(devices, _add)
         yield Started(
-            version=" ".join(said.split()[:3]),
+            version=" ".join(output.split()[:3]),
             durable=True,
             durability="on disk before the answer (appendonly, appendfsync=always)",
             keeps=MESSAGE,
             origin=Origin("127.0.0.1", port, tls=False, prefix=""),
-            works=posts.works,
+            callers=posts.callers,
             kept=lambda: _kept(port, posts),
-            framing=RedisFraming,
+            protocol=RedisProtocol,
         )
 
 
-class RedisFraming:
-    """Replies of one line, and bulk strings."""
+class RedisProtocol:
+    """Single-line replies and bulk strings."""
 
     def __init__(self) -> None:
         self.greeting = b""
         self.greetings = 0
         self._pending = b""
 
-    def outgoing(self, request: bytes) -> bytes:
-        """The request as it is."""
+    def encode(self, request: bytes) -> bytes:
+        """Return the request unchanged."""
         return request
 
     def feed(self, data: bytes) -> list[Response]:
-        """An answer for each reply that is whole; an error has status 400."""
+        """Return an answer for each complete reply; an error has status 400."""
         pending = self._pending + data if self._pending else data
         answers = []
         while (end := pending.find(b"\r\n")) >= 0:
@@ -82,7 +84,7 @@ class RedisFraming:
 
 
 def command(*words: bytes) -> bytes:
-    """A command as Redis reads it."""
+    """Encode a command of Redis."""
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
@@ -95,13 +97,13 @@ def _add(device_id: str, body: bytes, _count: int) -> bytes:
 
 
 async def _kept(port: int, posts: Posts) -> Kept:
-    """The entries of all streams."""
-    framing, device_ids = RedisFraming(), posts.device_ids
+    """Count the entries of all streams."""
+    protocol, device_ids = RedisProtocol(), posts.device_ids
     answers: list[Response] = []
     with trio.move_on_after(60):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(b"".join(command(b"XLEN", _key(one)) for one in device_ids))
             while len(answers) < len(device_ids) and (data := await stream.receive_some()):
-                answers += framing.feed(data)
+                answers += protocol.feed(data)
     whole = len(answers) == len(device_ids)
     return posts.kept_calls(sum(int(answer.body) for answer in answers) if whole else None)

@@ -1,4 +1,4 @@
-"""The comparison in the terminal and on a page: figures side by side, and what each answer promises."""
+"""The comparison in the terminal and on a page: figures side by side, and what each answer guarantees."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from trunkline.bench.charts import Bar, bars
+from trunkline.bench.formatting import milliseconds, share
 from trunkline.bench.page import document, table
-from trunkline.bench.peers.contest import Entry, Outcome, Turn
-from trunkline.bench.words import milliseconds, share
+from trunkline.bench.peers.comparison import ComparisonResult, Entry, Turn
 
-_HEADINGS = ("", "on disk first", "states a second", "Trunkline : it", "p50", "p99", "server", "generator")
+_HEADINGS = ("", "on disk first", "states a second", "Trunkline : peer", "p50", "p99", "server", "generator")
 
 _OWN, _DURABLE, _NOT_DURABLE = 0, 1, 5
 """Colours of the page."""
 
 
-def print_outcome(console: Console, outcome: Outcome) -> None:
-    """The figures by work, then what each peer is."""
-    for work in _works(outcome):
+def print_comparison(console: Console, result: ComparisonResult) -> None:
+    """Print the figures by load, then a description of each peer."""
+    for work in _works(result):
         shown = Table(title=work, title_justify="left")
         for number, heading in enumerate(_HEADINGS):
-            # In a narrow terminal a cell gets more lines; no figure is cut.
+            # In a narrow terminal a cell is wrapped, so that no figure is truncated.
             shown.add_column(heading, justify="right" if number else "left", overflow="fold")
-        for entry, turn in _turns(outcome, work):
+        for entry, turn in _turns(result, work):
             shown.add_row(plain(entry.name), *_cells(entry, turn))
         console.print(shown)
-    for entry in outcome.entries:
+    for entry in result.entries:
         console.print(
             f"[bold]{plain(entry.name)}[/]: {plain(_about(entry))}", soft_wrap=True, highlight=False
         )
 
 
-def page_of_outcome(outcome: Outcome) -> str:
+def page_of_comparison(result: ComparisonResult) -> str:
     """The page of a comparison."""
-    title = "Trunkline beside what a user would pick instead"
-    parts = [f"<h1>{title}</h1>", f'<p class="dim">{escape(outcome.begun)}</p>']
-    for work in _works(outcome):
-        turns = _turns(outcome, work)
+    title = "Trunkline compared with alternatives"
+    parts = [f"<h1>{title}</h1>", f'<p class="dim">{escape(result.begun)}</p>']
+    for work in _works(result):
+        turns = _turns(result, work)
         parts.append(f"<h2>{escape(work)}: states a second</h2>")
         parts.append(bars([_bar(entry, turn) for entry, turn in turns if turn.stage.calls]))
         parts.append('<p class="dim">Grey: acknowledged before it is on disk.</p>')
         parts.append(table(_HEADINGS, [[entry.name, *_cells(entry, turn)] for entry, turn in turns]))
-    parts.append("<h2>What each is and promises</h2>")
-    parts.append(table((), [[entry.name, _about(entry)] for entry in outcome.entries]))
-    parts.append("<h2>The run</h2>" + table((), list({**outcome.settings, **outcome.machine}.items())))
+    parts.append("<h2>Versions and guarantees</h2>")
+    parts.append(table((), [[entry.name, _about(entry)] for entry in result.entries]))
+    parts.append("<h2>The run</h2>" + table((), list({**result.settings, **result.machine}.items())))
     return document(title, "".join(parts))
 
 
-def _works(outcome: Outcome) -> list[str]:
-    return list(dict.fromkeys(turn.work for entry in outcome.entries for turn in entry.turns))
+def _works(result: ComparisonResult) -> list[str]:
+    return list(dict.fromkeys(turn.work for entry in result.entries for turn in entry.turns))
 
 
-def _turns(outcome: Outcome, work: str) -> list[tuple[Entry, Turn]]:
-    return [(entry, turn) for entry in outcome.entries for turn in entry.turns if turn.work == work]
+def _turns(result: ComparisonResult, work: str) -> list[tuple[Entry, Turn]]:
+    return [(entry, turn) for entry in result.entries for turn in entry.turns if turn.work == work]
 
 
 def _bar(entry: Entry, turn: Turn) -> Bar:
@@ -82,8 +82,8 @@ def _cells(entry: Entry, turn: Turn) -> list[str]:
 def _about(entry: Entry) -> str:
     if entry.problem is not None:
         return entry.problem
-    told = [
+    sentences = [
         f"{entry.version}. Durability: {entry.durability}. It keeps {entry.keeps}; in this run {entry.kept}."
     ]
-    told += [f"{turn.work}: {turn.stage.problem}" for turn in entry.turns if turn.stage.problem]
-    return " ".join(told)
+    sentences += [f"{turn.work}: {turn.stage.problem}" for turn in entry.turns if turn.stage.problem]
+    return " ".join(sentences)

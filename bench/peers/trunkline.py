@@ -1,4 +1,4 @@
-"""Trunkline itself, with either engine and without its hot rows: started like the others, by its own command."""
+"""Trunkline itself, with either engine and without hot rows, started by its command like the other peers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import ClassVar
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import Audit
 from trunkline.bench.peers.peer import Kept, Peer, Started
-from trunkline.bench.peers.programs import Place, free_port
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session
 
 _EMAIL = "bench@localhost"
@@ -27,15 +27,17 @@ class Trunkline(Peer):
     name = "Trunkline"
     about = "our own engine, hot rows before Quart"
     settings: ClassVar[Mapping[str, str]] = {}
-    """Settings beside the defaults, as environment variables."""
+    """Settings that differ from the defaults, as environment variables."""
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
         password, port = f"Bench-{secrets.token_hex(12)}", free_port()
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("TRUNKLINE_")}
-        place.start(
+        workspace.start(
             [
-                *(sys.executable, "-c", _MAIN, "serve", "--data", str(place.directory / "store")),
+                *(sys.executable, "-c", _MAIN, "serve", "--data", str(workspace.directory / "store")),
                 *("--port", str(port), "--limits", "off"),
             ],
             env={
@@ -45,7 +47,7 @@ class Trunkline(Peer):
                 **self.settings,
             },
         )
-        await place.listens(port)
+        await workspace.listens(port)
         session = Session(f"http://127.0.0.1:{port}")
         await session.login(_EMAIL, password)
         fleet = await Fleet.create(session, bar, "peers", devices)
@@ -62,7 +64,7 @@ class Trunkline(Peer):
                 durability="on disk before the answer (one synced commit for all that waits)",
                 keeps="each state, by device and time, checked against the device's attributes; its newest values",
                 origin=session.origin,
-                works=lambda tally, count: fleet.state_posts(tally, rehearsal=False, per_call=count),
+                callers=lambda tally, count: fleet.state_posts(tally, rehearsal=False, per_call=count),
                 kept=kept,
             )
         finally:
@@ -70,7 +72,7 @@ class Trunkline(Peer):
 
 
 class TrunklineStock(Trunkline):
-    """The same with Hypercorn as it is."""
+    """The same with Hypercorn's stock engine."""
 
     name = "Trunkline, stock engine"
     about = "Hypercorn as it is, hot rows before Quart"
@@ -78,7 +80,7 @@ class TrunklineStock(Trunkline):
 
 
 class TrunklineQuart(Trunkline):
-    """Hypercorn as it is, and every call through Quart: what the application costs without its fast way in."""
+    """Hypercorn's stock engine, and every call through Quart: the cost of the application without the fast path."""
 
     name = "Trunkline, stock engine through Quart"
     about = "Hypercorn as it is, every call through Quart"

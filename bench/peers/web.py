@@ -1,8 +1,8 @@
-"""FastAPI on Uvicorn before a database: what most people would write in an afternoon.
+"""FastAPI on Uvicorn in front of a database: a simple application as most people would write it.
 
-Owns the application's text, which runs in a private environment (it needs packages that this project does
-not), and the two databases behind it. It is kinder to itself than a real one could be: no tokens, no checks
-of attributes, one table, and the fastest statement that each database has for the purpose.
+Owns the source of the application, which runs in an environment of its own (it needs packages that this project
+does not), and the two databases behind it. It does less than a real one must: no tokens, no checks of attributes,
+one table, and the fastest statement that each database has for the purpose.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from trunkline.bench.errors import WireError
 from trunkline.bench.fleet import with_body
 from trunkline.bench.peers.environment import environment, version
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Place, free_port
-from trunkline.bench.progress import Bar
+from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
 POOL_CONNECTIONS = 16
@@ -123,18 +123,20 @@ class FastApiPostgres(Peer):
     name = "FastAPI + Uvicorn + PostgreSQL"
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        server, initdb = _debian(place, "postgres"), _debian(place, "initdb")
-        bin_directory = await environment(work, place, ("fastapi", "uvicorn[standard]", "asyncpg"))
-        cluster = place.make("cluster", unprivileged=True)
-        # A Unix socket's path has at most 107 characters, so it does not lie in the user's directory.
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        server, initdb = _debian(workspace, "postgres"), _debian(workspace, "initdb")
+        bin_directory = await environment(work, workspace, ("fastapi", "uvicorn[standard]", "asyncpg"))
+        cluster = workspace.make("cluster", unprivileged=True)
+        # The path of a Unix socket has at most 107 characters, so it is not in the user's directory.
         with tempfile.TemporaryDirectory(prefix="trunkline-") as socket_directory:
             os.chmod(socket_directory, 0o777)  # noqa: PTH101, S103 - for the unprivileged server; it lives for a minute
-            await place.run(
+            await workspace.run(
                 [initdb, "-D", str(cluster), "-U", "bench", "--auth=trust", "--encoding=UTF8", "--locale=C"],
                 unprivileged=True,
             )
-            place.start(
+            workspace.start(
                 [
                     *(server, "-D", str(cluster), "-c", "listen_addresses="),
                     *("-c", f"unix_socket_directories={socket_directory}"),
@@ -143,70 +145,72 @@ class FastApiPostgres(Peer):
                 unprivileged=True,
                 stop=signal.SIGINT,
             )
-            await place.until((Path(socket_directory) / _SOCKET).exists)
+            await workspace.until((Path(socket_directory) / _SOCKET).exists)
             variables = {"PEER_SOCKET": socket_directory, "PEER_POOL": str(POOL_CONNECTIONS)}
-            origin = await _serve(place, bin_directory, _POSTGRES, variables)
-            said = await place.run([server, "--version"])
-            number = re.search(r"[0-9.]+", said)
+            origin = await _serve(workspace, bin_directory, _POSTGRES, variables)
+            number = re.search(r"[0-9.]+", await workspace.run([server, "--version"]))
             yield Started(
-                version=f"FastAPI {await version(place, bin_directory, 'fastapi')}, "
-                f"Uvicorn {await version(place, bin_directory, 'uvicorn')}, PostgreSQL {number[0] if number else '?'}",
+                version=f"FastAPI {await version(workspace, bin_directory, 'fastapi')}, "
+                f"Uvicorn {await version(workspace, bin_directory, 'uvicorn')}, "
+                f"PostgreSQL {number[0] if number else '?'}",
                 durable=True,
                 durability="on disk before the answer (synchronous_commit=on, fsync=on)",
                 keeps=_ROWS,
                 origin=origin,
-                works=(posts := _posts(origin, devices)).works,
+                callers=(posts := _posts(origin, devices)).callers,
                 kept=lambda: _kept(origin, posts),
             )
 
 
 class FastApiSqlite(Peer):
-    """FastAPI, Uvicorn and SQLite in the same process, one connection, a transaction a call."""
+    """FastAPI, Uvicorn and SQLite in the same process, one connection, one transaction per call."""
 
     name = "FastAPI + Uvicorn + SQLite"
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        bin_directory = await environment(work, place, ("fastapi", "uvicorn[standard]"))
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        bin_directory = await environment(work, workspace, ("fastapi", "uvicorn[standard]"))
         origin = await _serve(
-            place, bin_directory, _SQLITE, {"PEER_FILE": str(place.directory / "states.sqlite")}
+            workspace, bin_directory, _SQLITE, {"PEER_FILE": str(workspace.directory / "states.sqlite")}
         )
-        library = await place.run(
+        library = await workspace.run(
             [str(bin_directory / "python"), "-c", "import sqlite3; print(sqlite3.sqlite_version)"]
         )
         yield Started(
-            version=f"FastAPI {await version(place, bin_directory, 'fastapi')}, "
-            f"Uvicorn {await version(place, bin_directory, 'uvicorn')}, SQLite {library}",
+            version=f"FastAPI {await version(workspace, bin_directory, 'fastapi')}, "
+            f"Uvicorn {await version(workspace, bin_directory, 'uvicorn')}, SQLite {library}",
             durable=True,
             durability="on disk before the answer (WAL, synchronous=FULL)",
             keeps=_ROWS,
             origin=origin,
-            works=(posts := _posts(origin, devices)).works,
+            callers=(posts := _posts(origin, devices)).callers,
             kept=lambda: _kept(origin, posts),
         )
 
 
-def _debian(place: Place, program: str) -> str:
-    """A program of PostgreSQL: Debian keeps them beside the path, by version."""
+def _debian(workspace: Workspace, program: str) -> str:
+    """The path of a program of PostgreSQL: Debian installs them by version, outside of PATH."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-    return str(versions[-1] / program) if versions else place.find(program, "postgresql")
+    return str(versions[-1] / program) if versions else workspace.find(program, "postgresql")
 
 
 async def _serve(
-    place: Place, bin_directory: Path, parts: dict[str, str], variables: dict[str, str]
+    workspace: Workspace, bin_directory: Path, parts: dict[str, str], variables: dict[str, str]
 ) -> Origin:
-    """Write the application and start it; where it listens."""
+    """Write the application and start it; return its address."""
     text = _APPLICATION.format(**{name: part.strip("\n") for name, part in parts.items()})
-    (place.directory / "app.py").write_text(text, encoding="utf-8")
+    (workspace.directory / "app.py").write_text(text, encoding="utf-8")
     port = free_port()
-    place.start(
+    workspace.start(
         [
             *(str(bin_directory / "uvicorn"), "app:app", "--host", "127.0.0.1", "--port", str(port)),
             *("--workers", "1", "--no-access-log", "--log-level", "warning"),
         ],
         env={**os.environ, **variables},
     )
-    await place.listens(port)
+    await workspace.listens(port)
     return Origin("127.0.0.1", port, tls=False, prefix="")
 
 

@@ -1,1 +1,1 @@
-"""The loads that the bench knows, one module each: what is called, and what has to be there afterwards."""
+"""The scenarios of the bench, one module each: the calls of a load, and what must be stored afterwards."""

@@ -1,4 +1,4 @@
-"""Arrays of states: one call, one turn of the device, one batch; acknowledged states a second by array size."""
+"""Arrays of states: one call is one turn of the device and one batch. Measures acknowledged states a second by size."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import Audit
-from trunkline.bench.load import Tally, Work
-from trunkline.bench.progress import Bar
+from trunkline.bench.load import Caller, Tally
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
 
@@ -18,7 +18,7 @@ STATES_PER_CALL_MAX = 10_000
 
 
 class ArraysScenario(Scenario):
-    """A stage for each size of the arrays, on the same devices; everything is read back."""
+    """One stage for each array size, on the same devices; everything is read back."""
 
     name = "arrays"
     title = "Arrays of states"
@@ -32,16 +32,16 @@ class ArraysScenario(Scenario):
     def settings(self) -> dict[str, object]:
         return {"devices": self.devices, "states a call": ", ".join(f"{count:,}" for count in self.per_call)}
 
-    async def prepare(self, session: Session, bar: Bar) -> None:
+    async def prepare(self, session: Session, bar: ProgressBar) -> None:
         self.fleet = await Fleet.create(session, bar, self.name, self.devices)
 
     async def perform(self, run: Run) -> None:
         for count in self.per_call:
-            await run.load(f"arrays of {count:,}", partial(self._works, count))
+            await run.load(f"arrays of {count:,}", partial(self._callers, count))
 
-    def _works(self, count: int, rehearsal: bool) -> list[Work]:
+    def _callers(self, count: int, rehearsal: bool) -> list[Caller]:
         tally = Tally(f"arrays of {count:,} states", "states")
         return self.fleet.state_posts(tally, per_call=count, rehearsal=rehearsal)
 
-    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+    async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
         await self.fleet.audit(session, found, bar)

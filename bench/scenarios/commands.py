@@ -1,8 +1,8 @@
 """Command fan-out: commands to many open streams, and how long each takes to arrive.
 
-Every device has its command stream open. A call sends one command to ``per_call`` devices; with 1 it is the
-device's own route, else the route for many. Two delays are told: from the sending of the call to the
-arrival at a stream, and from the call's acknowledgement (0 where the command was there first).
+Every device has its command stream open. A call sends one command to ``per_call`` devices; 1 uses the route of the
+single device, more the route for many devices. Two delays are reported: from sending the call to the arrival at a
+stream, and from the call's acknowledgement to the arrival (0 if the command arrived first).
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from itertools import islice
 
 import msgspec
 
-from trunkline.bench.command_ledger import COMMAND, Arrivals, CommandBook, audit_history
+from trunkline.bench.command_ledger import COMMAND, Arrivals, CommandLedger, audit_history
 from trunkline.bench.errors import BenchError, ConnectFailed
 from trunkline.bench.event_stream import Event
 from trunkline.bench.fleet import Fleet, with_body
 from trunkline.bench.framing import Response
 from trunkline.bench.latency import LatencyRecorder
 from trunkline.bench.ledger import ACKNOWLEDGED, REFUSED, Audit
-from trunkline.bench.load import CONNECTING_MAX, OPENING_TIMEOUT_S, Tally, Work
-from trunkline.bench.progress import Bar
+from trunkline.bench.load import CONNECTING_MAX, OPENING_TIMEOUT_S, Caller, Tally
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.reactor import Reactor, clock
 from trunkline.bench.result import Delay, Figure, Latency
 from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
-from trunkline.bench.stage import Listeners, Plan
-from trunkline.bench.stream_line import StreamLine
+from trunkline.bench.stage import LoadObserver, Plan
+from trunkline.bench.stream_connection import StreamConnection
 
 DEVICES_PER_CALL_MAX = 1000
 """Devices: the API's bound for addressing by id."""
 
-CALLS_UNDER_WAY = 4
-"""Calls at the same time to the same many devices: with one, the server would wait for its disk and for us."""
+CALLS_IN_FLIGHT = 4
+"""Concurrent calls to the same group of devices: with one, the server would wait for its disk and for the client."""
 
 ARRIVAL_TIMEOUT_S = 10.0
-"""Seconds: after the last acknowledgement; a command that has not arrived by then is missing."""
+"""Seconds after the last acknowledgement: a command that has not arrived by then is missing."""
 
 
 class CommandsScenario(Scenario):
-    """Commands to ``devices`` open streams; all have to arrive once, and to stand in the history."""
+    """Commands to ``devices`` open streams; each must arrive once and be in the history."""
 
     name = "commands"
     title = "Command fan-out"
@@ -56,48 +56,48 @@ class CommandsScenario(Scenario):
     def settings(self) -> dict[str, object]:
         return {"streams": self.devices, "devices a call": self.per_call}
 
-    async def prepare(self, session: Session, bar: Bar) -> None:
+    async def prepare(self, session: Session, bar: ProgressBar) -> None:
         self.session = session
         self.fleet = await Fleet.create(session, bar, self.name, self.devices)
         ids, step = self.fleet.device_ids, self.per_call
-        self.books = [CommandBook(ids[first : first + step]) for first in range(0, len(ids), step)]
-        self.arrivals = [Arrivals(one, book) for book in self.books for one in book.device_ids]
+        self.ledgers = [CommandLedger(ids[first : first + step]) for first in range(0, len(ids), step)]
+        self.arrivals = [Arrivals(one, ledger) for ledger in self.ledgers for one in ledger.device_ids]
 
     async def perform(self, run: Run) -> None:
-        await run.load("commands", self._works, listeners=partial(Audience, self))
+        await run.load("commands", self._callers, make_observer=partial(CommandStreams, self))
 
-    def _works(self, rehearsal: bool) -> list[Work]:
+    def _callers(self, rehearsal: bool) -> list[Caller]:
         tally = Tally("commands", "deliveries")
-        books = [CommandBook(book.device_ids) for book in self.books] if rehearsal else self.books
-        copies = 1 if self.per_call == 1 else CALLS_UNDER_WAY
-        return [CommandPost(tally, self.fleet, book) for _ in range(copies) for book in books]
+        ledgers = [CommandLedger(ledger.device_ids) for ledger in self.ledgers] if rehearsal else self.ledgers
+        copies = 1 if self.per_call == 1 else CALLS_IN_FLIGHT
+        return [CommandPost(tally, self.fleet, ledger) for _ in range(copies) for ledger in ledgers]
 
-    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+    async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
         bar.begin("reading commands back")
         for one in self.arrivals:
             one.audit(found)
-        await audit_history(session, self.fleet.application_id, self.books, found)
+        await audit_history(session, self.fleet.application_id, self.ledgers, found)
         bar.end(f"{found.read:,} in the histories")
 
 
-class CommandPost(Work):
-    """Sends the next command to the devices of one book."""
+class CommandPost(Caller):
+    """Sends the next command to the devices of one ledger."""
 
-    __slots__ = ("_addressed", "_book", "_head", "_number")
+    __slots__ = ("_addressed", "_head", "_ledger", "_number")
 
-    def __init__(self, tally: Tally, fleet: Fleet, book: CommandBook) -> None:
+    def __init__(self, tally: Tally, fleet: Fleet, ledger: CommandLedger) -> None:
         super().__init__(tally)
-        self._book = book
+        self._ledger = ledger
         self._number = 0
         self._addressed = b""
-        if len(book.device_ids) == 1:
-            self._head = fleet.post(fleet.path(book.device_ids[0], "/command"))
+        if len(ledger.device_ids) == 1:
+            self._head = fleet.post(fleet.path(ledger.device_ids[0], "/command"))
         else:
             self._head = fleet.post(f"/applications/{fleet.application_id}/devices/command")
-            self._addressed = b',"deviceIds":%b' % msgspec.json.encode(book.device_ids)
+            self._addressed = b',"deviceIds":%b' % msgspec.json.encode(ledger.device_ids)
 
     def request(self) -> bytes:
-        self._number = self._book.begin(clock())
+        self._number = self._ledger.begin(clock())
         body = b'{"name":"%b","payload":{"sequence":%d}%b}' % (
             COMMAND.encode(),
             self._number,
@@ -106,23 +106,23 @@ class CommandPost(Work):
         return with_body(self._head, body)
 
     def acknowledged(self, response: Response) -> int:
-        self._book.fates[self._number] = ACKNOWLEDGED
-        self._book.acknowledged_s[self._number] = clock()
-        return len(self._book.device_ids)
+        self._ledger.outcomes[self._number] = ACKNOWLEDGED
+        self._ledger.acknowledged_s[self._number] = clock()
+        return len(self._ledger.device_ids)
 
     def refused(self) -> None:
-        self._book.fates[self._number] = REFUSED
+        self._ledger.outcomes[self._number] = REFUSED
 
 
-class Audience(Listeners):
-    """The open streams: they enter arrivals and measure the delays."""
+class CommandStreams(LoadObserver):
+    """The open command streams: they record arrivals and measure the delays."""
 
     def __init__(self, scenario: CommandsScenario, reactor: Reactor) -> None:
         self._reactor = reactor
         self._arrivals = scenario.arrivals
         origin, fleet = scenario.session.origin, scenario.fleet
         self._lines = [
-            StreamLine(
+            StreamConnection(
                 reactor,
                 origin,
                 fleet.get(fleet.path(one.device_id, "/commandStream")),
@@ -134,7 +134,7 @@ class Audience(Listeners):
         self.reset()
 
     def open(self) -> None:
-        """Open all streams; raises ConnectFailed where that takes too long."""
+        """Open all streams; raises ConnectFailed if that takes too long."""
         self._waiting = iter(self._lines)
         for line in islice(self._waiting, CONNECTING_MAX):
             line.start()
@@ -179,7 +179,7 @@ class Audience(Listeners):
         number = arrivals.take(event.data)
         if number is None:
             return
-        now_s, book = clock(), arrivals.book
-        self._from_sending.record(now_s - book.sent_s[number])
-        acknowledged_s = book.acknowledged_s[number]
+        now_s, ledger = clock(), arrivals.ledger
+        self._from_sending.record(now_s - ledger.sent_s[number])
+        acknowledged_s = ledger.acknowledged_s[number]
         self._from_acknowledgement.record(now_s - acknowledged_s if acknowledged_s else 0.0)

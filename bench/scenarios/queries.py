@@ -1,7 +1,7 @@
-"""History and list queries: a stage for each kind of read, over devices whose states are known.
+"""History and list queries: a stage for each kind of read, over devices with known states.
 
-The data does not change meanwhile, so every answer to the same question has to be the same bytes. The first
-one is compared value by value with what was stored.
+The data does not change during the load, so all answers to the same query must be identical bytes. The first
+one is compared value by value with the stored data.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import trio
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.framing import Response
 from trunkline.bench.history import to_ms
-from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateBook, body_of, same_data, state_of
-from trunkline.bench.load import Tally, Work
-from trunkline.bench.progress import Bar
+from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateLedger, body_of, same_data, state_of
+from trunkline.bench.load import Caller, Tally
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
 
 STATES_PER_CALL = 1000
-"""States: stored with one call while the load is prepared."""
+"""States: stored with one call during preparation."""
 
 PAGE = 100
 """Devices: one page of a list."""
@@ -32,14 +32,14 @@ PAGE = 100
 Check = Callable[[Any], bool]
 
 
-class Query(Work):
-    """One question; ``check`` says whether its first answer is right, and all others must equal that one."""
+class Query(Caller):
+    """One query; ``check`` says whether its first answer is right, and all others must be equal to that one."""
 
-    __slots__ = ("_check", "_first", "_raw", "_units", "changed", "question")
+    __slots__ = ("_check", "_first", "_raw", "_units", "changed", "path")
 
-    def __init__(self, tally: Tally, question: str, raw: bytes, units: int, check: Check) -> None:
+    def __init__(self, tally: Tally, path: str, raw: bytes, units: int, check: Check) -> None:
         super().__init__(tally)
-        self.question = question
+        self.path = path
         self.changed = 0
         self._raw = raw
         self._units = units
@@ -57,19 +57,17 @@ class Query(Work):
         return self._units
 
     def audit(self, found: Audit) -> None:
-        """Enter what was wrong."""
+        """Add wrong answers to ``found``."""
         if self._first is None:
             return
         found.acknowledged += 1
         found.read += 1
         if not self._check(msgspec.json.decode(self._first)):
             found.different += 1
-            found.note(
-                f"different: {self.question}: the answer is not what was stored: {self._first[:200]!r}"
-            )
+            found.note(f"different: {self.path}: the answer is not what was stored: {self._first[:200]!r}")
         elif self.changed:
             found.different += 1
-            found.note(f"different: {self.question}: {self.changed:,} answers differ from the first")
+            found.note(f"different: {self.path}: {self.changed:,} answers differ from the first")
 
 
 class QueriesScenario(Scenario):
@@ -86,16 +84,16 @@ class QueriesScenario(Scenario):
     def settings(self) -> dict[str, object]:
         return {"devices": self.devices, "states of each": self.states}
 
-    async def prepare(self, session: Session, bar: Bar) -> None:
+    async def prepare(self, session: Session, bar: ProgressBar) -> None:
         self.fleet = await Fleet.create(session, bar, self.name, self.devices)
         bar.begin("storing states")
-        waiting = iter(self.fleet.books)
+        waiting = iter(self.fleet.ledgers)
         done = 0
 
         async def store() -> None:
             nonlocal done
-            for book in waiting:
-                await self._store(session, book)
+            for ledger in waiting:
+                await self._store(session, ledger)
                 done += 1
                 bar.show(done / self.devices, f"{done * self.states:,} states")
 
@@ -104,12 +102,12 @@ class QueriesScenario(Scenario):
                 nursery.start_soon(store)
         bar.end(f"{self.devices * self.states:,} states")
 
-    async def _store(self, session: Session, book: StateBook) -> None:
-        path = self.fleet.path(book.device_id, "/state")
-        while (first := len(book.fates)) < self.states:
+    async def _store(self, session: Session, ledger: StateLedger) -> None:
+        path = self.fleet.path(ledger.device_id, "/state")
+        while (first := len(ledger.outcomes)) < self.states:
             count = min(STATES_PER_CALL, self.states - first)
-            await session.call("POST", path, msgspec.Raw(body_of(first, count, book.first_ms)))
-            book.settle(book.begin(count), count, ACKNOWLEDGED)
+            await session.call("POST", path, msgspec.Raw(body_of(first, count, ledger.first_ms)))
+            ledger.settle(ledger.begin(count), count, ACKNOWLEDGED)
 
     async def perform(self, run: Run) -> None:
         states = self.states
@@ -132,7 +130,7 @@ class QueriesScenario(Scenario):
         await run.load("list by query", partial(self._lists, "", {"query": json.dumps(wanted)}))
         await run.load(f"newest values of {PAGE} devices", partial(self._lists, "/compositeState", {}))
 
-    def _histories(self, numbers: Sequence[int], query: dict[str, object], rehearsal: bool) -> list[Work]:
+    def _histories(self, numbers: Sequence[int], query: dict[str, object], rehearsal: bool) -> list[Caller]:
         tally = Tally("histories", "states")
         expected = [(self.fleet.first_ms + n, state_of(n)) for n in numbers]
 
@@ -144,7 +142,7 @@ class QueriesScenario(Scenario):
 
         return self._queries(tally, rehearsal, "/state", query, len(expected), check)
 
-    def _newest(self, rehearsal: bool) -> list[Work]:
+    def _newest(self, rehearsal: bool) -> list[Caller]:
         newest = state_of(self.states - 1)
 
         def check(values: Any) -> bool:
@@ -152,7 +150,7 @@ class QueriesScenario(Scenario):
 
         return self._queries(Tally("newest values"), rehearsal, "/compositeState", {}, 1, check)
 
-    def _lists(self, tail: str, query: dict[str, object], rehearsal: bool) -> list[Work]:
+    def _lists(self, tail: str, query: dict[str, object], rehearsal: bool) -> list[Caller]:
         tally = Tally("lists")
         page = min(PAGE, self.devices)
         first = set(self.fleet.device_ids[:page])
@@ -162,23 +160,23 @@ class QueriesScenario(Scenario):
 
         path = f"/applications/{self.fleet.application_id}/devices{tail}"
         raw = self.fleet.get(path, perPage=page, sortField="name", **query)
-        # The question is the same for all; there are as many of them as connections may ask at once.
+        # All queries are the same; there are several so that many connections can send it at once.
         return self._kept([Query(tally, path, raw, 1, check) for _ in range(self.devices)], rehearsal)
 
     def _queries(
         self, tally: Tally, rehearsal: bool, tail: str, query: dict[str, object], units: int, check: Check
-    ) -> list[Work]:
+    ) -> list[Caller]:
         fleet = self.fleet
         paths = [fleet.path(one, tail) for one in fleet.device_ids]
         return self._kept(
             [Query(tally, path, fleet.get(path, **query), units, check) for path in paths], rehearsal
         )
 
-    def _kept(self, queries: list[Query], rehearsal: bool) -> list[Work]:
+    def _kept(self, queries: list[Query], rehearsal: bool) -> list[Caller]:
         if not rehearsal:
             self.asked += queries
         return list(queries)
 
-    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+    async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
         for query in self.asked:
             query.audit(found)

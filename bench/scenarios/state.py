@@ -1,17 +1,17 @@
-"""Single state posts: how many a second a server acknowledges, each of them durable, and how long they take."""
+"""Single state posts: the rate at which a server acknowledges them, each of them durable, and their latency."""
 
 from __future__ import annotations
 
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import Audit
-from trunkline.bench.load import Tally, Work
-from trunkline.bench.progress import Bar
+from trunkline.bench.load import Caller, Tally
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
 
 
 class StateScenario(Scenario):
-    """Posts of one state each, round the devices; everything is read back."""
+    """Posts of one state each, to the devices in turn; everything is read back."""
 
     name = "state"
     title = "Single state posts"
@@ -22,14 +22,14 @@ class StateScenario(Scenario):
     def settings(self) -> dict[str, object]:
         return {"devices": self.devices}
 
-    async def prepare(self, session: Session, bar: Bar) -> None:
+    async def prepare(self, session: Session, bar: ProgressBar) -> None:
         self.fleet = await Fleet.create(session, bar, self.name, self.devices)
 
     async def perform(self, run: Run) -> None:
-        await run.load("single states", self._works)
+        await run.load("single states", self._callers)
 
-    def _works(self, rehearsal: bool) -> list[Work]:
+    def _callers(self, rehearsal: bool) -> list[Caller]:
         return self.fleet.state_posts(Tally("state posts", "states"), rehearsal=rehearsal)
 
-    async def audit(self, session: Session, found: Audit, bar: Bar) -> None:
+    async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
         await self.fleet.audit(session, found, bar)

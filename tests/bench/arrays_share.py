@@ -1,13 +1,13 @@
-"""Which share of the bare work the server reaches with arrays of states. Run it from the checkout:
+"""Measures the share of the bare work's rate that the server reaches with arrays of states. Run it from the checkout:
 
     .venv/bin/python tests/bench/arrays_share.py --work DIR [--per-call 10 100 1000] [--seconds 5]
 
-The bare work is what no server could leave out: decode the JSON into the typed message, encode each state,
+The bare work is the minimum that any server must do: decode the JSON into the typed message, encode each state,
 put it into the store, commit and sync once for all calls that wait. It is done with the project's own decoder,
 codec and journal, in one process on one core, without HTTP, tokens, actors or checks. The server then gets the
-same bodies over the wire on the same core, in the same run, so that the share is a ratio of neighbours.
+same bodies over the network on the same core, in the same run, so that the two rates can be compared.
 
-Lives among the tests because it knows both the store and the bench, which no room may.
+It is in the tests because it imports both the store and the bench, which no room may do.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from trunkline.actors.devices.messages import StateOrStates
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.ledger import body_of
 from trunkline.bench.load import Tally
-from trunkline.bench.peers.programs import Place
+from trunkline.bench.peers.programs import Workspace
 from trunkline.bench.peers.trunkline import Trunkline
-from trunkline.bench.progress import Bar
-from trunkline.bench.reactor import quiet_collector
+from trunkline.bench.progress import ProgressBar
+from trunkline.bench.reactor import gc_paused
 from trunkline.bench.stage import Plan, measure
 from trunkline.store import keys
 from trunkline.store.batch import Batch
@@ -39,7 +39,7 @@ from trunkline.store.env import Store
 
 DEVICES = 1000
 CONNECTIONS = 64
-"""Calls under way, hence also the calls of one commit."""
+"""Calls in flight, hence also the calls of one commit."""
 
 FIRST_MS = 1_700_000_000_000
 DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(StateOrStates)
@@ -51,7 +51,7 @@ def bare(directory: Path, per_call: int, seconds: float) -> tuple[float, float]:
     bodies = [body_of(n * per_call, per_call, FIRST_MS) for n in range(64)]
     store = Store.open(directory)
     decoding_s, states, turn = 0.0, 0, 0
-    with quiet_collector():
+    with gc_paused():
         began_s = time.perf_counter()
         while time.perf_counter() - began_s < seconds:
             for _ in range(CONNECTIONS):
@@ -73,16 +73,16 @@ def bare(directory: Path, per_call: int, seconds: float) -> tuple[float, float]:
     return states / elapsed_s, states / decoding_s
 
 
-async def served(place: Place, cores: Cores, per_call: int, seconds: float) -> float:
+async def served(workspace: Workspace, cores: Cores, per_call: int, seconds: float) -> float:
     """States a second that the server acknowledges."""
     plan = Plan(connections=CONNECTIONS, duration_s=seconds, warmup_s=min(1.0, seconds))
-    bar = Bar()
-    async with Trunkline().run(place.directory, place, DEVICES, bar) as started:
+    bar = ProgressBar()
+    async with Trunkline().run(workspace.directory, workspace, DEVICES, bar) as started:
 
         def load() -> float:
             with on_cores(cores.generator):
-                works = started.works(Tally("arrays", "states"), per_call)
-                return measure("arrays", works, started.origin, plan, bar=bar).calls[0].unit_rate
+                callers = started.callers(Tally("arrays", "states"), per_call)
+                return measure("arrays", callers, started.origin, plan, bar=bar).calls[0].unit_rate
 
         rate = await trio.to_thread.run_sync(load)
         kept = await started.kept()
@@ -105,14 +105,14 @@ def main(arguments: list[str]) -> None:
     tell("".join(f"{column:>14}" for column in columns) + "   (states a second)")
     for per_call in options.per_call:
         directory = options.work.absolute() / f"share-{time.time_ns()}"
-        place = Place(directory, [], cores.server)
+        workspace = Workspace(directory, [], cores.server)
         try:
             with on_cores(cores.server):
                 most, decoding = bare(directory / "bare", per_call, options.seconds)
             shutil.rmtree(directory / "bare")
-            rate = trio.run(partial(served, place, cores, per_call, options.seconds))
+            rate = trio.run(partial(served, workspace, cores, per_call, options.seconds))
         finally:
-            place.close()
+            workspace.close()
         tell(f"{per_call:14,}{decoding:14,.0f}{most:14,.0f}{rate:14,.0f}{rate / most:14.0%}")
 
 

@@ -1,7 +1,7 @@
-"""A small honest server for the load tools, held in memory, with faults to switch on.
+"""A small in-memory server for testing the load tools, with faults that can be switched on.
 
-It answers only what the tools ask. The faults are what no honest server does (losing what it acknowledged,
-changing it, storing what it refused), so that a test can show that the tools notice.
+It implements only the calls that the tools make. The faults are losing or changing what it acknowledged and
+storing what it refused, so that a test can show that the tools detect them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def moment(time: str | int) -> int:
 
 
 class FakeApi:
-    """Applications, devices and states by the rules of the API; see the fault hooks for what breaks them."""
+    """Applications, devices and states by the rules of the API, with hooks for faults."""
 
     def __init__(self) -> None:
         self.url = ""

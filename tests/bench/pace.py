@@ -1,4 +1,4 @@
-"""How the server bears a rate: what the engine alone reaches, half of the most, twice as much, many connections.
+"""Measures the server at given rates: the engine alone, half of the maximum, twice as much, many connections.
 
     .venv/bin/python tests/bench/pace.py --work DIR [--seconds 10] [--sync-delay-ms 5] [--connections 64 512]
 
@@ -6,13 +6,13 @@ All in one run, on one core for the server, with single durable posts of states:
 
 - the ceiling: the same requests against a handler that does nothing, on the same engine (`--null-handler`
   is how that process is started);
-- as fast as answers come, over so many connections;
-- at half of that rate: latency from the moment at which each call was meant to start;
-- at twice that rate, over as many connections as it takes to have more calls under way than may wait: how many
-  are refused, how long those that are not refused take, and whether memory grows;
-- many connections that are mostly idle: what one costs.
+- as fast as answers come, over some numbers of connections;
+- at half of that rate: latency from the intended start of each call;
+- at twice that rate, over so many connections that more calls are in flight than may wait: the number of refused
+  calls, the latency of the others, and whether memory grows;
+- many connections that are mostly idle: the memory of one.
 
-Lives among the tests because it starts the engine and drives the bench, which no room may.
+It is in the tests because it starts the engine and uses the bench, which no room may do.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ import trio
 from hypercorn.config import Config
 
 from trunkline.bench.cores import Cores, on_cores
-from trunkline.bench.load import Tally, Work
+from trunkline.bench.load import Caller, Tally
 from trunkline.bench.peers.peer import Posts
-from trunkline.bench.peers.programs import Place, free_port
+from trunkline.bench.peers.programs import Workspace, free_port
 from trunkline.bench.peers.trunkline import Trunkline
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Stage
+from trunkline.bench.server_monitor import ServerMonitor
 from trunkline.bench.stage import Plan, measure
 from trunkline.bench.transport import Origin
-from trunkline.bench.watch import ServerWatch
 from trunkline.http.calls.errors import JSON, refusal
 from trunkline.http.wire.engine import Engine
 from trunkline.limits.table import Limits
 
 DEVICES = 8_000
 CROWD = 4_000
-"""Connections of the overload: more calls under way than `waiting_writes_max`."""
+"""Connections of the overload: more calls in flight than `waiting_writes_max`."""
 
 IDLE = 10_000
 THIS_FILE = str(Path(__file__).resolve())
@@ -74,11 +74,11 @@ async def serve_nothing(port: int) -> None:
     await Engine(nothing, config, Limits(), refusal).serve(trio.sleep_forever)
 
 
-async def ceiling(place: Place, cores: Cores, connections: int, seconds: float) -> float:
+async def ceiling(workspace: Workspace, cores: Cores, connections: int, seconds: float) -> float:
     """Requests a second of the engine with the handler that does nothing."""
     port = free_port()
-    place.start([sys.executable, THIS_FILE, "--null-handler", str(port)], env=dict(os.environ))
-    await place.listens(port)
+    workspace.start([sys.executable, THIS_FILE, "--null-handler", str(port)], env=dict(os.environ))
+    await workspace.listens(port)
     path = f"/applications/{'0' * 24}/devices/%s/state"
 
     def build(device_id: str, body: bytes, _count: int) -> bytes:
@@ -86,9 +86,9 @@ async def ceiling(place: Place, cores: Cores, connections: int, seconds: float) 
         length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         return (head + length).encode() + body
 
-    works = Posts(1000, build).works(Tally("null", "states"), 1)
+    callers = Posts(1000, build).callers(Tally("null", "states"), 1)
     origin = Origin("127.0.0.1", port, tls=False, prefix="")
-    stage = await loaded(works, origin, cores, plan_of(connections, seconds), place.pids)
+    stage = await loaded(callers, origin, cores, plan_of(connections, seconds), workspace.pids)
     return stage.calls[0].unit_rate
 
 
@@ -101,13 +101,13 @@ def plan_of(connections: int, seconds: float, rate: float | None = None) -> Plan
 
 
 async def loaded(
-    works: Sequence[Work], origin: Origin, cores: Cores, plan: Plan, pids: Sequence[int]
+    callers: Sequence[Caller], origin: Origin, cores: Cores, plan: Plan, pids: Sequence[int]
 ) -> Stage:
     """What came of a load."""
 
     def load() -> Stage:
         with on_cores(cores.generator):
-            return measure("posts", works, origin, plan, bar=Bar(), watch=ServerWatch(pids))
+            return measure("posts", callers, origin, plan, bar=ProgressBar(), monitor=ServerMonitor(pids))
 
     return await trio.to_thread.run_sync(load)
 
@@ -132,23 +132,23 @@ def tell(line: str) -> None:
     sys.stdout.flush()
 
 
-async def run(options: argparse.Namespace, place: Place, cores: Cores) -> None:
+async def run(options: argparse.Namespace, workspace: Workspace, cores: Cores) -> None:
     """All loads, one after the other."""
     seconds = options.seconds
     tell(
         f"{'':38}{'states/s':>10}{'refused':>9}{'p50':>9}{'p99':>9}{'p99.9':>9}{'max ms':>9}"
         f"{'sent: p50':>11}{'p99':>9}{'server':>8}{'generator':>10}"
     )
-    most = await ceiling(place, cores, options.connections[0], seconds)
+    most = await ceiling(workspace, cores, options.connections[0], seconds)
     tell(f"{'a handler that does nothing':38}{most:10,.0f}")
     peer = Trunkline()
     peer.settings = {"TRUNKLINE_SYNC_DELAY_MS": str(options.sync_delay_ms)}  # type: ignore[misc]
-    async with peer.run(place.directory, place, options.devices, Bar()) as started:
-        pids = place.pids[-1:]
+    async with peer.run(workspace.directory, workspace, options.devices, ProgressBar()) as started:
+        pids = workspace.pids[-1:]
 
         async def load(what: str, connections: int, rate: float | None = None) -> Stage:
-            works = started.works(Tally("posts", "states"), 1)
-            stage = await loaded(works, started.origin, cores, plan_of(connections, seconds, rate), pids)
+            callers = started.callers(Tally("posts", "states"), 1)
+            stage = await loaded(callers, started.origin, cores, plan_of(connections, seconds, rate), pids)
             tell(told(what, stage))
             return stage
 
@@ -159,10 +159,10 @@ async def run(options: argparse.Namespace, place: Place, cores: Cores) -> None:
         rate = rates[0]
         tell(f"{'share of what the engine reaches':38}{rate / most:10.0%}")
         await load(f"half of that, {options.connections[0]} connections", options.connections[0], rate / 2)
-        resident = [ServerWatch(pids).look().bytes]
+        resident = [ServerMonitor(pids).usage().bytes]
         for _ in range(2):
             stage = await load(f"twice that, {options.crowd} connections", options.crowd, rate * 2)
-            resident.append(ServerWatch(pids).look().bytes)
+            resident.append(ServerMonitor(pids).usage().bytes)
         tell(
             "resident MB before, after, and after once more: " + ", ".join(f"{n / MIB:.1f}" for n in resident)
         )
@@ -190,11 +190,11 @@ def main(arguments: list[str]) -> None:
         trio.run(serve_nothing, options.null_handler)
         return
     cores = Cores.split(1)
-    place = Place(options.work.absolute() / f"pace-{time.time_ns()}", [], cores.server)
+    workspace = Workspace(options.work.absolute() / f"pace-{time.time_ns()}", [], cores.server)
     try:
-        trio.run(partial(run, options, place, cores))
+        trio.run(partial(run, options, workspace, cores))
     finally:
-        place.close()
+        workspace.close()
 
 
 if __name__ == "__main__":

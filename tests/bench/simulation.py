@@ -1,6 +1,6 @@
-"""A world for a load without sockets and without a clock: time passes only when nothing else can happen.
+"""A simulation for a load, without sockets and without a clock: time advances only when nothing else can happen.
 
-``World`` stands for the reactor, ``SimulatedLine`` for a connection whose server answers after ``world.answer``
+``World`` replaces the reactor, ``SimulatedConnection`` a connection whose server answers after ``world.answer``
 seconds with ``world.status``.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from trunkline.bench.errors import ConnectionBroken
 from trunkline.bench.framing import Response
-from trunkline.bench.load import Tally, Work
+from trunkline.bench.load import Caller, Tally
 
 
 class World:
@@ -49,46 +49,46 @@ class World:
         return True
 
 
-class SimulatedLine:
+class SimulatedConnection:
     """A connection: opens at once, and answers each request after the world's time for it."""
 
     def __init__(self, load: Any) -> None:
         self.load = load
         self.world: World = load.reactor
-        self.framing = self
-        self.work: Work | None = None
+        self.protocol = self
+        self.caller: Caller | None = None
         self.intended_s = self.sent_s = 0.0
 
-    def outgoing(self, request: bytes) -> bytes:
+    def encode(self, request: bytes) -> bytes:
         return request
 
     def open(self) -> None:
         self.world.opened += 1
-        self.world.call_at(self.world.now_s, lambda: self.load.joined(self))
+        self.world.call_at(self.world.now_s, lambda: self.load.connected(self))
 
     def close(self) -> None:
-        self.work = None
+        self.caller = None
 
     def fail(self, problem: Any) -> None:
-        self.load.broke(self, problem)
+        self.load.disconnected(self, problem)
 
     def send(self, data: bytes) -> None:
-        sent_s, work = self.world.now_s, self.work
+        sent_s, caller = self.world.now_s, self.caller
 
         def answer() -> None:
-            if self.work is not work:
+            if self.caller is not caller:
                 return
             response = self.world.respond(sent_s)
             if response is None:
                 self.fail(ConnectionBroken("Cut.", maybe_done=True))
             else:
-                self.load.answered(self, work, response)
+                self.load.answered(self, caller, response)
 
         self.world.call_at(sent_s + self.world.answer(sent_s), answer)
 
 
-class Knock(Work):
-    """The smallest work; ``times`` holds when it was called for."""
+class Knock(Caller):
+    """A minimal caller; ``times`` holds the times of its calls."""
 
     def __init__(self, tally: Tally, world: World) -> None:
         super().__init__(tally)

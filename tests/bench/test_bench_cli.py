@@ -1,4 +1,4 @@
-"""The commands end with the right exit code, and no rate is printed where anything acknowledged is lost."""
+"""The commands end with the right exit code, and no rate is printed if anything acknowledged is lost."""
 
 from __future__ import annotations
 

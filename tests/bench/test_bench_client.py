@@ -1,4 +1,4 @@
-"""A connection is kept, found stale, made again, timed and bounded; failures say what may have happened."""
+"""A connection is reused, checked, reopened, timed and bounded; failures say if the request may have been executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of a load are followed to every stream and into the history; a stream resumes where it ended."""
+"""Commands of a load are checked at every stream and in the history; a stream resumes where it ended."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import trio
 
 from trunkline.bench.client import Connection
-from trunkline.bench.command_ledger import Arrivals, CommandBook
+from trunkline.bench.command_ledger import Arrivals, CommandLedger
 from trunkline.bench.event_stream import Event
 from trunkline.bench.ledger import ACKNOWLEDGED, REFUSED, Audit
 from trunkline.bench.reactor import Reactor, clock
 from trunkline.bench.session import Session
-from trunkline.bench.stream_line import StreamLine
+from trunkline.bench.stream_connection import StreamConnection
 
 
 def command(number: int) -> str:
@@ -21,11 +21,11 @@ def command(number: int) -> str:
 
 
 def test_each_way_in_which_a_command_can_go_wrong_is_found() -> None:
-    book = CommandBook(["d"])
-    arrivals = Arrivals("d", book)
-    for fate in (ACKNOWLEDGED, ACKNOWLEDGED, REFUSED, ACKNOWLEDGED):
-        book.fates[book.begin(clock())] = fate
-    book.begin(clock())
+    ledger = CommandLedger(["d"])
+    arrivals = Arrivals("d", ledger)
+    for outcome in (ACKNOWLEDGED, ACKNOWLEDGED, REFUSED, ACKNOWLEDGED):
+        ledger.outcomes[ledger.begin(clock())] = outcome
+    ledger.begin(clock())
     assert [arrivals.take(command(number)) for number in (0, 3, 3, 2, 4, 9, -1)] == [
         0,
         3,
@@ -49,7 +49,7 @@ def test_each_way_in_which_a_command_can_go_wrong_is_found() -> None:
 
 async def test_a_stream_that_ends_is_resumed_after_its_last_event(fake_api: Any, monkeypatch: Any) -> None:
     """The server sends one command on each connection and closes; the ids that the stream sends tell where it is."""
-    monkeypatch.setattr("trunkline.bench.stream_line.REOPEN_PAUSE_S", 0.0)
+    monkeypatch.setattr("trunkline.bench.stream_connection.REOPEN_PAUSE_S", 0.0)
     session = Session(fake_api.url)
     await session.login(fake_api.email, fake_api.password)
     application = await session.create_application("a")
@@ -72,7 +72,7 @@ async def test_a_stream_that_ends_is_resumed_after_its_last_event(fake_api: Any,
             nonlocal opened
             opened += 1
 
-        line = StreamLine(reactor, session.origin, request, on_event=take, on_open=on_open)
+        line = StreamConnection(reactor, session.origin, request, on_event=take, on_open=on_open)
         line.start()
         reactor.run(clock() + 10)
         line.end()
@@ -87,7 +87,7 @@ async def test_a_stream_that_ends_is_resumed_after_its_last_event(fake_api: Any,
 
 
 async def test_a_refused_stream_is_tried_again(fake_api: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("trunkline.bench.stream_line.REOPEN_PAUSE_S", 0.0)
+    monkeypatch.setattr("trunkline.bench.stream_connection.REOPEN_PAUSE_S", 0.0)
     session = Session(fake_api.url)
     await session.login(fake_api.email, fake_api.password)
     request = Connection(session.origin, token=session.token).encode("GET", "/applications/none")
@@ -101,7 +101,7 @@ async def test_a_refused_stream_is_tried_again(fake_api: Any, monkeypatch: Any) 
             if len(problems) == 3:
                 reactor.stop()
 
-        line = StreamLine(
+        line = StreamConnection(
             reactor,
             session.origin,
             request,

@@ -1,4 +1,4 @@
-"""Demo devices live plausibly, obey what they understand, and come back after every interruption."""
+"""Demo devices report plausible states, execute the commands they know, and recover from every interruption."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ async def test_a_demo_reports_obeys_and_resumes_its_command_stream(
     assert all(len(fake_api.latest[one]) > 1 for one in ready[0].device_ids.values())
     assert "greenhouse-north: setTarget: target is 27 degrees" in lines
     assert any("dance: not understood; it knows setTarget" in line for line in lines)
-    assert any("a command that is none" in line for line in lines)
+    assert any("an invalid command" in line for line in lines)
     assert any(line.endswith("The devices keep trying.") for line in lines)
     assert (ready[0].device_ids["greenhouse-north"], "4") in fake_api.streams
 
@@ -177,7 +177,7 @@ async def test_a_demo_ends_when_its_devices_are_deleted(
         await run_demo(
             fake_api.url, "t0ken", on_ready=lambda _: fake_api.devices.clear(), on_event=lines.append
         )
-    assert sorted(lines) == sorted(f"{kind.name} was deleted and falls silent" for kind in DEMO_DEVICES)
+    assert sorted(lines) == sorted(f"{kind.name} was deleted and stops" for kind in DEMO_DEVICES)
 
 
 def test_the_lines_to_try_are_good_shell_and_name_the_device() -> None:

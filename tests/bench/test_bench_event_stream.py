@@ -1,4 +1,4 @@
-"""Server-sent events come out the same however they are split, and a silent or broken stream is noticed."""
+"""Server-sent events are parsed the same however they are split, and a silent or broken stream is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client ends an answer where HTTP says it ends, however the bytes arrive, and bounds what it reads."""
+"""The client finds the end of an answer as HTTP defines it, however the bytes arrive, and bounds its reads."""
 
 from __future__ import annotations
 

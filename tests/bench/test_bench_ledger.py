@@ -1,4 +1,4 @@
-"""The audit tells a server that keeps its promise from one that loses, changes or invents a state."""
+"""The audit detects a server that loses, changes or invents a state."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import trio
 
 from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import Fleet
-from trunkline.bench.ledger import REFUSED, UNKNOWN, Audit, StateBook, body_of, same_data, state_of
+from trunkline.bench.ledger import REFUSED, UNKNOWN, Audit, StateLedger, body_of, same_data, state_of
 from trunkline.bench.load import Tally
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.run import Run
 from trunkline.bench.session import Session
 from trunkline.bench.stage import Plan
@@ -29,7 +29,7 @@ class Loaded:
     async def audit(self) -> Audit:
         found = Audit()
         with trio.fail_after(10):
-            await self.fleet.audit(self.session, found, Bar())
+            await self.fleet.audit(self.session, found, ProgressBar())
         return found
 
 
@@ -38,8 +38,8 @@ async def loaded(api: Any, *, devices: int = 3, per_call: int = 1, plan: Plan = 
     await session.login(api.email, api.password)
     tally = Tally("state posts", "states")
     with trio.fail_after(20):
-        fleet = await Fleet.create(session, Bar(), "test", devices)
-        run = Run(session, plan, Bar())
+        fleet = await Fleet.create(session, ProgressBar(), "test", devices)
+        run = Run(session, plan, ProgressBar())
         await run.load(
             "load", lambda rehearsal: fleet.state_posts(tally, rehearsal=rehearsal, per_call=per_call)
         )
@@ -56,11 +56,11 @@ def test_a_body_carries_the_states_of_its_numbers() -> None:
 
 
 def test_a_book_finds_the_state_of_a_time() -> None:
-    book = StateBook("d", 1000)
-    assert [book.begin(), book.begin(3), book.begin()] == [0, 1, 4]
-    book.settle(1, 3, REFUSED)
-    assert list(book.fates) == [UNKNOWN, REFUSED, REFUSED, REFUSED, UNKNOWN]
-    assert [book.number_at(time) for time in (999, 1000, 1004, 1005)] == [None, 0, 4, None]
+    ledger = StateLedger("d", 1000)
+    assert [ledger.begin(), ledger.begin(3), ledger.begin()] == [0, 1, 4]
+    ledger.settle(1, 3, REFUSED)
+    assert list(ledger.outcomes) == [UNKNOWN, REFUSED, REFUSED, REFUSED, UNKNOWN]
+    assert [ledger.number_at(time) for time in (999, 1000, 1004, 1005)] == [None, 0, 4, None]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_a_state_that_nobody_sent_is_found(fake_api: Any) -> None:
 
 async def test_a_refused_state_that_is_stored_is_found(fake_api: Any) -> None:
     load = await loaded(fake_api, devices=1)
-    load.fleet.books[0].fates[1] = REFUSED
+    load.fleet.ledgers[0].outcomes[1] = REFUSED
     found = await load.audit()
     assert (found.unexpected, found.missing) == (1, 0)
 
@@ -125,9 +125,9 @@ async def test_states_in_flight_when_a_connection_broke_are_unknown_not_lost(
     )
     fake_api.keep = lambda device, time, data: data if data["sequence"] % 2 else None
     load = await loaded(fake_api, devices=1)
-    book = load.fleet.books[0]
-    for number in range(0, len(book.fates), 2):
-        book.fates[number] = UNKNOWN
+    ledger = load.fleet.ledgers[0]
+    for number in range(0, len(ledger.outcomes), 2):
+        ledger.outcomes[number] = UNKNOWN
     found = await load.audit()
     assert found.clean
     assert found.unknown > found.unknown_found > 0
@@ -158,4 +158,4 @@ async def test_a_failed_answer_leaves_the_state_unknown(fake_api: Any) -> None:
 
 async def test_a_fleet_needs_devices(fake_api: Any) -> None:
     with pytest.raises(BenchError, match="--devices"):
-        await Fleet.create(Session(fake_api.url), Bar(), "test", 0)
+        await Fleet.create(Session(fake_api.url), ProgressBar(), "test", 0)

@@ -1,4 +1,4 @@
-"""Columns are read for what they are over the whole file, and every row that is not used has a reason."""
+"""Column types are chosen from the whole file, and every unused row has a reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_times_that_can_be_read_in_two_ways_are_not_guessed() -> None:
     with pytest.raises(BenchError, match="say which"):
         TimeReader.choose(cells)
     assert TimeReader.choose(cells, time_format="%d/%m/%Y").read("01/02/2010") == 1_264_982_400_000
-    with pytest.raises(BenchError, match="which is no known way"):
+    with pytest.raises(BenchError, match="which is no known format"):
         TimeReader.choose(["soon", "later"])
 
 

@@ -1,4 +1,4 @@
-"""A comparison gives all the same work, stops what it started, and says in a sentence what cannot take part."""
+"""A comparison gives all peers the same load, stops its programs, and reports unavailable peers in a sentence."""
 
 from __future__ import annotations
 
@@ -17,23 +17,31 @@ from rich.console import Console
 
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.errors import BenchError, ProtocolViolation
-from trunkline.bench.exchange import Framing
 from trunkline.bench.load import Tally
 from trunkline.bench.peers import mosquitto, nats, redis, web
-from trunkline.bench.peers.contest import PEERS, Contest, Entry, _entry, _Score, chosen, compare
+from trunkline.bench.peers.comparison import (
+    PEERS,
+    Comparison,
+    Entry,
+    _entry,
+    _PeerState,
+    compare,
+    select_peers,
+)
 from trunkline.bench.peers.environment import environment
 from trunkline.bench.peers.influxdb import InfluxDb
-from trunkline.bench.peers.mosquitto import Mosquitto, MqttFraming
-from trunkline.bench.peers.nats import Nats, NatsFraming
+from trunkline.bench.peers.mosquitto import Mosquitto, MqttProtocol
+from trunkline.bench.peers.nats import Nats, NatsProtocol
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Absent, Place, free_port
-from trunkline.bench.peers.redis import Redis, RedisFraming
-from trunkline.bench.peers.report import page_of_outcome, print_outcome
+from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.peers.redis import Redis, RedisProtocol
+from trunkline.bench.peers.report import page_of_comparison, print_comparison
 from trunkline.bench.peers.trunkline import Trunkline
 from trunkline.bench.peers.web import FastApiPostgres, FastApiSqlite
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Calls, Stage
 from trunkline.bench.stage import Plan
+from trunkline.bench.wire_protocol import WireProtocol
 
 SHORT = Plan(connections=4, duration_s=0.2, warmup_s=0.05)
 
@@ -48,30 +56,30 @@ def python(program: str) -> list[str]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "place", [], None)
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "workspace", [], None)
 
 
-async def test_a_program_is_stopped_by_its_id_and_its_directory_deleted(place: Place) -> None:
+async def test_a_program_is_stopped_by_its_id_and_its_directory_deleted(workspace: Workspace) -> None:
     port = free_port()
-    place.start(
+    workspace.start(
         python(f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)")
     )
     with trio.fail_after(30):
-        await place.listens(port)
-    (pid,) = place.pids
+        await workspace.listens(port)
+    (pid,) = workspace.pids
     assert psutil.pid_exists(pid)
-    place.close()
+    workspace.close()
     assert not psutil.pid_exists(pid)
-    assert not place.directory.exists()
+    assert not workspace.directory.exists()
 
 
 async def test_a_stubborn_program_is_killed_with_what_it_started(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trunkline.bench.peers.programs.STOP_TIMEOUT_S", 0.1)
-    told = place.directory / "child"
-    place.start(
+    told = workspace.directory / "child"
+    workspace.start(
         python(
             "import pathlib, signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
             "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
@@ -80,28 +88,31 @@ async def test_a_stubborn_program_is_killed_with_what_it_started(
         )
     )
     with trio.fail_after(30):
-        await place.until(told.exists)
+        await workspace.until(told.exists)
     child = psutil.Process(int(told.read_text()))
-    place.close()
-    assert not psutil.pid_exists(place.pids[0])
+    workspace.close()
+    assert not psutil.pid_exists(workspace.pids[0])
     child.wait(10)
 
 
-async def test_a_program_that_ends_is_a_sentence_with_its_last_line(place: Place) -> None:
-    place.start(python("print('first'); print('the port is taken'); raise SystemExit(3)"))
-    with trio.fail_after(30), pytest.raises(Absent, match=r"python\S* ended with 3: the port is taken"):
-        await place.listens(free_port())
-    place.close()
+async def test_a_program_that_ends_is_a_sentence_with_its_last_line(workspace: Workspace) -> None:
+    workspace.start(python("print('first'); print('the port is taken'); raise SystemExit(3)"))
+    with (
+        trio.fail_after(30),
+        pytest.raises(PeerUnavailable, match=r"python\S* ended with 3: the port is taken"),
+    ):
+        await workspace.listens(free_port())
+    workspace.close()
 
 
-async def test_a_command_that_fails_or_hangs_is_a_sentence(place: Place) -> None:
+async def test_a_command_that_fails_or_hangs_is_a_sentence(workspace: Workspace) -> None:
     with trio.fail_after(30):
-        assert await place.run(python("print(' done ')")) == "done"
-        with pytest.raises(Absent, match=r"python\S* failed: no room"):
-            await place.run(python("print('no room'); raise SystemExit(1)"))
-        with pytest.raises(Absent, match=r"did not end in 0\.1 s"):
-            await place.run(python("import time; time.sleep(600)"), timeout_s=0.1)
-    place.close()
+        assert await workspace.run(python("print(' done ')")) == "done"
+        with pytest.raises(PeerUnavailable, match=r"python\S* failed: no room"):
+            await workspace.run(python("print('no room'); raise SystemExit(1)"))
+        with pytest.raises(PeerUnavailable, match=r"did not end in 0\.1 s"):
+            await workspace.run(python("import time; time.sleep(600)"), timeout_s=0.1)
+    workspace.close()
 
 
 def test_a_program_is_found_or_named_with_its_package(tmp_path: Path) -> None:
@@ -109,20 +120,24 @@ def test_a_program_is_found_or_named_with_its_package(tmp_path: Path) -> None:
     own.mkdir()
     (own / "mosquitto").write_text("#!/bin/sh\n")
     (own / "mosquitto").chmod(0o755)
-    place = Place(tmp_path / "place", [own], None)
-    assert place.find("mosquitto", "mosquitto") == str(own / "mosquitto")
-    with pytest.raises(Absent, match=r"no-such-thing is not installed \(Debian: apt-get install thing\)\."):
-        place.find("no-such-thing", "thing")
+    workspace = Workspace(tmp_path / "workspace", [own], None)
+    assert workspace.find("mosquitto", "mosquitto") == str(own / "mosquitto")
+    with pytest.raises(
+        PeerUnavailable, match=r"no-such-thing is not installed \(Debian: apt-get install thing\)\."
+    ):
+        workspace.find("no-such-thing", "thing")
 
 
 @pytest.mark.slow
-async def test_packages_that_cannot_be_installed_are_a_sentence(tmp_path: Path, place: Place) -> None:
+async def test_packages_that_cannot_be_installed_are_a_sentence(tmp_path: Path, workspace: Workspace) -> None:
     with (
         trio.fail_after(50),
-        pytest.raises(Absent, match="no-such-package-of-trunkline cannot be installed: python failed: "),
+        pytest.raises(
+            PeerUnavailable, match="no-such-package-of-trunkline cannot be installed: python failed: "
+        ),
     ):
-        await environment(tmp_path, place, ("--no-index", "no-such-package-of-trunkline"))
-    place.close()
+        await environment(tmp_path, workspace, ("--no-index", "no-such-package-of-trunkline"))
+    workspace.close()
 
 
 @pytest.mark.parametrize("parts", [web._POSTGRES, web._SQLITE])
@@ -132,8 +147,8 @@ def test_the_applications_of_peers_are_programs(parts: dict[str, str]) -> None:
     assert text.count("@app.post") == 2
 
 
-def whole(framing: Framing, wire: bytes, step: int) -> list[tuple[int, bytes]]:
-    answers = [one for at in range(0, len(wire), step) for one in framing.feed(wire[at : at + step])]
+def whole(protocol: WireProtocol, wire: bytes, step: int) -> list[tuple[int, bytes]]:
+    answers = [one for at in range(0, len(wire), step) for one in protocol.feed(wire[at : at + step])]
     return [(answer.status, answer.body) for answer in answers]
 
 
@@ -141,9 +156,9 @@ def whole(framing: Framing, wire: bytes, step: int) -> list[tuple[int, bytes]]:
 def test_answers_of_brokers_are_framed_however_they_are_split(step: int) -> None:
     mqtt = b"\x20\2\0\0\x90\3\0\1\1\x40\2\0\1\x20\2\0\5\x90\3\0\1\x80"
     refused = (403, b"The broker refused.")
-    assert whole(MqttFraming(), mqtt, step) == [(200, b"")] * 3 + [refused] * 2
+    assert whole(MqttProtocol(), mqtt, step) == [(200, b"")] * 3 + [refused] * 2
     replies = b"$15\r\n1700000000000-0\r\n-ERR no\r\n:7\r\n+OK\r\n$-1\r\n"
-    assert whole(RedisFraming(), replies, step) == [
+    assert whole(RedisProtocol(), replies, step) == [
         (200, b"1700000000000-0"),
         (400, b"ERR no"),
         (200, b"7"),
@@ -151,7 +166,7 @@ def test_answers_of_brokers_are_framed_however_they_are_split(step: int) -> None
         (200, b"-1"),
     ]
     lines = b"INFO {}\r\nPONG\r\nMSG _INBOX.x 1 12\r\n{\"seq\":\r\n12}\r\nMSG _INBOX.x 1 0\r\n\r\nPING\r\n-ERR 'no'\r\n"
-    assert whole(NatsFraming(), lines, step) == [
+    assert whole(NatsProtocol(), lines, step) == [
         (200, b""),
         (200, b'{"seq":\r\n12}'),
         (400, b""),
@@ -160,24 +175,24 @@ def test_answers_of_brokers_are_framed_however_they_are_split(step: int) -> None
 
 
 def test_what_is_no_answer_of_a_broker_is_told() -> None:
-    for framing in (RedisFraming(), NatsFraming()):
+    for protocol in (RedisProtocol(), NatsProtocol()):
         with pytest.raises(ProtocolViolation):
-            framing.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            protocol.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with pytest.raises(ProtocolViolation):
-        MqttFraming().feed(b"\x30\xff\xff\xff")
+        MqttProtocol().feed(b"\x30\xff\xff\xff")
 
 
 def test_requests_to_brokers_are_as_the_protocols_want_them() -> None:
     assert mosquitto.publish("a/b", b"x" * 200) == b"\x32\xcf\x01\x00\x03a/b\x00\x01" + b"x" * 200
     assert mosquitto.connect("", clean=True) == b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00"
     assert redis.command(b"XLEN", b"k") == b"*2\r\n$4\r\nXLEN\r\n$1\r\nk\r\n"
-    framings = [NatsFraming(), NatsFraming()]
-    sent = [framing.outgoing(nats._publish("d", b"{}", 1)) for framing in framings]
+    framings = [NatsProtocol(), NatsProtocol()]
+    sent = [protocol.encode(nats._publish("d", b"{}", 1)) for protocol in framings]
     assert sent[0] != sent[1]
-    for framing, request in zip(framings, sent, strict=True):
+    for protocol, request in zip(framings, sent, strict=True):
         inbox = request.split()[2]
         assert request == b"PUB devices.d.state %b 2\r\n{}\r\n" % inbox
-        assert b"SUB %b 1\r\n" % inbox in framing.greeting
+        assert b"SUB %b 1\r\n" % inbox in protocol.greeting
 
 
 def test_cores_are_split_and_given_back() -> None:
@@ -192,29 +207,29 @@ def test_cores_are_split_and_given_back() -> None:
 
 
 def test_peers_are_chosen_by_parts_of_their_names() -> None:
-    assert chosen([]) == list(PEERS)
-    assert chosen(["sqlite", "NATS"]) == [Trunkline, FastApiSqlite, Nats]
-    assert chosen(["postgres"]) == [Trunkline, FastApiPostgres]
+    assert select_peers([]) == list(PEERS)
+    assert select_peers(["sqlite", "NATS"]) == [Trunkline, FastApiSqlite, Nats]
+    assert select_peers(["postgres"]) == [Trunkline, FastApiPostgres]
     with pytest.raises(BenchError, match="No peer is named 'oracle'"):
-        chosen(["oracle"])
+        select_peers(["oracle"])
 
 
-async def contest(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
-    """Run a contest; its entries by name. Nothing of it is left, and its reports can be made."""
-    given = Contest(
+async def comparison(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
+    """Run a comparison and return its entries by name. Checks that nothing is left and that reports can be written."""
+    given = Comparison(
         work=tmp_path / "work", peers=peers, plan=SHORT, devices=5, rounds=1, cores=Cores(None, None)
     )
     before = set(psutil.Process().children(recursive=True))
     with trio.fail_after(55):
-        outcome = await compare(given, Bar())
+        result = await compare(given, ProgressBar())
     assert not _left(tmp_path / "work")
     assert set(psutil.Process().children(recursive=True)) <= before
     console = Console(width=200, record=True, quiet=True)
-    print_outcome(console, outcome)
-    page = page_of_outcome(outcome)
-    for entry in outcome.entries:
+    print_comparison(console, result)
+    page = page_of_comparison(result)
+    for entry in result.entries:
         assert entry.problem is None or entry.problem.replace("'", "&#x27;") in page
-    return {entry.name: entry for entry in outcome.entries}
+    return {entry.name: entry for entry in result.entries}
 
 
 class Missing(Peer):
@@ -223,8 +238,10 @@ class Missing(Peer):
     name = "Missing"
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        place.find("no-such-program", "nothing")
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        workspace.find("no-such-program", "nothing")
         yield await _never()
 
 
@@ -234,20 +251,24 @@ class Crashing(Peer):
     name = "Crashing"
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        place.start(python("print('out of luck'); raise SystemExit(9)"))
-        await place.listens(free_port())
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        workspace.start(python("print('out of luck'); raise SystemExit(9)"))
+        await workspace.listens(free_port())
         yield await _never()
 
 
 class Forgetful(Redis):
-    """Says that it holds less than it acknowledged."""
+    """Reports that it has stored less than it acknowledged."""
 
     name = "Forgetful"
 
     @asynccontextmanager
-    async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
-        async with Trunkline().run(work, place, devices, bar) as started:
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        async with Trunkline().run(work, workspace, devices, bar) as started:
 
             async def kept() -> Kept:
                 return Kept(10, 9)
@@ -263,7 +284,7 @@ async def _never() -> Started:
 async def test_a_contest_compares_with_the_first_and_goes_on_without_who_cannot_take_part(
     tmp_path: Path,
 ) -> None:
-    entries = await contest(tmp_path, Trunkline, Missing, Crashing, Forgetful)
+    entries = await comparison(tmp_path, Trunkline, Missing, Crashing, Forgetful)
     first = entries["Trunkline"]
     assert first.problem is None
     assert [turn.work for turn in first.turns] == ["single states", "arrays of 100"]
@@ -279,19 +300,19 @@ async def test_a_contest_compares_with_the_first_and_goes_on_without_who_cannot_
 
 
 def test_of_several_rounds_the_median_is_told() -> None:
-    def rounds(*rates: int) -> _Score:
-        score = _Score()
+    def rounds(*rates: int) -> _PeerState:
+        state = _PeerState()
         tallies = [Tally("single states", "states") for _ in rates]
         for tally, rate in zip(tallies, rates, strict=True):
             tally.units = tally.acknowledged = rate
-        score.stages["single states"] = [
+        state.stages["single states"] = [
             Stage(name="single states", elapsed_s=1.0, calls=[Calls.of(tally, 1.0)]) for tally in tallies
         ]
-        return score
+        return state
 
     first, other = rounds(300, 100, 200), rounds(40, 50, 20)
     other.stages["single states"].append(Stage(name="single states", elapsed_s=1.0, problem="Withheld."))
-    ((turn,), (mine,)) = (_entry("one", score, first).turns for score in (other, first))
+    ((turn,), (mine,)) = (_entry("one", state, first).turns for state in (other, first))
     assert (turn.rates, turn.stage.calls[0].unit_rate, turn.ratio) == ([40, 50, 20], 40, 5.0)
     assert (mine.stage.calls[0].unit_rate, mine.ratio) == (200, None)
 
@@ -299,7 +320,7 @@ def test_of_several_rounds_the_median_is_told() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", [Mosquitto, Nats, Redis, InfluxDb])
 async def test_a_broker_takes_part_where_it_is_installed(tmp_path: Path, peer: type[Peer]) -> None:
-    (entry,) = (await contest(tmp_path, peer)).values()
+    (entry,) = (await comparison(tmp_path, peer)).values()
     if entry.problem is not None:
         assert "is not installed (Debian: apt-get install" in entry.problem
         return
@@ -331,7 +352,7 @@ async def test_an_interrupted_contest_leaves_nothing_behind(tmp_path: Path, inhe
 
 
 def _left(work: Path) -> list[Path]:
-    """What a contest should have deleted."""
+    """What a comparison should have deleted."""
     return list(work.glob("run-*"))
 
 

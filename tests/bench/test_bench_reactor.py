@@ -1,4 +1,4 @@
-"""The reactor calls back in order, waits for descriptors, and stops when told."""
+"""The reactor runs callbacks in order, waits for descriptors, and stops on request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline.bench.reactor import READABLE, WRITABLE, Reactor, clock, quiet_collector
+from trunkline.bench.reactor import READABLE, WRITABLE, Reactor, clock, gc_paused
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_the_collector_rests_during_a_measurement_and_is_back_after_it() -> None
     during: list[bool] = []
 
     def fail() -> None:
-        with quiet_collector():
+        with gc_paused():
             during.append(gc.isenabled())
             raise KeyError
 

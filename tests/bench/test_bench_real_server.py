@@ -1,4 +1,4 @@
-"""The tools against the real server: real measurements come back equal, and devices obey.
+"""The tools against the real server: real measurements are read back equal, and devices execute commands.
 
 The one place of these tests that knows the other rooms, and only to start a server; what runs against it speaks HTTP.
 """
@@ -59,10 +59,10 @@ async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_t
         await replay.prepare(application_id=None, name="temperatures of 2010")
         await replay.send()
         await replay.compare()
-    account = replay.account
-    assert account.equal
-    assert account.sent == account.acknowledged == account.points_read == account.values_equal == 17_518
-    assert (account.refused, account.throttled_calls) == (0, 0)
+    counts = replay.counts
+    assert counts.equal
+    assert counts.sent == counts.acknowledged == counts.points_read == counts.values_equal == 17_518
+    assert (counts.refused, counts.throttled_calls) == (0, 0)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A replay sends every row once, keeps to the throttle, and notices any value that does not come back."""
+"""A replay sends every row once, obeys the throttle, and detects any value that is not read back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import trio.testing
 from trunkline.bench import replay as replay_module
 from trunkline.bench.errors import BenchError, NotFound
 from trunkline.bench.framing import Response
-from trunkline.bench.measurements import Measurements, Series
+from trunkline.bench.measurements import DeviceSeries, Measurements
 from trunkline.bench.pacing import Pacer
 from trunkline.bench.replay import Replay
 from trunkline.bench.session import Session
@@ -21,7 +21,7 @@ from trunkline.bench.session import Session
 def measured(*rows: tuple[int, dict[str, Any]], name: str = "probe") -> Measurements:
     kinds = {bool: "boolean", int: "number", float: "number", str: "string"}
     attributes = {key: kinds[type(value)] for _, row in rows for key, value in row.items()}
-    series = Series(name, attributes, [time for time, _ in rows], [row for _, row in rows])
+    series = DeviceSeries(name, attributes, [time for time, _ in rows], [row for _, row in rows])
     return Measurements(series={name: series}, rows_read=len(rows))
 
 
@@ -43,10 +43,10 @@ async def run(
 
 
 async def test_every_row_comes_back(fake_api: Any) -> None:
-    account = (await run(fake_api, hourly(2500), states_per_call=200)).account
-    assert account.equal
-    assert (account.sent, account.acknowledged, account.refused) == (2500, 2500, 0)
-    assert (account.calls, account.points, account.points_read, account.values_equal) == (
+    counts = (await run(fake_api, hourly(2500), states_per_call=200)).counts
+    assert counts.equal
+    assert (counts.sent, counts.acknowledged, counts.refused) == (2500, 2500, 0)
+    assert (counts.calls, counts.points, counts.points_read, counts.values_equal) == (
         13,
         2500,
         2500,
@@ -56,16 +56,16 @@ async def test_every_row_comes_back(fake_api: Any) -> None:
 
 async def test_a_body_is_bounded_in_bytes(fake_api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_module, "CALL_BYTES_MAX", 500)
-    account = (await run(fake_api, hourly(100))).account
-    assert account.equal
-    assert account.calls > 5
+    counts = (await run(fake_api, hourly(100))).counts
+    assert counts.equal
+    assert counts.calls > 5
 
 
 async def test_rows_of_one_time_are_laid_over_each_other_and_counted(fake_api: Any) -> None:
     rows = measured((5000, {"a": 1, "b": 1}), (5000, {"b": 2}), (6000, {"a": 3}))
-    account = (await run(fake_api, rows, states_per_call=1)).account
-    assert account.equal
-    assert (account.acknowledged, account.points, account.points_read, account.values_equal) == (3, 2, 2, 3)
+    counts = (await run(fake_api, rows, states_per_call=1)).counts
+    assert counts.equal
+    assert (counts.acknowledged, counts.points, counts.points_read, counts.values_equal) == (3, 2, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ async def test_a_difference_is_found(
     fake_api: Any, keep: Callable[..., Any], missing: int, different: int
 ) -> None:
     fake_api.keep = keep
-    account = (await run(fake_api, hourly(20))).account
-    assert not account.equal
-    assert (account.missing, account.different, account.unexpected) == (missing, different, 0)
+    counts = (await run(fake_api, hourly(20))).counts
+    assert not counts.equal
+    assert (counts.missing, counts.different, counts.unexpected) == (missing, different, 0)
 
 
 async def test_a_point_that_nobody_sent_is_found(fake_api: Any) -> None:
     fake_api.keep = lambda device, time, data: fake_api.states[device].update({1_000_001: {}}) or data
-    account = (await run(fake_api, hourly(20))).account
-    assert (account.equal, account.unexpected) == (False, 1)
+    counts = (await run(fake_api, hourly(20))).counts
+    assert (counts.equal, counts.unexpected) == (False, 1)
 
 
 async def test_refused_rows_are_found_one_by_one_and_the_others_are_stored(fake_api: Any) -> None:
@@ -98,11 +98,11 @@ async def test_refused_rows_are_found_one_by_one_and_the_others_are_stored(fake_
         return fake_api.refusal(400, "Validation", "Too cold.") if bad else None
 
     fake_api.answer_state = answer
-    account = (await run(fake_api, hourly(20))).account
-    assert account.equal
-    assert (account.sent, account.acknowledged, account.refused, account.points_read) == (20, 18, 2, 18)
-    assert account.reasons == {"400 Validation": 2}
-    assert account.examples[0].endswith("Too cold.")
+    counts = (await run(fake_api, hourly(20))).counts
+    assert counts.equal
+    assert (counts.sent, counts.acknowledged, counts.refused, counts.points_read) == (20, 18, 2, 18)
+    assert counts.reasons == {"400 Validation": 2}
+    assert counts.examples[0].endswith("Too cold.")
 
 
 async def test_calls_without_an_answer_and_refused_for_now_are_sent_again(
@@ -115,12 +115,12 @@ async def test_calls_without_an_answer_and_refused_for_now_are_sent_again(
     fake_api.answer_state = lambda device, states, number: (
         fake_api.refusal(429, "TooManyRequests", "Later.", retry_after="0") if number % 2 else None
     )
-    account = (await run(fake_api, hourly(20), states_per_call=5)).account
-    assert account.equal
-    assert account.acknowledged == 20
-    assert account.throttled_calls > 0
-    assert account.repeated_calls > 0
-    assert account.calls == 4 + account.throttled_calls + account.repeated_calls
+    counts = (await run(fake_api, hourly(20), states_per_call=5)).counts
+    assert counts.equal
+    assert counts.acknowledged == 20
+    assert counts.throttled_calls > 0
+    assert counts.repeated_calls > 0
+    assert counts.calls == 4 + counts.throttled_calls + counts.repeated_calls
 
 
 async def test_an_existing_device_is_used_its_attributes_kept_and_its_points_left_alone(
@@ -131,8 +131,8 @@ async def test_an_existing_device_is_used_its_attributes_kept_and_its_points_lef
         fake_api, measured((5000, {"b": "x"}), (8000, {"b": "y"})), application_id=first.application_id
     )
     assert (first.devices_created, second.devices_created) == (1, 0)
-    assert second.account.equal
-    assert (second.account.points_read, second.account.others) == (2, 1)
+    assert second.counts.equal
+    assert (second.counts.points_read, second.counts.others) == (2, 1)
     (device,) = fake_api.devices.values()
     assert device["attributes"] == [{"name": "a", "dataType": "number"}, {"name": "b", "dataType": "string"}]
     with pytest.raises(BenchError, match="has 'a' as number; the file has it as string"):
@@ -148,7 +148,7 @@ async def test_the_original_pace_n_fold(autojump_clock: trio.testing.MockClock) 
     sent: list[tuple[float, int]] = []
 
     class Instant(Replay):
-        async def _post(self, lane: Any, body: bytes) -> Response:
+        async def _post(self, device: Any, body: bytes) -> Response:
             await trio.sleep(0.25)
             sent.append((trio.current_time() - started_s, body.count(b'"time"')))
             return Response(200, b"HTTP/1.1 200 OK", b"")
@@ -159,7 +159,7 @@ async def test_the_original_pace_n_fold(autojump_clock: trio.testing.MockClock) 
     await replay.send(speed=10)
     assert [round(at_s, 6) for at_s, _ in sent] == [0.25, 1.25, 1.5, 5.25]
     assert [states for _, states in sent] == [1, 1, 2, 1]
-    assert replay.account.elapsed_s == pytest.approx(5.25)
+    assert replay.counts.elapsed_s == pytest.approx(5.25)
     with pytest.raises(BenchError):
         await replay.send(speed=0)
 

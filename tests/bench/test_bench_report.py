@@ -1,4 +1,4 @@
-"""Reports tell the same numbers everywhere, withhold what must not be told, and load nothing from anywhere."""
+"""Reports show the same numbers everywhere, withhold misleading figures, and load no external resources."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from rich.console import Console
 
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.charts import Bar, Series, bars, lines, percentiles
+from trunkline.bench.formatting import figure, milliseconds, size
 from trunkline.bench.latency import LatencyRecorder
 from trunkline.bench.ledger import Audit
 from trunkline.bench.load import Tally
 from trunkline.bench.page import page_of
 from trunkline.bench.report import print_result
 from trunkline.bench.result import (
+    AuditResult,
     Calls,
     Delay,
     Figure,
-    Found,
     Latency,
     Result,
     Sample,
@@ -31,8 +32,7 @@ from trunkline.bench.result import (
     Stage,
     machine,
 )
-from trunkline.bench.watch import ServerWatch
-from trunkline.bench.words import figure, milliseconds, size
+from trunkline.bench.server_monitor import ServerMonitor
 
 
 def recorded(*durations_s: float) -> LatencyRecorder:
@@ -89,7 +89,7 @@ def result(*stages: Stage, audit: Audit | None = None, **more: object) -> Result
             end_private_bytes=2 * 10**6,
             peak_bytes=3 * 10**7,
         ),
-        "audit": Found.of(audit or Audit(acknowledged=10_000, read=10_000)),
+        "audit": AuditResult.of(audit or Audit(acknowledged=10_000, read=10_000)),
         "verdict": "sound",
         "notes": ["A note."],
     }
@@ -225,9 +225,9 @@ def test_numbers_as_text() -> None:
 
 
 def test_a_process_is_watched_with_those_that_it_started() -> None:
-    watch = ServerWatch([os.getpid()])
-    usage = watch.look()
-    assert os.getpid() in watch.pids
+    monitor = ServerMonitor([os.getpid()])
+    usage = monitor.usage()
+    assert os.getpid() in monitor.pids
     assert usage.cpu_s > 0
-    assert 0 < usage.private_bytes <= usage.bytes <= watch.peak_bytes
+    assert 0 < usage.private_bytes <= usage.bytes <= monitor.peak_bytes
     assert usage.bytes <= psutil.virtual_memory().total

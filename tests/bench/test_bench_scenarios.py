@@ -1,4 +1,4 @@
-"""Every scenario runs against the real server, ends with figures, and its audit finds what is wrong.
+"""Every scenario runs against the real server, ends with figures, and its audit detects faults.
 
 Knows the other rooms only to start a server; what runs against it speaks HTTP.
 """
@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from trunkline.bench.page import page_of
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Result
 from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.arrays import ArraysScenario
@@ -50,7 +50,7 @@ async def session(nursery: trio.Nursery, tmp_path: Path) -> AsyncIterator[Sessio
 
 async def outcome(scenario: Scenario, session: Session, plan: Plan = SHORT) -> Result:
     with trio.fail_after(50):
-        result = await run_scenario(scenario, session, plan, Bar())
+        result = await run_scenario(scenario, session, plan, ProgressBar())
     assert result.verdict == "sound"
     assert result.scenario == scenario.name
     assert page_of(result)
@@ -114,7 +114,7 @@ async def test_an_open_loop_tells_both_latencies(session: Session) -> None:
 
 async def test_a_storm_serves_all_and_loses_nothing(session: Session) -> None:
     result = await outcome(StormScenario(devices=25), session)
-    assert [stage.name for stage in result.stages] == ["first coming", "storm"]
+    assert [stage.name for stage in result.stages] == ["first connection", "storm"]
     for stage in result.stages:
         served = stage.delays[-1]
         assert (served.name, served.latency.count) == ("until served", 25)

@@ -1,4 +1,4 @@
-"""A session signs in, creates, pages, waits when told to, and repeats only what is safe."""
+"""A session signs in, creates, pages, obeys Retry-After, and repeats only safe calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurement of how the server bears a rate does its whole work, here in little."""
+"""The program `pace.py` runs completely, here with small numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: who wins, that a misspelt name is refused, and that a secret shows nowhere."""
+"""Settings: precedence, errors for misspelt names, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_wrong_setting_is_refused_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_other_variables_are_no_concern_of_ours() -> None:
+def test_other_variables_are_ignored() -> None:
     environ = {"PATH": "/bin", "TRUNKLINES": "x", "TRUNKLINE_CONFIG": "/etc/trunkline.toml"}
     assert load(None, environ) == Settings()
 

@@ -1,4 +1,4 @@
-"""Every bound stands in one table with its unit and its reason; a senseless override is refused."""
+"""Every limit is in one table with its unit and its reason; an invalid override is refused."""
 
 from __future__ import annotations
 

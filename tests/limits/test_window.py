@@ -1,4 +1,4 @@
-"""The window lets exactly the promised number of calls through, wherever its edge falls (promise 4)."""
+"""The window allows exactly the promised number of calls, in any interval (promise 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ repeatable = settings(derandomize=True, deadline=None, max_examples=300)
 
 
 class Oracle:
-    """The definition, as slow as it reads: remember every passed call, count those that have not left."""
+    """The definition in its simplest form: store every allowed call, count those still in the window."""
 
     def __init__(self, rate: Rate) -> None:
         self.rate = rate
@@ -108,7 +108,7 @@ def test_of_31_calls_in_a_window_30_pass_and_the_31st_when_the_first_leaves(
 
 @repeatable
 @given(rates, starts, steps)
-def test_a_refused_caller_who_waits_as_told_passes(rate: Rate, start: float, moves: list[float]) -> None:
+def test_a_call_after_the_reset_time_is_allowed(rate: Rate, start: float, moves: list[float]) -> None:
     window, now = SlidingWindow(rate), start
     for move in moves:
         now += abs(move) * rate.window_s
@@ -184,7 +184,7 @@ def test_the_difference_decides_where_the_sum_rounds_up() -> None:
     assert window.allow(now).allowed
 
 
-def test_the_told_wait_suffices_where_adding_it_rounds_down() -> None:
+def test_the_reset_time_is_sufficient_if_adding_it_rounds_down() -> None:
     oldest, window_s, now = -0.4952837954403293, 1.8, -0.09928379544032928
     assert now + (oldest + window_s - now) < oldest + window_s
     window = SlidingWindow(Rate(1, window_s))

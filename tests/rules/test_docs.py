@@ -139,7 +139,7 @@ def test_the_examples_of_the_query_are_taken_in_both_forms(documents: dict[str, 
 
 def test_the_bounds_of_the_query_are_those_of_the_code(documents: dict[str, str]) -> None:
     bounds = inspect.signature(compile_query).parameters
-    text = documents[QUERY].partition("\n## Bounds and refusals\n")[2]
+    text = documents[QUERY].partition("\n## Limits and errors\n")[2]
     for name, sentence in (
         ("items_max", "at most {} items"),
         ("tag_chars_max", "at most {} characters"),

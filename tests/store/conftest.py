@@ -1,4 +1,4 @@
-"""Stores in a directory that pytest throws away, closed when the test ends."""
+"""Stores in temporary directories, closed when the test ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KIB = 1024
 
 
 class OpenStore(Protocol):
-    """Opens a store in the test's directory; a small map unless told otherwise."""
+    """Opens a store in the test's directory, with a small map by default."""
 
     def __call__(self, **options: Any) -> Store: ...
 

@@ -1,4 +1,4 @@
-"""A backup is a whole store of one moment, made beside running writes; verify finds what is wrong."""
+"""A backup is a consistent copy of one moment, made during writes; verify finds every kind of damage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def device(number: int) -> bytes:
 
 
 def record(number: int, name: str = "") -> Batch:
-    """A record with its index entry, its head and its share of the total."""
+    """A record with its index entry, its newest values and its count in the total."""
     index = keys.index_key("device", APP, "name", keys.sortable(name or f"device {number}"), device(number))
     batch = Batch()
     batch.put(
@@ -69,7 +69,7 @@ def tree(path: Path) -> list[str]:
 async def test_a_backup_beside_running_writes_is_whole(
     store: Store, nursery: trio.Nursery, tmp_path: Path
 ) -> None:
-    """Each batch touches five databases: a copy that held one by half would not verify or not add up."""
+    """Each batch writes to five databases: a copy with only a part of one would fail verification."""
     large = Batch()
     for number in range(4000):
         large.put(keys.LOGS, b"%04d" % number, codec.encode(bytes(2000)))
@@ -134,7 +134,7 @@ def test_a_backup_without_a_secret_and_into_an_empty_directory(filled: Store, tm
 
 
 def test_the_map_stays_where_it_is_during_a_copy(filled: Store, tmp_path: Path) -> None:
-    """LMDB copies out of the map in a transaction of its own, which nobody else would count."""
+    """LMDB copies from the map in a transaction of its own, which must be counted as a read."""
     memory_map, env = filled.memory_map, filled.memory_map.env
     moved: list[bool] = []
 
@@ -208,7 +208,7 @@ def test_where_there_is_no_store_there_is_no_backup(tmp_path: Path) -> None:
 
 
 def damaged(store: Store, batch: Batch) -> list[str]:
-    """Commit the damage and return what verify says of it."""
+    """Commit the damage and return the problems that verify reports."""
     commit(store, batch)
     report = verify(store, listed)
     assert report.problem_count == len(report.problems)
@@ -275,7 +275,7 @@ def test_a_wrong_counter_is_found(filled: Store) -> None:
 @pytest.mark.parametrize(
     "db", [keys.RECORDS, keys.TIMELINE, keys.COMMANDS, keys.LOGS, keys.COUNTS, keys.META]
 )
-def test_a_value_that_can_not_be_decoded_is_found(filled: Store, db: str) -> None:
+def test_a_value_that_cannot_be_decoded_is_found(filled: Store, db: str) -> None:
     batch = Batch()
     batch.put(db, b"damaged", b"\xff")
     (problem,) = damaged(filled, batch)

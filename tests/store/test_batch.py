@@ -1,4 +1,4 @@
-"""A batch is plain data, and only the outcome for each key is kept."""
+"""A batch is plain data and keeps only the final result for each key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build(steps: list[tuple[Any, ...]]) -> Batch:
 
 
 def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
-    """What the steps mean, written down naively: bytes, None, sums, or sums on top of bytes."""
+    """A simple model of the steps: bytes, None, increments, or increments on top of bytes."""
     state: dict[tuple[str, bytes], Any] = {}
     singly = [
         step
@@ -45,8 +45,8 @@ def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
         elif name == "delete":
             state[db, key] = (None, {})
         else:
-            base, sums = state.get((db, key), ("unknown", {}))
-            merged = dict(sums)
+            base, increments = state.get((db, key), ("unknown", {}))
+            merged = dict(increments)
             for count_name, count in rest[0].items():
                 merged[count_name] = merged.get(count_name, 0) + count
             state[db, key] = (base, merged)
@@ -58,8 +58,8 @@ def meaning(batch: Batch) -> dict[tuple[str, bytes], Any]:
     for db, writes in batch.writes.items():
         for key, value in writes.items():
             state[db, key] = (value, {})
-    for db, sums in batch.sums.items():
-        for key, counts in sums.items():
+    for db, increments in batch.increments.items():
+        for key, counts in increments.items():
             state[db, key] = (state.get((db, key), ("unknown", {}))[0], counts)
     return state
 
@@ -70,16 +70,18 @@ def test_a_batch_means_its_steps_in_their_order(steps: list[tuple[Any, ...]]) ->
 
 
 @given(st.lists(operations, max_size=12))
-def test_a_batch_survives_the_way_through_plain_bytes(steps: list[tuple[Any, ...]]) -> None:
+def test_a_batch_survives_its_plain_form(steps: list[tuple[Any, ...]]) -> None:
     batch = build(steps)
     again = Batch.from_plain(codec.decode(codec.encode(batch.to_plain())))
     assert again == batch
-    assert again.frees() == batch.frees()
+    assert again.mostly_deletes() == batch.mostly_deletes()
     assert bool(again) == bool(batch) == bool(model(steps))
 
 
 @given(st.lists(operations, max_size=8), st.lists(operations, max_size=8))
-def test_to_extend_is_to_go_on(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
+def test_extend_appends_the_operations_of_the_other_batch(
+    one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]
+) -> None:
     batch = build(one)
     batch.extend(build(other))
     assert meaning(batch) == model(one + other)
@@ -97,16 +99,16 @@ def test_the_size_is_never_less_than_what_is_held(steps: list[tuple[Any, ...]]) 
 def test_only_a_batch_that_mostly_deletes_frees_room() -> None:
     batch = Batch()
     batch.put(RECORDS, b"a", b"1")
-    assert not batch.frees()
+    assert not batch.mostly_deletes()
     batch.delete(RECORDS, b"b")
-    assert batch.frees()
+    assert batch.mostly_deletes()
     batch.put(RECORDS, b"c", b"1")
-    assert not batch.frees()
+    assert not batch.mostly_deletes()
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * (KEY_BYTES_MAX + 1)])
 def test_a_key_that_lmdb_would_refuse_is_refused_at_once(key: bytes) -> None:
-    """At the commit it would fail everybody's writes."""
+    """At the commit it would make the whole group fail."""
     for steps in (
         [("put", RECORDS, key, b"")],
         [("put_all", RECORDS, {b"fine": b"", key: b""})],

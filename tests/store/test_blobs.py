@@ -1,4 +1,4 @@
-"""Blobs: a content is there whole or not at all."""
+"""Blobs: a file is stored completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values come back as they went in, and damage is told as ValueError."""
+"""Values survive encoding and decoding, and damage raises ValueError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data directory belongs to one process, and its secret to nobody else."""
+"""A data directory is used by one process at a time, and only its owner can read the secret."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_second_store_in_the_same_process_is_refused(tmp_path: Path) -> None:
     Store.open(tmp_path, map_size_bytes=1 << 20).close()
 
 
-def test_a_store_that_can_not_be_opened_gives_the_directory_up(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_unlocks_the_directory(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "data.mdb").write_bytes(b"no database at all" * 1000)
     with pytest.raises(StoreBroken, match="opening of"):
@@ -97,7 +97,7 @@ def test_the_directory_is_closed_to_others(tmp_path: Path) -> None:
         assert mode(made / "store" / "data.mdb") == 0o600
 
 
-def test_a_place_that_can_not_be_a_directory_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_a_directory_is_refused_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreBroken, match=r"opening of the data directory .*file"):
         DataDirectory.open(tmp_path / "file")

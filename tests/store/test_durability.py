@@ -1,4 +1,4 @@
-"""Acknowledged means stored: a process that is killed at any moment loses nothing that it acknowledged."""
+"""Acknowledged means stored: a process killed at any moment loses nothing that it acknowledged."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, acknowledgements:
     assert verify(tmp_path).ok
 
 
-async def test_nobody_is_told_before_the_disk_was(
+async def test_nothing_is_acknowledged_before_the_sync(
     open_store: Callable[..., Store], nursery: trio.Nursery
 ) -> None:
     events: list[str] = []

@@ -1,4 +1,4 @@
-"""A full disk or a used-up quota: writers are told, readers go on, and it works again when there is room."""
+"""A full disk or an exhausted quota: writes fail, reads work, and writes work again when there is room."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def small(open_store: Callable[..., Store], clock: Clock) -> Store:
 
 
 def record(number: int) -> Batch:
-    """A record with what finds it: three databases are touched, as by a real one."""
+    """A record with its index entries: it writes to three databases, like a real one."""
     batch = Batch()
     batch.put(RECORDS, b"%06d" % number, bytes(900))
     batch.put(INDEXES, b"name %06d" % number, b"")
@@ -156,7 +156,7 @@ def test_the_quota_is_told_and_reads_go_on(small: Store) -> None:
     assert file_bytes(small) <= QUOTA
 
 
-async def test_who_waits_at_the_quota_is_told(small: Store, nursery: trio.Nursery) -> None:
+async def test_waiting_writes_fail_at_the_quota(small: Store, nursery: trio.Nursery) -> None:
     fill(small)
     await nursery.start(small.journal.run)
     big = Batch()
@@ -178,7 +178,7 @@ def test_at_the_quota_what_writes_is_refused_before_it_costs_anything(small: Sto
 
 @pytest.mark.slow
 def test_what_was_deleted_makes_room_again(small: Store, clock: Clock) -> None:
-    """Deleting needs new pages itself, which a quota that is used to its last page would not have."""
+    """Deleting needs new pages itself, which a completely used quota would not have."""
     stored = fill(small)
     for number in range(0, stored, 2):
         assert committed(small, removal(number)).error is None
@@ -204,14 +204,14 @@ def test_filling_and_deleting_may_go_on_for_long(small: Store, clock: Clock) -> 
 
 
 def test_after_a_while_others_may_try_again_without_a_deletion(small: Store, clock: Clock) -> None:
-    """What failed may have been large, or an old read may have kept free pages from use."""
+    """The failed batch may have been large, or an old read may have prevented the reuse of free pages."""
     stored = fill(small)
     clock.now_s += QUOTA_RETRY_S
     group = small.journal.submit(record(stored))
     assert not group.done
 
 
-def test_the_reserve_is_not_for_those_who_write(small: Store, clock: Clock) -> None:
+def test_the_reserve_is_not_for_ordinary_writes(small: Store, clock: Clock) -> None:
     fill(small)
     ordinary = QUOTA - small.memory_map.reserve_bytes
     assert small.memory_map.reserve_bytes > 0

@@ -38,7 +38,7 @@ def stored(store: Store, key: bytes, db: str = RECORDS) -> bytes | None:
 # Groups.
 
 
-async def test_who_was_acknowledged_is_found_by_every_reader(store: Store, nursery: trio.Nursery) -> None:
+async def test_an_acknowledged_write_is_seen_by_every_reader(store: Store, nursery: trio.Nursery) -> None:
     await nursery.start(store.journal.run)
     await store.journal.submit(put(b"k", b"v")).wait()
     assert stored(store, b"k") == b"v"
@@ -107,16 +107,16 @@ steps = st.one_of(
 
 
 def apply(state: dict[bytes, dict[str, int]], step: Step) -> None:
-    """What a step means, naively."""
+    """A simple model of one step."""
     name, key, value = step
     if name == "put":
         state[key] = dict(value)
     elif name == "delete":
         state.pop(key, None)
     else:
-        sums = state.setdefault(key, {})
+        counters = state.setdefault(key, {})
         for count_name, count in value.items():
-            sums[count_name] = sums.get(count_name, 0) + count
+            counters[count_name] = counters.get(count_name, 0) + count
 
 
 def batch_of(part: list[Step]) -> Batch:
@@ -179,7 +179,7 @@ async def test_a_damaged_counter_does_not_keep_others_from_writing(store: Store)
         store.journal.flush()
     assert group.error is None
     assert stored(store, b"c", COUNTS) == codec.encode({"n": 1})
-    assert [entry["event"] for entry in logs] == ["sums can not be read and start again"]
+    assert [entry["event"] for entry in logs] == ["counters cannot be read and start again from zero"]
 
 
 # Callbacks.
@@ -213,7 +213,7 @@ async def test_callbacks_run_after_the_commit_in_order_and_before_waiters(
     assert events == ["one", "two", "three", "waiter"]
 
 
-async def test_a_callback_that_fails_hurts_nobody(store: Store, nursery: trio.Nursery) -> None:
+async def test_a_failing_callback_does_not_affect_others(store: Store, nursery: trio.Nursery) -> None:
     await nursery.start(store.journal.run)
     events: list[str] = []
 
@@ -253,9 +253,7 @@ async def test_a_callback_that_comes_late_runs_at_once(store: Store) -> None:
 # Cancellation.
 
 
-async def test_who_stops_waiting_neither_loses_nor_undoes_the_write(
-    store: Store, nursery: trio.Nursery
-) -> None:
+async def test_a_cancelled_waiter_does_not_undo_the_write(store: Store, nursery: trio.Nursery) -> None:
     await nursery.start(store.journal.run)
     acknowledged: list[bytes] = []
 

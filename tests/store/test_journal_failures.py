@@ -1,4 +1,4 @@
-"""The journal when the disk fails, and at its bounds: everybody is told, and nothing is there by half."""
+"""The journal when the disk fails, and at its bounds: every caller gets an error, and nothing is stored in part."""
 
 from __future__ import annotations
 

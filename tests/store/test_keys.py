@@ -1,4 +1,4 @@
-"""Keys sort as what they stand for, and give it back."""
+"""Keys sort like the values they encode, and can be decoded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ values = st.one_of(st.none(), st.booleans(), numbers, texts)
 
 
 def rank(value: Any) -> tuple[Any, ...]:
-    """The order that `sortable` promises, spelled with Python's own comparisons."""
+    """The order that `sortable` guarantees, written with Python's own comparisons."""
     if value is None:
         return (0,)
     if isinstance(value, bool):
@@ -44,7 +44,7 @@ def test_values_sort_as_they_do_outside(one: Any, other: Any) -> None:
 
 
 @given(st.text(min_size=0, max_size=300), st.text(min_size=0, max_size=300))
-def test_a_cut_never_turns_the_order_round(one: str, other: str) -> None:
+def test_truncation_never_reverses_the_order(one: str, other: str) -> None:
     low, high = sorted((one, other), key=rank)
     assert keys.sortable(low) <= keys.sortable(high)
     assert len(keys.sortable(low)) <= keys.SORTABLE_BYTES_MAX
@@ -60,7 +60,7 @@ def test_an_index_sorts_by_value_and_then_by_id(one: Any, other: Any, id: bytes,
     assert keys.record_of_index(left) == keys.record_key("device", app, id)
 
 
-def test_numbers_beyond_every_double_still_have_a_place() -> None:
+def test_numbers_larger_than_every_double_are_sortable() -> None:
     big = 10**400
     ordered: list[float | str] = [
         -big,
@@ -83,7 +83,7 @@ def test_numbers_beyond_every_double_still_have_a_place() -> None:
 
 
 def test_a_text_sorts_before_every_text_it_is_the_beginning_of() -> None:
-    """Also where it goes on with the very bytes that end and escape it."""
+    """Also if the longer text continues with the bytes used as terminator and escape."""
     ordered = [
         "",
         "\x00",
@@ -176,7 +176,7 @@ def test_numbers_that_would_break_the_order_are_refused(number: int) -> None:
 
 
 @given(st.binary(max_size=6), st.binary(max_size=8))
-def test_the_end_of_a_prefix_is_its_first_stranger(prefix: bytes, key: bytes) -> None:
+def test_the_end_of_a_prefix_is_the_first_key_without_it(prefix: bytes, key: bytes) -> None:
     end = keys.prefix_end(prefix)
     inside = key >= prefix and (end is None or key < end)
     assert inside == key.startswith(prefix)
@@ -203,7 +203,7 @@ def test_unique_keys_tell_kind_application_field_and_value_apart() -> None:
 
 
 @pytest.mark.parametrize(("kind", "id"), [("", bytes(12)), ("a\x00b", bytes(12)), ("a", b"short")])
-def test_parts_that_would_blur_into_their_neighbours_are_refused(kind: str, id: bytes) -> None:
+def test_parts_that_would_make_keys_ambiguous_are_refused(kind: str, id: bytes) -> None:
     with pytest.raises(ValueError):
         keys.record_key(kind, bytes(12), id)
 

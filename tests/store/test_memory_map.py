@@ -1,4 +1,4 @@
-"""The map grows under load, and nobody notices: not who writes, not who reads meanwhile."""
+"""The map grows under load without an error for writers or concurrent readers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def put(number: int, size: int = 1000) -> Batch:
 
 
 def sound(snapshot: Snapshot) -> int:
-    """Read everything and return how much there is; whatever was read must be what was written."""
+    """Read everything, check each value, and return the number of entries."""
     entries = 0
     for key, value in snapshot.range(RECORDS, b"", None):
         assert value[:6] == key
@@ -131,7 +131,7 @@ async def test_the_map_waits_for_a_read_that_is_open_and_new_reads_wait_for_the_
 
 
 def held_readers(memory_map: MemoryMap) -> int:
-    """Threads that wait at the door, be it for the map or, in a flush, for the last read."""
+    """The threads that wait: for the growth of the map or, in a flush, for the last read."""
     return len(memory_map._lock._waiters)  # type: ignore[attr-defined]
 
 

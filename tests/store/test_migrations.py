@@ -1,4 +1,4 @@
-"""Older formats are brought forward with a copy kept; newer ones are left alone."""
+"""Older formats are migrated after a copy was made; newer ones are refused and not changed."""
 
 from __future__ import annotations
 

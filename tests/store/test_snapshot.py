@@ -1,4 +1,4 @@
-"""Reads from one moment: ranges against a naive model, and isolation from later commits."""
+"""Snapshots: ranges compared with a simple model, and isolation from later commits."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_an_empty_database_has_no_range(store: Store, reverse: bool) -> None:
         assert snapshot.count(RECORDS, b"", None) == 0
 
 
-def test_a_scan_asks_now_and_then_whether_it_is_still_wanted(filled: Store) -> None:
-    """Also while it skips, and it ends where it is not."""
+def test_a_scan_checks_regularly_whether_it_was_cancelled(filled: Store) -> None:
+    """Also while skipping entries; a cancelled scan ends."""
     asked: list[int] = []
 
     def step() -> None:

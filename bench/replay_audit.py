@@ -1,9 +1,9 @@
-"""What became of the rows of a replay, and the comparison of what was acknowledged with the API's answer.
+"""The counts of a replay, and the comparison of its acknowledged rows with the history on the server.
 
-Owns the account of a replay and the read-back, value by value. Does not own sending.
+Owns the counts and the comparison, value by value. Does not own sending.
 
-On a device that the replay made, everything must be there and nothing else. On a device that existed
-before, other times and other attributes are another's: they are counted and left alone.
+A device that the replay created must have exactly the acknowledged data. A device that existed before may have
+other times and attributes: they are counted and are no error.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 
 from trunkline.bench.history import History, to_iso
 from trunkline.bench.ledger import same_value
-from trunkline.bench.measurements import Series, Value
+from trunkline.bench.measurements import DeviceSeries, Value
 from trunkline.bench.pacing import Pacer
 from trunkline.bench.session import Session
 
 EXAMPLES_MAX = 20
-"""Findings: a replay lists so many and counts the rest."""
+"""Findings: a replay lists at most this many and counts the rest."""
 
 
 @dataclass(slots=True)
-class Account:
-    """The numbers of a replay: rows unless named otherwise; a point is one time of one device."""
+class ReplayCounts:
+    """The counts of a replay, of rows unless the name says otherwise; a point is one time of one device."""
 
     sent: int = 0
     acknowledged: int = 0
@@ -53,12 +53,12 @@ class Account:
             self.examples.append(finding)
 
 
-class Lane:
+class ReplayDevice:
     """One device of a replay: its series, its id, and which rows were acknowledged."""
 
     __slots__ = ("acknowledged", "created", "device_id", "pacer", "path", "series")
 
-    def __init__(self, series: Series) -> None:
+    def __init__(self, series: DeviceSeries) -> None:
         self.series = series
         self.acknowledged = bytearray(len(series.times))
         self.device_id = ""
@@ -67,37 +67,37 @@ class Lane:
         self.pacer = Pacer()
 
     def expected(self) -> dict[int, dict[str, Value]]:
-        """What the history must hold: acknowledged rows, later ones of a time laid over earlier ones."""
+        """The expected history: the acknowledged rows, merged where several have the same time."""
         points: dict[int, dict[str, Value]] = {}
-        for index, fate in enumerate(self.acknowledged):
-            if fate:
+        for index, outcome in enumerate(self.acknowledged):
+            if outcome:
                 points.setdefault(self.series.times[index], {}).update(self.series.rows[index])
         return points
 
 
-async def compare(session: Session, application_id: str, lane: Lane, account: Account) -> None:
-    """Read the history of one device back over the series' whole time and compare it value by value."""
-    expected = lane.expected()
-    account.points += len(expected)
-    times = lane.series.times
-    history = History(session, application_id, lane.device_id, first_ms=times[0], last_ms=times[-1])
+async def compare(session: Session, application_id: str, device: ReplayDevice, counts: ReplayCounts) -> None:
+    """Read the history of one device over the whole time of its series and compare it value by value."""
+    expected = device.expected()
+    counts.points += len(expected)
+    times = device.series.times
+    history = History(session, application_id, device.device_id, first_ms=times[0], last_ms=times[-1])
     async for page in history:
         for time_ms, data in page:
-            where = f"{lane.series.name} at {to_iso(time_ms)}"
+            where = f"{device.series.name} at {to_iso(time_ms)}"
             sent = expected.pop(time_ms, None)
             if sent is None:
-                if lane.created:
-                    account.unexpected += 1
-                    account.note(f"unexpected: {where}: {data}")
+                if device.created:
+                    counts.unexpected += 1
+                    counts.note(f"unexpected: {where}: {data}")
                 else:
-                    account.others += 1
+                    counts.others += 1
                 continue
-            account.points_read += 1
+            counts.points_read += 1
             wrong = {name for name in sent if name not in data or not same_value(sent[name], data[name])}
-            account.values_equal += len(sent) - len(wrong)
-            if wrong or (lane.created and data.keys() - sent.keys()):
-                account.different += 1
-                account.note(f"different: {where}: sent {sent}, read {data}")
-    account.missing += len(expected)
+            counts.values_equal += len(sent) - len(wrong)
+            if wrong or (device.created and data.keys() - sent.keys()):
+                counts.different += 1
+                counts.note(f"different: {where}: sent {sent}, read {data}")
+    counts.missing += len(expected)
     for time_ms, sent in list(expected.items())[:EXAMPLES_MAX]:
-        account.note(f"missing: {lane.series.name} at {to_iso(time_ms)}: acknowledged {sent}")
+        counts.note(f"missing: {device.series.name} at {to_iso(time_ms)}: acknowledged {sent}")

@@ -1,4 +1,4 @@
-"""The load's own connections: against a server that does nothing, over TLS, with what does not fit, and broken."""
+"""The connections of a load: against a null server, over TLS, with large requests, and with failures."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 import trio
 
 from tests.bench.test_bench_client import OK, TEST_ONLY_PEM
-from trunkline.bench import line
+from trunkline.bench import load_connection
 from trunkline.bench.errors import ConnectFailed, ProtocolViolation
-from trunkline.bench.exchange import HttpFraming
 from trunkline.bench.framing import BODY_BYTES_MAX, Response
-from trunkline.bench.load import Load, Tally, Work
+from trunkline.bench.load import Caller, Load, Tally
 from trunkline.bench.null_server import null_server
 from trunkline.bench.reactor import Reactor
 from trunkline.bench.transport import Origin
+from trunkline.bench.wire_protocol import HttpProtocol
 
 
-class Raw(Work):
+class Raw(Caller):
     """Sends the same bytes again and again, and keeps the answers."""
 
     def __init__(self, raw: bytes) -> None:
@@ -44,13 +44,13 @@ GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> Iterator[None]:
     yield
-    line.reach.cache_clear()
-    line._tls.cache_clear()
+    load_connection.resolve_address.cache_clear()
+    load_connection._tls.cache_clear()
 
 
-def drive(origin: Origin, work: Work, *, connections: int = 1, seconds: float = 0.05) -> Load:
+def drive(origin: Origin, caller: Caller, *, connections: int = 1, seconds: float = 0.05) -> Load:
     reactor = Reactor()
-    load = Load(reactor, origin, [work], connections=connections)
+    load = Load(reactor, origin, [caller], connections=connections)
     try:
         load.open()
         load.run(seconds)
@@ -73,10 +73,10 @@ def test_the_null_server_answers_every_request_also_large_ones() -> None:
     with null_server() as origin:
         drive(origin, small, connections=3)
         drive(origin, large)
-    for work in (small, large):
-        assert work.tally.sent == work.tally.acknowledged > 0
-        assert {answer.body for answer in work.answers} == {b'{"success":true}'}
-    line.reach.cache_clear()
+    for caller in (small, large):
+        assert caller.tally.sent == caller.tally.acknowledged > 0
+        assert {answer.body for answer in caller.answers} == {b'{"success":true}'}
+    load_connection.resolve_address.cache_clear()
     with pytest.raises(ConnectFailed, match="connection refused"):
         drive(origin, small)
 
@@ -99,17 +99,17 @@ async def test_tls_is_spoken_and_the_certificate_is_checked(
             await trio.aclose_forcefully(raw)
 
     origin = replace(await serve(nursery, handler), tls=True)
-    work = Raw(GET)
+    caller = Raw(GET)
     with trio.fail_after(20):
         with pytest.raises(ConnectFailed, match="certificate verify failed"):
-            await trio.to_thread.run_sync(drive, origin, work)
+            await trio.to_thread.run_sync(drive, origin, caller)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         monkeypatch.setattr("trunkline.bench.load.OPENING_TIMEOUT_S", 10.0)
-        line._tls.cache_clear()
-        await trio.to_thread.run_sync(lambda: drive(origin, work, connections=2))
+        load_connection._tls.cache_clear()
+        await trio.to_thread.run_sync(lambda: drive(origin, caller, connections=2))
     nursery.cancel_scope.cancel()
-    assert work.tally.acknowledged == work.tally.sent > 1
-    assert {answer.body for answer in work.answers} == {b"ok"}
+    assert caller.tally.acknowledged == caller.tally.sent > 1
+    assert {answer.body for answer in caller.answers} == {b"ok"}
 
 
 async def test_a_server_that_hangs_up_leaves_the_call_unknown(nursery: trio.Nursery) -> None:
@@ -119,13 +119,13 @@ async def test_a_server_that_hangs_up_leaves_the_call_unknown(nursery: trio.Nurs
                 await stream.send_all(OK)
                 await stream.receive_some(65_536)
 
-    origin, work = await serve(nursery, handler), Raw(GET)
+    origin, caller = await serve(nursery, handler), Raw(GET)
     with trio.fail_after(20):
-        load = await trio.to_thread.run_sync(lambda: drive(origin, work, seconds=0.3))
+        load = await trio.to_thread.run_sync(lambda: drive(origin, caller, seconds=0.3))
     nursery.cancel_scope.cancel()
-    assert work.tally.breaks == work.tally.unknown > 0
-    assert load.reconnects >= work.tally.breaks
-    assert work.tally.acknowledged > 0
+    assert caller.tally.breaks == caller.tally.unknown > 0
+    assert load.reconnects >= caller.tally.breaks
+    assert caller.tally.acknowledged > 0
 
 
 async def test_a_server_that_speaks_no_http_is_no_answer(nursery: trio.Nursery) -> None:
@@ -134,12 +134,12 @@ async def test_a_server_that_speaks_no_http_is_no_answer(nursery: trio.Nursery) 
             while await stream.receive_some(65_536):
                 await stream.send_all(b"220 ready\r\n")
 
-    origin, work = await serve(nursery, handler), Raw(GET)
+    origin, caller = await serve(nursery, handler), Raw(GET)
     with trio.fail_after(20):
-        await trio.to_thread.run_sync(lambda: drive(origin, work))
+        await trio.to_thread.run_sync(lambda: drive(origin, caller))
     nursery.cancel_scope.cancel()
-    assert work.tally.acknowledged == 0
-    assert work.tally.breaks > 0
+    assert caller.tally.acknowledged == 0
+    assert caller.tally.breaks > 0
 
 
 def test_a_host_that_does_not_answer_is_a_sentence() -> None:
@@ -159,7 +159,7 @@ def test_answers_are_framed_however_they_are_split(step: int) -> None:
         b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
         b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
     )
-    framing = HttpFraming()
+    framing = HttpProtocol()
     answers = [one for at in range(0, len(wire), step) for one in framing.feed(wire[at : at + step])]
     assert [(one.status, one.body) for one in answers] == [
         (200, b"hello"),
@@ -172,8 +172,8 @@ def test_answers_are_framed_however_they_are_split(step: int) -> None:
 
 def test_what_is_no_answer_or_too_long_is_told() -> None:
     with pytest.raises(ProtocolViolation, match=r"not HTTP/1\.1"):
-        HttpFraming().feed(b"SSH-2.0-x\r\n")
-    framing = HttpFraming()
+        HttpProtocol().feed(b"SSH-2.0-x\r\n")
+    framing = HttpProtocol()
     framing.feed(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (BODY_BYTES_MAX + 1))
     framing.feed(bytes(BODY_BYTES_MAX))
     with pytest.raises(ProtocolViolation):

@@ -1,7 +1,7 @@
 """The processor time and the memory of a server that runs on this machine.
 
-Owns finding its processes, by number or by the port they listen on, and reading what they use. A server on
-another machine, or one that this user may not look at, is no error: the report then does without.
+Owns finding its processes, by id or by the port they listen on, and reading their usage. It is no error if the
+server runs on another machine or cannot be inspected by this user: the report then has no such figures.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from typing import NamedTuple
 import psutil
 
 from trunkline.bench.errors import BenchError
-from trunkline.bench.line import reach
+from trunkline.bench.load_connection import resolve_address
 from trunkline.bench.transport import Origin
 
 
 class Usage(NamedTuple):
-    """What processes used until now: seconds of processor time, bytes of memory, and of those not in files."""
+    """Usage of processes: seconds of processor time so far, bytes of resident memory, and of it those not in files."""
 
     cpu_s: float
     bytes: int
     private_bytes: int
 
 
-class ServerWatch:
-    """Reads what the processes ``pids`` and those that they started use."""
+class ServerMonitor:
+    """Reads the usage of the processes ``pids`` and of their child processes."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         try:
             self._roots = [psutil.Process(pid) for pid in pids]
         except psutil.Error as problem:
-            raise BenchError(f"The server's process cannot be watched: {problem}.") from None
+            raise BenchError(f"The server's process cannot be monitored: {problem}.") from None
         self._all: list[psutil.Process] = []
         self.peak_bytes = 0
         self.refresh()
 
     @property
     def pids(self) -> list[int]:
-        """The processes that are watched."""
+        """The ids of the monitored processes."""
         return [process.pid for process in self._all]
 
     def refresh(self) -> None:
-        """Look for started processes anew; slow, so never while something is measured."""
+        """Search for child processes again. Slow, so never during a measurement."""
         found = dict.fromkeys(self._roots)
         for root in self._roots:
             try:
@@ -52,8 +52,8 @@ class ServerWatch:
                 continue
         self._all = list(found)
 
-    def look(self) -> Usage:
-        """What they used until now; processes that are gone count as nothing."""
+    def usage(self) -> Usage:
+        """The usage until now; processes that have ended count as 0."""
         cpu_s, resident, private = 0.0, 0, 0
         for process in self._all:
             try:
@@ -67,11 +67,14 @@ class ServerWatch:
         return Usage(cpu_s, resident, private)
 
 
-def find_server(origin: Origin, pid: int | None) -> ServerWatch | None:
-    """The watch of the server at ``origin``: of process ``pid`` where given, else of who listens on its port."""
+def find_server(origin: Origin, pid: int | None) -> ServerMonitor | None:
+    """A monitor of the server at ``origin``: of process ``pid``, or else of the processes that listen on its port.
+
+    None if there is no such process on this machine.
+    """
     if pid is not None:
-        return ServerWatch([pid])
-    _, address = reach(origin.host, origin.port)
+        return ServerMonitor([pid])
+    _, address = resolve_address(origin.host, origin.port)
     if address[0] not in _own_addresses():
         return None
     pids = {
@@ -79,7 +82,7 @@ def find_server(origin: Origin, pid: int | None) -> ServerWatch | None:
         for one in psutil.net_connections(kind="tcp")
         if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == origin.port and one.pid
     }
-    return ServerWatch(sorted(pids)) if pids else None
+    return ServerMonitor(sorted(pids)) if pids else None
 
 
 def _own_addresses() -> set[str | int]:

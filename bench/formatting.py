@@ -1,4 +1,4 @@
-"""Numbers as text, the same in the terminal and on the page."""
+"""Formatting of numbers, the same in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def milliseconds(value: float) -> str:
-    """Three digits that matter, in ms or in seconds."""
+    """Three significant digits, in ms or in seconds."""
     if value >= 10_000:
         return f"{value / 1000:,.1f} s"
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.3g} ms"
 
 
 def size(value: float) -> str:
-    """Bytes, in decimal steps."""
+    """Bytes with a decimal prefix."""
     for unit in _SIZES:
         if abs(value) < 1000 or unit == _SIZES[-1]:
             break
@@ -24,7 +24,7 @@ def size(value: float) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share of one core."""
+    """A share of one core, in percent."""
     return "unknown" if value is None else f"{value:.0%}"
 
 

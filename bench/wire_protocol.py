@@ -1,7 +1,7 @@
-"""What the bytes on a line of calls mean: answers of HTTP/1.1, framed by llhttp.
+"""The protocol on a connection under load: HTTP/1.1, parsed by llhttp.
 
-Owns turning bytes into whole answers without waiting. Does not own sending. A protocol that is not HTTP
-takes part in a load by another ``Framing``, as the brokers of ``peers`` do.
+Owns parsing bytes into complete answers, without waiting. Does not own sending. Other protocols, such as those of
+the brokers in ``peers``, are other implementations of ``WireProtocol``.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import BODY_BYTES_MAX, Response
 
 
-class Framing(Protocol):
-    """One connection's way of telling answers apart. ``greeting`` is sent first and takes ``greetings`` answers."""
+class WireProtocol(Protocol):
+    """The protocol state of one connection. ``greeting`` is sent first and gets ``greetings`` answers."""
 
     greeting: bytes
     greetings: int
 
-    def outgoing(self, request: bytes) -> bytes:
-        """What is sent for a request: for protocols in which it names the connection."""
+    def encode(self, request: bytes) -> bytes:
+        """The bytes to send for a request, for protocols whose requests depend on the connection."""
 
     def feed(self, data: bytes) -> list[Response]:
-        """The answers that are whole with these bytes; raises ProtocolViolation."""
+        """Return the answers that these bytes complete; raises ProtocolViolation."""
 
 
-class HttpFraming:
-    """Answers of HTTP/1.1. Their bodies are whole in memory; a status from 400 keeps its head."""
+class HttpProtocol:
+    """HTTP/1.1. Bodies are complete in memory; the head of an answer is kept only for a status from 400."""
 
     __slots__ = ("_answers", "_head", "_parser", "_parts", "_size", "greeting", "greetings")
 
@@ -41,12 +41,12 @@ class HttpFraming:
         self._size = 0
         self._parser = httptools.HttpResponseParser(self)
 
-    def outgoing(self, request: bytes) -> bytes:
-        """The request as it is."""
+    def encode(self, request: bytes) -> bytes:
+        """Return the request unchanged."""
         return request
 
     def feed(self, data: bytes) -> list[Response]:
-        """The answers that are whole with these bytes; raises ProtocolViolation."""
+        """Return the answers that these bytes complete; raises ProtocolViolation."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:
@@ -54,7 +54,7 @@ class HttpFraming:
         answers, self._answers = self._answers, []
         return answers
 
-    # What llhttp calls.
+    # Callbacks of llhttp.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head.append(b"%b: %b" % (name, value))

@@ -1,7 +1,7 @@
-"""The comparison: the same durable work for each peer, one after the other, on the same cores, in one run.
+"""The comparison: the same loads for each peer, one after the other, on the same cores, in one run.
 
-Owns the order, the medians, and what a peer that cannot take part becomes: a sentence. Every program is
-stopped when its peer's turn ends, however it ends.
+Owns the order and the medians. A peer that cannot take part is reported with a sentence. All programs of a peer
+are stopped when its turn ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from trunkline.bench.peers.influxdb import InfluxDb
 from trunkline.bench.peers.mosquitto import Mosquitto
 from trunkline.bench.peers.nats import Nats
 from trunkline.bench.peers.peer import Peer, Posts, Started
-from trunkline.bench.peers.programs import Absent, Place
+from trunkline.bench.peers.programs import PeerUnavailable, Workspace
 from trunkline.bench.peers.redis import Redis
 from trunkline.bench.peers.trunkline import Trunkline, TrunklineQuart, TrunklineStock
 from trunkline.bench.peers.web import FastApiPostgres, FastApiSqlite
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Record, Stage, machine, shown_settings
+from trunkline.bench.server_monitor import ServerMonitor
 from trunkline.bench.stage import Plan, measure, null_rate
 from trunkline.bench.transport import Origin
-from trunkline.bench.watch import ServerWatch
 
 PEERS: tuple[type[Peer], ...] = (
     Trunkline,
@@ -48,17 +48,20 @@ PEERS: tuple[type[Peer], ...] = (
     Redis,
     InfluxDb,
 )
-"""All that take part; the first is what the ratios refer to."""
+"""All peers; the ratios refer to the first one."""
 
-JOBS = ((1, "single states"), (100, "arrays of 100"))
-"""States a call, and the name of the work."""
+LOADS = ((1, "single states"), (100, "arrays of 100"))
+"""States a call, and the name of the load."""
 
 
 T = TypeVar("T")
 
 
 class Turn(Record, frozen=True):
-    """One peer's median stage of one work over all rounds, with the rate of each round."""
+    """The median stage of one peer and one load over all rounds, with the rate of each round.
+
+    ``work`` is the name of the load. ``ratio`` is the rate of the first peer divided by that of this peer.
+    """
 
     work: str
     rates: list[float]
@@ -67,7 +70,7 @@ class Turn(Record, frozen=True):
 
 
 class Entry(Record, frozen=True):
-    """One peer: what it is and promises, what it reached, or why it could not take part."""
+    """One peer: its version and guarantees, its results, or the reason why it could not take part."""
 
     name: str
     version: str = ""
@@ -79,8 +82,8 @@ class Entry(Record, frozen=True):
     problem: str | None = None
 
 
-class Outcome(Record, frozen=True):
-    """A whole comparison."""
+class ComparisonResult(Record, frozen=True):
+    """The result of a complete comparison."""
 
     begun: str
     machine: dict[str, str]
@@ -89,8 +92,8 @@ class Outcome(Record, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
-    """What is compared and how."""
+class Comparison:
+    """What is compared, and how. ``work`` is the directory for environments and data."""
 
     work: Path
     peers: Sequence[type[Peer]]
@@ -100,8 +103,8 @@ class Contest:
     cores: Cores
 
 
-class _Score:
-    """What is known of one peer so far."""
+class _PeerState:
+    """The results of one peer so far."""
 
     def __init__(self) -> None:
         self.started: Started | None = None
@@ -110,8 +113,8 @@ class _Score:
         self.stages: dict[str, list[Stage]] = {}
 
 
-def chosen(names: Sequence[str]) -> list[type[Peer]]:
-    """The peers whose names contain one of these texts, Trunkline always among them; all where none is given."""
+def select_peers(names: Sequence[str]) -> list[type[Peer]]:
+    """The peers whose names contain one of these texts, and always Trunkline; all peers if no text is given."""
     wanted = [name.casefold() for name in names]
     found = [one for one in PEERS if not wanted or any(text in one.name.casefold() for text in wanted)]
     missing = [text for text in wanted if not any(text in one.name.casefold() for one in PEERS)]
@@ -122,77 +125,90 @@ def chosen(names: Sequence[str]) -> list[type[Peer]]:
     return found if Trunkline in found else [Trunkline, *found]
 
 
-async def compare(contest: Contest, bar: Bar) -> Outcome:
-    """Run the comparison to its end."""
+async def compare(comparison: Comparison, bar: ProgressBar) -> ComparisonResult:
+    """Run the whole comparison."""
     begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    scores = {peer: _Score() for peer in contest.peers}
-    references = {count: await _in_thread(partial(_reference, contest, count)) for count, _ in JOBS}
-    for number in range(contest.rounds):
-        for peer, score in scores.items():
-            if score.problem is None:
-                await _take_turn(contest, peer, score, references, bar, number)
-    first = scores[contest.peers[0]]
-    return Outcome(
+    states = {peer: _PeerState() for peer in comparison.peers}
+    references = {count: await _in_thread(partial(_reference, comparison, count)) for count, _ in LOADS}
+    for number in range(comparison.rounds):
+        for peer, state in states.items():
+            if state.problem is None:
+                await _take_turn(comparison, peer, state, references, bar, number)
+    first = states[comparison.peers[0]]
+    return ComparisonResult(
         begun=begun,
         machine=machine(),
         settings=shown_settings(
             {
-                "connections": contest.plan.connections,
-                "devices": contest.devices,
-                "seconds a work": contest.plan.duration_s,
-                "seconds of warming up": contest.plan.warmup_s,
-                "rounds": contest.rounds,
-                "cores of a server": "any" if contest.cores.server is None else len(contest.cores.server),
+                "connections": comparison.plan.connections,
+                "devices": comparison.devices,
+                "seconds a work": comparison.plan.duration_s,
+                "seconds of warming up": comparison.plan.warmup_s,
+                "rounds": comparison.rounds,
+                "cores of a server": "any"
+                if comparison.cores.server is None
+                else len(comparison.cores.server),
             }
         ),
-        entries=[_entry(peer.name, score, first) for peer, score in scores.items()],
+        entries=[_entry(peer.name, state, first) for peer, state in states.items()],
     )
 
 
 async def _take_turn(
-    contest: Contest, peer: type[Peer], score: _Score, references: dict[int, float], bar: Bar, number: int
+    comparison: Comparison,
+    peer: type[Peer],
+    state: _PeerState,
+    references: dict[int, float],
+    bar: ProgressBar,
+    number: int,
 ) -> None:
-    """Start a peer, give it all the work, check what it kept, and stop it."""
+    """Start a peer, run all loads on it, check what it has stored, and stop it."""
     bar.begin(peer.name)
-    directory = contest.work / f"run-{time.time_ns()}"
-    place = Place(directory, [contest.work / "bin"], contest.cores.server)
+    directory = comparison.work / f"run-{time.time_ns()}"
+    workspace = Workspace(directory, [comparison.work / "bin"], comparison.cores.server)
     try:
-        async with peer().run(contest.work, place, contest.devices, bar) as started:
-            score.started = started
-            for count, work in JOBS:
+        async with peer().run(comparison.work, workspace, comparison.devices, bar) as started:
+            state.started = started
+            for count, work in LOADS:
                 reference = references[count] if peer.speaks_http else None
                 stage = await _in_thread(
-                    partial(_measure, contest, place, started, count, work, bar, reference)
+                    partial(_measure, comparison, workspace, started, count, work, bar, reference)
                 )
-                score.stages.setdefault(work, []).append(stage)
+                state.stages.setdefault(work, []).append(stage)
             kept = await started.kept()
-            score.kept = str(kept)
+            state.kept = str(kept)
             if kept.lost:
-                score.problem = f"{score.kept}, so no figure is given"
-    except Absent as problem:
-        score.problem = str(problem)
+                state.problem = f"{state.kept}, so no figure is given"
+    except PeerUnavailable as problem:
+        state.problem = str(problem)
     except BenchError as problem:
-        score.problem = f"It failed: {problem}"
+        state.problem = f"It failed: {problem}"
     finally:
-        # In this thread, so that an interruption finds nothing left behind.
-        place.close()
-    bar.begin(peer.name if contest.rounds == 1 else f"{peer.name}, round {number + 1}")
-    bar.end(score.problem or "done")
+        # Synchronous, so that an interruption cannot leave a program running.
+        workspace.close()
+    bar.begin(peer.name if comparison.rounds == 1 else f"{peer.name}, round {number + 1}")
+    bar.end(state.problem or "done")
 
 
 def _measure(
-    contest: Contest, place: Place, started: Started, count: int, work: str, bar: Bar, reference: float | None
+    comparison: Comparison,
+    workspace: Workspace,
+    started: Started,
+    count: int,
+    work: str,
+    bar: ProgressBar,
+    reference: float | None,
 ) -> Stage:
     tally = Tally(work, "states")
-    with on_cores(contest.cores.generator):
+    with on_cores(comparison.cores.generator):
         stage = measure(
             work,
-            started.works(tally, count),
+            started.callers(tally, count),
             started.origin,
-            contest.plan,
+            comparison.plan,
             bar=bar,
-            watch=ServerWatch(place.pids),
-            framing=started.framing,
+            monitor=ServerMonitor(workspace.pids),
+            protocol=started.protocol,
             null_rate=reference,
         )
     (calls,) = stage.calls
@@ -202,33 +218,35 @@ def _measure(
     return stage.withheld(problem) if problem else stage
 
 
-def _reference(contest: Contest, count: int) -> float:
-    """Calls a second of this work against a server that does nothing."""
+def _reference(comparison: Comparison, count: int) -> float:
+    """Calls a second of this load against a server that does nothing."""
     encoder = Connection(Origin("127.0.0.1", 0, tls=False, prefix=""))
     head = encoder.encode_head("POST", f"/devices/{'0' * 24}/state")
 
     def build(_device_id: str, body: bytes, _count: int) -> bytes:
         return with_body(head, body)
 
-    posts = Posts(contest.devices, build)
-    with on_cores(contest.cores.generator):
+    posts = Posts(comparison.devices, build)
+    with on_cores(comparison.cores.generator):
         return null_rate(
-            posts.works(Tally("null", "states"), count), contest.plan.connections, contest.cores.server
+            posts.callers(Tally("null", "states"), count),
+            comparison.plan.connections,
+            comparison.cores.server,
         )
 
 
-def _entry(name: str, score: _Score, first: _Score) -> Entry:
-    started = score.started
+def _entry(name: str, state: _PeerState, first: _PeerState) -> Entry:
+    started = state.started
     turns = []
-    if score.problem is None:
-        for work, stages in score.stages.items():
+    if state.problem is None:
+        for work, stages in state.stages.items():
             median, mine, reference = _median(stages), _rate(stages), _rate(first.stages.get(work, []))
             turns.append(
                 Turn(
                     work=work,
                     rates=[one.calls[0].unit_rate for one in stages if one.calls],
                     stage=median,
-                    ratio=reference / mine if mine and reference and score is not first else None,
+                    ratio=reference / mine if mine and reference and state is not first else None,
                 )
             )
     return Entry(
@@ -237,20 +255,20 @@ def _entry(name: str, score: _Score, first: _Score) -> Entry:
         durable=started.durable if started else None,
         durability=started.durability if started else "",
         keeps=started.keeps if started else "",
-        kept=score.kept,
+        kept=state.kept,
         turns=turns,
-        problem=score.problem,
+        problem=state.problem,
     )
 
 
 def _rate(stages: Sequence[Stage]) -> float | None:
-    """The median of the states a second, of the rounds that may be told."""
+    """The median of the states a second of all rounds with figures; None if there are none."""
     rates = [one.calls[0].unit_rate for one in stages if one.calls]
     return statistics.median_low(rates) if rates else None
 
 
 def _median(stages: Sequence[Stage]) -> Stage:
-    """The round with the median rate; one without figures where none may be told."""
+    """The stage with the median rate; a stage without figures if no round has any."""
     rate = _rate(stages)
     return next((one for one in stages if one.calls and one.calls[0].unit_rate == rate), stages[0])
 

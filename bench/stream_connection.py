@@ -1,6 +1,6 @@
-"""An event stream under load: opened, read, and opened again where it ends, resuming after the last event.
+"""An event stream under load: opened, read, and opened again if it ends, resuming after the last event.
 
-Owns the connection and the framing of one stream. Does not own what an event means.
+Owns the connection and the framing of one stream. Does not own the meaning of events.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import httptools
 
 from trunkline.bench.errors import ConnectionBroken, ProtocolViolation, WireError
 from trunkline.bench.event_stream import Event, EventParser
-from trunkline.bench.line import Line
+from trunkline.bench.load_connection import LoadConnection
 from trunkline.bench.reactor import Reactor, clock
 from trunkline.bench.transport import Origin
 
@@ -19,8 +19,8 @@ REOPEN_PAUSE_S = 0.2
 """Seconds: before a stream that ended or was refused is opened again."""
 
 
-class StreamLine(Line):
-    """One stream. ``on_open`` is called each time the server has accepted it, ``on_event`` for each event."""
+class StreamConnection(LoadConnection):
+    """One stream. ``on_open`` is called each time the server accepts it, ``on_event`` for each event."""
 
     __slots__ = (
         "_closed",
@@ -61,12 +61,12 @@ class StreamLine(Line):
         self.open()
 
     def end(self) -> None:
-        """Drop the stream at once."""
+        """Close the stream immediately."""
         self._closed = True
         self.live = False
         self.close()
 
-    # What the line tells.
+    # Callbacks of the connection.
 
     def opened(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
@@ -88,7 +88,7 @@ class StreamLine(Line):
             self.on_break(problem)
         self.reactor.call_at(clock() + REOPEN_PAUSE_S, self._reopen)
 
-    # What llhttp calls.
+    # Callbacks of llhttp.
 
     def on_headers_complete(self) -> None:
         if self._parser.get_status_code() == 200:
@@ -102,7 +102,7 @@ class StreamLine(Line):
                 self.on_event(event)
 
     def on_message_complete(self) -> None:
-        # A refusal, or the server's own end of the stream. The parser may not be left while it calls.
+        # The stream was refused or ended by the server. Closing waits, because the parser is still running here.
         self.reactor.call_at(clock(), self._ended)
 
     def _ended(self) -> None:

@@ -1,7 +1,7 @@
 """One non-blocking connection under load: connecting, TLS, sending, receiving.
 
-Owns the socket and its state. Does not own what the bytes mean: a subclass takes ``opened``, ``received``
-and ``broken``, and nothing here ever blocks or raises for what the peer does.
+Owns the socket and its state. Does not own the protocol: a subclass implements ``opened``, ``received`` and
+``broken``. Nothing here blocks, and failures of the peer raise nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from trunkline.bench.errors import ConnectFailed, ConnectionBroken, WireError
 from trunkline.bench.reactor import READABLE, WRITABLE, Reactor
 from trunkline.bench.transport import CONNECT_TIMEOUT_S, RECEIVE_BYTES_MAX, Origin
 
-_CLOSED, _CONNECTING, _SHAKING, _OPEN = range(4)
+_CLOSED, _CONNECTING, _TLS_HANDSHAKE, _OPEN = range(4)
 
 
-class Line:
-    """A connection to ``origin`` on ``reactor``; it opens when told to, and again after it broke."""
+class LoadConnection:
+    """A connection to ``origin`` on ``reactor``. It can be opened again after it was closed or broken."""
 
     __slots__ = ("_outbox", "_socket", "_state", "origin", "reactor")
 
@@ -31,10 +31,10 @@ class Line:
         self._state = _CLOSED
         self._outbox = b""
 
-    # What a subclass takes.
+    # Callbacks for a subclass.
 
     def opened(self) -> None:
-        """The connection can be used."""
+        """The connection is ready for use."""
 
     def received(self, data: bytes) -> None:
         """The peer sent some bytes."""
@@ -42,7 +42,7 @@ class Line:
     def broken(self, problem: WireError) -> None:
         """The connection failed or was closed by the peer; it is closed here as well."""
 
-    # What a subclass and its owner use.
+    # Methods for a subclass and its owner.
 
     @property
     def is_open(self) -> bool:
@@ -50,9 +50,9 @@ class Line:
         return self._state == _OPEN
 
     def open(self) -> None:
-        """Begin to connect; ``opened`` or ``broken`` follows."""
+        """Start connecting; then ``opened`` or ``broken`` is called."""
         assert self._state == _CLOSED
-        family, address = reach(self.origin.host, self.origin.port)
+        family, address = resolve_address(self.origin.host, self.origin.port)
         self._socket = sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._state = _CONNECTING
@@ -64,7 +64,7 @@ class Line:
             )
 
     def send(self, data: bytes) -> None:
-        """Send everything: at once where the kernel takes it, the rest when it does."""
+        """Send everything: at once as much as the kernel accepts, the rest when the socket is writable."""
         if self._outbox:
             self._outbox += data
             return
@@ -81,7 +81,7 @@ class Line:
             self.reactor.change(self._socket.fileno(), READABLE | WRITABLE)
 
     def close(self) -> None:
-        """Close without a farewell; nothing is called back."""
+        """Close immediately; no callback is called."""
         if self._socket is not None:
             self.reactor.forget(self._socket.fileno())
             self._socket.close()
@@ -90,11 +90,11 @@ class Line:
         self._outbox = b""
 
     def fail(self, problem: WireError) -> None:
-        """Close and tell the subclass why."""
+        """Close and call ``broken`` with the reason."""
         self.close()
         self.broken(problem)
 
-    # What the reactor calls.
+    # Callbacks of the reactor.
 
     def _ready(self, events: int) -> None:
         if self._state == _OPEN:
@@ -108,7 +108,7 @@ class Line:
         elif self._state == _CONNECTING:
             self._connected()
         else:
-            self._shake()
+            self._continue_handshake()
 
     def _receive(self) -> None:
         while self._socket is not None:
@@ -123,7 +123,7 @@ class Line:
                 self.fail(ConnectionBroken("The server closed the connection.", maybe_done=True))
                 return
             self.received(data)
-            # A plain socket tells again where more waits. TLS may hold decrypted bytes that it does not tell of.
+            # epoll reports a plain socket again if it has more. TLS may hold decrypted bytes that epoll does not see.
             if not self.origin.tls:
                 return
 
@@ -140,14 +140,14 @@ class Line:
             self._socket = _tls().wrap_socket(
                 self._socket, server_hostname=self.origin.host, do_handshake_on_connect=False
             )
-            self._state = _SHAKING
+            self._state = _TLS_HANDSHAKE
             self.reactor.watch(self._socket.fileno(), READABLE | WRITABLE, self._ready)
             return
         self._state = _OPEN
         self.reactor.change(self._socket.fileno(), READABLE)
         self.opened()
 
-    def _shake(self) -> None:
+    def _continue_handshake(self) -> None:
         assert isinstance(self._socket, ssl.SSLSocket)
         try:
             self._socket.do_handshake()
@@ -164,8 +164,8 @@ class Line:
 
 
 @lru_cache(maxsize=16)
-def reach(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int, ...]]:
-    """The address at which a host answers, tried once for all lines; raises ConnectFailed."""
+def resolve_address(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int, ...]]:
+    """The address at which a host accepts connections, tried once and cached; raises ConnectFailed."""
     try:
         with socket.create_connection((host, port), CONNECT_TIMEOUT_S) as probe:
             return probe.family, probe.getpeername()

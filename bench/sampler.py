@@ -1,6 +1,6 @@
-"""What is seen of a load while it runs: the rate, and what generator and server use for it.
+"""Samples of a running load: its rate, and the processor time and memory of generator and server.
 
-Owns sampling. Does not own deciding what the samples mean.
+Owns sampling. Does not own the interpretation of the samples.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trunkline.bench.load import Tally
-from trunkline.bench.progress import Bar
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.reactor import clock
 from trunkline.bench.result import Sample
-from trunkline.bench.watch import ServerWatch, Usage
+from trunkline.bench.server_monitor import ServerMonitor, Usage
 
 
-class Meter:
-    """Looks at a load from time to time: what it reached since the last look, and what both sides used for it.
+class Sampler:
+    """Samples a load: the rates since the last sample, and the processor time that both sides used.
 
-    Lives in the thread of the load, whose processor time it reads.
+    Must be used in the thread of the load, because it reads the processor time of its own thread.
     """
 
     def __init__(
-        self, tallies: Sequence[Tally], watch: ServerWatch | None, bar: Bar, duration_s: float
+        self, tallies: Sequence[Tally], monitor: ServerMonitor | None, bar: ProgressBar, duration_s: float
     ) -> None:
         self.samples: list[Sample] = []
         self.generator_cpu = 0.0
         self.server_cpu: float | None = None
         self._tallies = tallies
-        self._watch = watch
+        self._monitor = monitor
         self._bar = bar
         self._duration_s = duration_s
         self._first = self._last = self._look()
@@ -56,7 +56,7 @@ class Meter:
         self._bar.show(at_s / self._duration_s, f"{now.units:,} acknowledged, {now.refused:,} refused")
 
     def end(self) -> None:
-        """Settle the shares of the whole time."""
+        """Compute the processor shares over the whole time."""
         now = self._look()
         passed_s = max(now.at_s - self._first.at_s, 1e-6)
         self.generator_cpu = (now.cpu_s - self._first.cpu_s) / passed_s
@@ -68,7 +68,7 @@ class Meter:
             cpu_s=time.thread_time(),
             units=sum(tally.units for tally in self._tallies),
             refused=sum(tally.refused.total() for tally in self._tallies),
-            server=self._watch.look() if self._watch else None,
+            server=self._monitor.usage() if self._monitor else None,
         )
 
 

@@ -1,4 +1,4 @@
-"""How every command of the bench ends: with an exit code, and with a sentence where it cannot do its work."""
+"""Running a command of the bench: its exit code, its error sentences and its report files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ EXIT_CODES: dict[Verdict, int] = {"sound": 0, "loss": DIFFERENT, "generatorBound
 
 
 def run_command(work: Callable[[], Awaitable[int]]) -> None:
-    """Run a command to its exit code; what it cannot do is a sentence, not a traceback."""
+    """Run a command and exit with its code. A BenchError is printed as a sentence, without a traceback."""
     code = UNABLE
     if threading.current_thread() is threading.main_thread():
-        # Programs that a command has started are to be stopped also where it is told to end. A shell without job
-        # control lets what it starts in the background ignore SIGINT, and Trio would then not hear of either.
+        # SIGTERM must also stop the programs that a command has started, so it is turned into SIGINT. A shell without
+        # job control starts background commands with SIGINT ignored, and Trio would then not handle either signal.
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
