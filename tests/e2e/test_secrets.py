@@ -16,8 +16,8 @@ PAYLOAD = "the-payload-of-somebody"
 # The command line with two bugs in it, where secrets lie in every frame of the traceback.
 FAULTY = """
 import argon2
-from trunkline.actors import records
-from trunkline.http.cli import main
+from trunkline.actors.records import records
+from trunkline.http.cli.main import main
 
 write, verify = records.write, argon2.PasswordHasher.verify
 
