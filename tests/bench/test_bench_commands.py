@@ -7,6 +7,7 @@ from typing import Any
 
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.command_ledger import Arrivals, CommandBook
 from trunkline.bench.event_stream import Event
@@ -79,7 +80,7 @@ async def test_a_stream_that_ends_is_resumed_after_its_last_event(fake_api: Any,
         assert not line.live
         reactor.close()
 
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await trio.to_thread.run_sync(listen)
     assert [json.loads(event.data)["payload"]["sequence"] for event in seen] == [0, 1, 2]
     assert opened == 3
@@ -114,6 +115,6 @@ async def test_a_refused_stream_is_tried_again(fake_api: Any, monkeypatch: Any) 
         line.end()
         reactor.close()
 
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await trio.to_thread.run_sync(listen)
     assert problems == ["The server ended the stream."] * 3

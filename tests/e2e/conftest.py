@@ -16,6 +16,7 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
+from tests.patience import PATIENCE_S
 from trunkline.actors.accounts import actor as account
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import SystemClock
@@ -72,7 +73,7 @@ class Server:
         return httpx.AsyncClient(
             base_url=self.url,
             headers=headers,
-            timeout=20,
+            timeout=PATIENCE_S,
             trust_env=False,
             verify=False,
             event_hooks=hooks,
@@ -159,12 +160,12 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         stopped.set()
 
     async with trio.open_nursery() as nursery:
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             serving = await nursery.start(run)
         server = Server(serving.url, serving.dispatcher.system, chosen, stop)
         server.token = await server.log_in()
         yield server
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             await stop()
 
 

@@ -12,6 +12,7 @@ import trio
 
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import opened_stream, until
+from tests.patience import PATIENCE_S
 
 LOOSE = {"send_state": "off", "send_command": "off"}
 
@@ -104,7 +105,7 @@ async def test_a_head_request_opens_no_stream(server: Server) -> None:
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx.AsyncClient(base_url=server.url, headers=headers, verify=False) as client:
         for name in ("commandStream", "stateStream"):
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 answer = await client.head(f"{device}/{name}")
             assert answer.status_code == 200
             assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -162,7 +163,7 @@ async def raw_stream(server: Server, device: str) -> trio.SocketStream:
         f"Authorization: Bearer {server.token}\r\n\r\n".encode()
     )
     head = b""
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while b":\n\n" not in head:
             head += await stream.receive_some(1)
     assert head.startswith(b"HTTP/1.1 200 ")
@@ -187,7 +188,7 @@ async def test_a_reader_that_stops_reading_costs_bounded_memory_and_slows_nobody
             held = 0
             payload = "x" * 50_000
             sent = 0
-            with trio.fail_after(50):
+            with trio.fail_after(PATIENCE_S):
                 while streams.slow_consumers == 0:
                     answer = await client.post(
                         f"{device}/command", json={"name": f"c{sent}", "payload": payload}
@@ -228,7 +229,7 @@ async def test_a_thousand_streams_are_kept_alive(start_server: Any) -> None:
             if all(heard):
                 everybody.set()
 
-        with trio.fail_after(50):
+        with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 for number in range(count):
                     nursery.start_soon(read, number, await raw_stream(server, device))
