@@ -15,6 +15,8 @@ import pytest
 import trio
 from rich.console import Console
 
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.errors import BenchError, ProtocolViolation
 from trunkline.bench.exchange import Framing
@@ -26,7 +28,7 @@ from trunkline.bench.peers.influxdb import InfluxDb
 from trunkline.bench.peers.mosquitto import Mosquitto, MqttFraming
 from trunkline.bench.peers.nats import Nats, NatsFraming
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Absent, Place, free_port
+from trunkline.bench.peers.programs import Absent, Place
 from trunkline.bench.peers.redis import Redis, RedisFraming
 from trunkline.bench.peers.report import page_of_outcome, print_outcome
 from trunkline.bench.peers.trunkline import Trunkline
@@ -53,11 +55,10 @@ def place(tmp_path: Path) -> Place:
 
 
 async def test_a_program_is_stopped_by_its_id_and_its_directory_deleted(place: Place) -> None:
-    port = free_port()
-    place.start(
-        python(f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)")
-    )
-    with trio.fail_after(30):
+    with reserved_port() as port, trio.fail_after(PATIENCE_S):
+        place.start(
+            python(f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)")
+        )
         await place.listens(port)
     (pid,) = place.pids
     assert psutil.pid_exists(pid)
@@ -79,7 +80,7 @@ async def test_a_stubborn_program_is_killed_with_what_it_started(
             f"pathlib.Path({str(told)!r} + '.new').rename({str(told)!r}); time.sleep(600)"
         )
     )
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         await place.until(told.exists)
     child = psutil.Process(int(told.read_text()))
     place.close()
@@ -89,13 +90,17 @@ async def test_a_stubborn_program_is_killed_with_what_it_started(
 
 async def test_a_program_that_ends_is_a_sentence_with_its_last_line(place: Place) -> None:
     place.start(python("print('first'); print('the port is taken'); raise SystemExit(3)"))
-    with trio.fail_after(30), pytest.raises(Absent, match=r"python\S* ended with 3: the port is taken"):
-        await place.listens(free_port())
+    with (
+        trio.fail_after(PATIENCE_S),
+        pytest.raises(Absent, match=r"python\S* ended with 3: the port is taken"),
+        reserved_port() as port,
+    ):
+        await place.listens(port)
     place.close()
 
 
 async def test_a_command_that_fails_or_hangs_is_a_sentence(place: Place) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         assert await place.run(python("print(' done ')")) == "done"
         with pytest.raises(Absent, match=r"python\S* failed: no room"):
             await place.run(python("print('no room'); raise SystemExit(1)"))
@@ -118,7 +123,7 @@ def test_a_program_is_found_or_named_with_its_package(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_packages_that_cannot_be_installed_are_a_sentence(tmp_path: Path, place: Place) -> None:
     with (
-        trio.fail_after(50),
+        trio.fail_after(PATIENCE_S),
         pytest.raises(Absent, match="no-such-package-of-trunkline cannot be installed: python failed: "),
     ):
         await environment(tmp_path, place, ("--no-index", "no-such-package-of-trunkline"))
@@ -205,7 +210,7 @@ async def contest(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
         work=tmp_path / "work", peers=peers, plan=SHORT, devices=5, rounds=1, cores=Cores(None, None)
     )
     before = set(psutil.Process().children(recursive=True))
-    with trio.fail_after(55):
+    with trio.fail_after(PATIENCE_S):
         outcome = await compare(given, Bar())
     assert not _left(tmp_path / "work")
     assert set(psutil.Process().children(recursive=True)) <= before
@@ -236,7 +241,8 @@ class Crashing(Peer):
     @asynccontextmanager
     async def run(self, work: Path, place: Place, devices: int, bar: Bar) -> AsyncIterator[Started]:
         place.start(python("print('out of luck'); raise SystemExit(9)"))
-        await place.listens(free_port())
+        with reserved_port() as port:
+            await place.listens(port)
         yield await _never()
 
 
@@ -321,7 +327,7 @@ async def test_an_interrupted_contest_leaves_nothing_behind(tmp_path: Path, inhe
     )
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(_started, python(program))
-        with trio.fail_after(50):
+        with trio.fail_after(PATIENCE_S):
             serving = await _server_of(psutil.Process(process.pid))
             process.send_signal(signal.SIGTERM)
             await process.wait()
@@ -336,11 +342,12 @@ def _left(work: Path) -> list[Path]:
 
 
 async def _server_of(program: psutil.Process) -> psutil.Process:
-    """The server that the bench has started, once it is there."""
+    """The server that the bench has started, once it is there and the bench has it in its books: it has called."""
     while True:
         for one in program.children(recursive=True):
             with suppress(psutil.Error):
-                if "serve" in one.cmdline():
+                called = any(each.status == psutil.CONN_ESTABLISHED for each in one.net_connections("tcp"))
+                if called and "serve" in one.cmdline():
                     return one
         await trio.sleep(0.05)
 
