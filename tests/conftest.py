@@ -27,7 +27,13 @@ WORKERS_MAX = 8
 
 ROOMS = ("actors", "bench", "http", "limits", "store")
 
-hypothesis.settings.register_profile("trunkline", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile(
+    "trunkline",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # which a busy machine is
+)
 hypothesis.settings.load_profile("trunkline")
 
 

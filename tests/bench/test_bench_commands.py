@@ -75,7 +75,7 @@ async def test_a_stream_that_ends_is_resumed_after_its_last_event(fake_api: Any,
 
         line = StreamLine(reactor, session.origin, request, on_event=take, on_open=on_open)
         line.start()
-        reactor.run(clock() + 10)
+        reactor.run(clock() + PATIENCE_S)
         line.end()
         assert not line.live
         reactor.close()
@@ -111,7 +111,7 @@ async def test_a_refused_stream_is_tried_again(fake_api: Any, monkeypatch: Any) 
             on_break=on_break,
         )
         line.start()
-        reactor.run(clock() + 10)
+        reactor.run(clock() + PATIENCE_S)
         line.end()
         reactor.close()
 

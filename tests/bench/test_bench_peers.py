@@ -85,7 +85,7 @@ async def test_a_stubborn_program_is_killed_with_what_it_started(
     child = psutil.Process(int(told.read_text()))
     place.close()
     assert not psutil.pid_exists(place.pids[0])
-    child.wait(10)
+    child.wait(PATIENCE_S)
 
 
 async def test_a_program_that_ends_is_a_sentence_with_its_last_line(place: Place) -> None:
