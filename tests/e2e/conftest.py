@@ -169,12 +169,17 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
             await stop()
 
 
+def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the servers in this process hash passwords with this one."""
+    monkeypatch.setattr(account, "_hasher", hasher)
+
+
 @pytest.fixture(autouse=True)
 def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash passwords at the least cost, which would be most of a test. `dear_hashes` asks for the real one."""
     if "dear_hashes" not in request.fixturenames:
         cheap = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-        monkeypatch.setattr(account, "_hasher", cheap)
+        hash_with(cheap, monkeypatch)
 
 
 @pytest.fixture

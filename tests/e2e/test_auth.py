@@ -16,10 +16,9 @@ import pytest
 import trio
 
 from tests.actors.house import ManualClock
-from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from tests.e2e.conftest import EMAIL, PASSWORD, Server, hash_with
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot
-from trunkline.actors.accounts import actor as account
 
 Json = Any
 StartServer = Callable[..., Any]
@@ -212,7 +211,7 @@ async def test_too_many_logins_at_once_are_told_to_come_back(
 
     async with start_server(limits={"logins_checking_max": 1}) as server:
         with trio.fail_after(PATIENCE_S), monkeypatch.context() as patch:
-            patch.setattr(account, "_hasher", SlowHasher(go))
+            hash_with(SlowHasher(go), patch)
             async with trio.open_nursery() as nursery:
                 for number in range(4):
                     nursery.start_soon(guess, server, number)
