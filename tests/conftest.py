@@ -22,9 +22,18 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TREE = CHECKOUT / ".tree"
+WORKERS_MAX = 8
+"""Processes: each has to collect all tests first."""
+
 ROOMS = ("actors", "bench", "http", "limits", "store")
 
-hypothesis.settings.register_profile("trunkline", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile(
+    "trunkline",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # which a busy machine is
+)
 hypothesis.settings.load_profile("trunkline")
 
 
@@ -36,6 +45,16 @@ def pytest_configure(config: pytest.Config) -> None:
         importlib.invalidate_caches()
         inherited = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process for each core; none beside this one for tests chosen by file, name or mark (`-m load` among them).
+
+    Who chooses a few tests wants their start, their output and a debugger at once; a load wants the machine for itself.
+    """
+    options = config.option
+    chosen = options.keyword or options.markexpr != "not load" or any(".py" in name for name in config.args)
+    return 0 if chosen else min(len(os.sched_getaffinity(0)), WORKERS_MAX)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import trio
 
 from tests.actors.house import ManualClock
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot, readers
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.jobs.job import Job, JobKind
@@ -60,7 +61,7 @@ class Desk:
         return items
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while not await holds():
                 await trio.lowlevel.checkpoint()
 

@@ -12,17 +12,20 @@ import trio
 import typer
 from typer.testing import CliRunner
 
+from tests.patience import PATIENCE_S
 from trunkline.bench import cli
 from trunkline.bench.cli import bench_app
 
 RATE = "acknowledged a second"
+
+pytestmark = pytest.mark.usefixtures("work_clock")
 
 
 async def invoke(api: Any, arguments: Sequence[str], *, code: int) -> str:
     """Run a command as the shell would: in a thread with an event loop of its own."""
     login = {"TRUNKLINE_ADMIN_EMAIL": api.email, "TRUNKLINE_ADMIN_PASSWORD": api.password}
     runner = CliRunner(env={**login, "COLUMNS": "200", "TERM": "dumb"})
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         result = await trio.to_thread.run_sync(
             lambda: runner.invoke(bench_app, [*arguments[:1], "--url", api.url, *arguments[1:]])
         )

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
 from trunkline.bench.client import Connection
 from trunkline.bench.errors import BenchError, ConnectFailed, ConnectionBroken, ProtocolViolation, TimedOut
 from trunkline.bench.transport import Origin
@@ -70,7 +72,7 @@ async def answer_all(peer: Peer, number: int, stream: trio.SocketStream) -> None
 
 async def test_one_connection_serves_many_requests(nursery: trio.Nursery) -> None:
     peer = await Peer(answer_all).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin, token="secret") as connection:
             for _ in range(3):
                 response = await connection.request("POST", "/x?a=1", b'{"a":1}', {"X-Mine": "1"})
@@ -92,7 +94,7 @@ async def test_interim_answers_are_skipped(nursery: trio.Nursery) -> None:
         )
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             assert (await connection.request("GET", "/")).body == b"ok"
 
@@ -103,7 +105,7 @@ async def test_connection_close_is_obeyed(nursery: trio.Nursery) -> None:
         await stream.send_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             await connection.request("GET", "/")
             await connection.request("GET", "/")
@@ -126,7 +128,7 @@ async def test_an_idle_connection_that_the_server_closed_is_replaced_before_use(
             await trio.sleep_forever()
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             await connection.request("POST", "/", b"{}")
             await closed.wait()
@@ -143,7 +145,7 @@ async def test_unasked_bytes_do_not_answer_the_next_request(nursery: trio.Nurser
         await peer.receive(stream)
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             await connection.request("GET", "/")
             assert (await connection.request("GET", "/")).status == 200
@@ -159,7 +161,7 @@ async def test_a_connection_cut_before_the_answer_is_made_again(
             await stream.send_all(OK)
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             with pytest.raises(ConnectionBroken) as caught:
                 await connection.request("POST", "/", b"{}")
@@ -172,34 +174,40 @@ async def test_a_slow_answer_times_out_and_its_late_bytes_are_never_read(nursery
 
     async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
         await peer.receive(stream)
+        await stream.send_all(OK)
         if number == 1:
-            await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nla")
+            if await peer.receive(stream):
+                await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nla")
             await release.wait()
-        else:
-            await stream.send_all(OK)
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
-        async with Connection(peer.origin, timeout_s=0.02) as connection:
+    with trio.fail_after(PATIENCE_S):
+        async with Connection(peer.origin, timeout_s=PATIENCE_S) as connection:
+            await connection.request("GET", "/")
+            connection.timeout_s = 0.02
             with pytest.raises(TimedOut) as caught:
                 await connection.request("POST", "/", b"{}")
             assert caught.value.maybe_done
-            connection.timeout_s = 5
+            connection.timeout_s = PATIENCE_S
             assert (await connection.request("GET", "/")).body == b"ok"
     release.set()
 
 
 async def test_a_cancelled_request_leaves_a_closed_connection(nursery: trio.Nursery) -> None:
+    scope = trio.CancelScope()
+
     async def script(peer: Peer, number: int, stream: trio.SocketStream) -> None:
         await peer.receive(stream)
         if number > 1:
             await stream.send_all(OK)
+        else:
+            scope.cancel()
         await trio.sleep_forever()
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
-            with trio.move_on_after(0.02) as scope:
+            with scope:
                 await connection.exchange(connection.encode("GET", "/"))
             assert scope.cancelled_caught
             assert (await connection.request("GET", "/")).body == b"ok"
@@ -211,21 +219,19 @@ async def test_what_is_not_http_is_a_clear_error(nursery: trio.Nursery) -> None:
         await trio.sleep_forever()
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             with pytest.raises(ProtocolViolation, match="not HTTP/1"):
                 await connection.request("GET", "/")
 
 
 async def test_nobody_listening_is_a_clear_error() -> None:
-    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    port = listener.socket.getsockname()[1]
-    await listener.aclose()
-    async with Connection(Origin("127.0.0.1", port, False, "")) as connection:
-        with pytest.raises(
-            ConnectFailed, match=f"127[.]0[.]0[.]1:{port} cannot be reached: connection refused"
-        ) as caught:
-            await connection.request("GET", "/")
+    with reserved_port() as port:
+        async with Connection(Origin("127.0.0.1", port, False, "")) as connection:
+            with pytest.raises(
+                ConnectFailed, match=f"127[.]0[.]0[.]1:{port} cannot be reached: connection refused"
+            ) as caught:
+                await connection.request("GET", "/")
     assert not caught.value.maybe_done
 
 
@@ -239,7 +245,7 @@ async def test_a_large_request_is_sent_whole(nursery: trio.Nursery) -> None:
         await stream.send_all(OK)
 
     peer = await Peer(script).start(nursery)
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(peer.origin) as connection:
             assert (await connection.request("POST", "/", b"x" * 8_000_000)).status == 200
     assert received > 8_000_000
@@ -265,7 +271,7 @@ async def test_tls_is_spoken_and_the_certificate_is_checked(
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     nursery.start_soon(trio.serve_listeners, handler, [listener])
     origin = Origin.parse(f"https://127.0.0.1:{listener.socket.getsockname()[1]}")
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with Connection(origin) as connection:
             with pytest.raises(ConnectFailed, match="certificate verify failed: self-signed"):
                 await connection.request("GET", "/")

@@ -7,6 +7,7 @@ from typing import Any
 
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.command_ledger import Arrivals, CommandLedger
 from trunkline.bench.event_stream import Event
@@ -74,12 +75,12 @@ async def test_a_stream_that_ends_is_resumed_after_its_last_event(fake_api: Any,
 
         line = StreamConnection(reactor, session.origin, request, on_event=take, on_open=on_open)
         line.start()
-        reactor.run(clock() + 10)
+        reactor.run(clock() + PATIENCE_S)
         line.end()
         assert not line.live
         reactor.close()
 
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await trio.to_thread.run_sync(listen)
     assert [json.loads(event.data)["payload"]["sequence"] for event in seen] == [0, 1, 2]
     assert opened == 3
@@ -110,10 +111,10 @@ async def test_a_refused_stream_is_tried_again(fake_api: Any, monkeypatch: Any) 
             on_break=on_break,
         )
         line.start()
-        reactor.run(clock() + 10)
+        reactor.run(clock() + PATIENCE_S)
         line.end()
         reactor.close()
 
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await trio.to_thread.run_sync(listen)
     assert problems == ["The server ended the stream."] * 3

@@ -12,6 +12,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE_S
 from trunkline.bench import demo
 from trunkline.bench.demo import DemoReady, curl_lines, run_demo
 from trunkline.bench.demo_devices import DEMO_DEVICES, ColdStore, DemoDevice, Greenhouse, Meter, Pump, Van
@@ -121,9 +122,15 @@ async def test_a_demo_reports_obeys_and_resumes_its_command_stream(
         ]
         fake_api.cut = lambda method, path, number: number % 5 == 0
 
-    def target_reached() -> bool:
-        return bool(ready) and any(
-            state["target"] == 31 for state in fake_api.latest[ready[0].device_ids["greenhouse-north"]]
+    def done() -> bool:
+        """The target is reached, each device has reported more than once, and a cut was told."""
+        return (
+            bool(ready)
+            and any(
+                state["target"] == 31 for state in fake_api.latest[ready[0].device_ids["greenhouse-north"]]
+            )
+            and all(len(fake_api.latest[one]) > 1 for one in ready[0].device_ids.values())
+            and any(line.endswith("The devices keep trying.") for line in lines)
         )
 
     monkeypatch.setattr("trunkline.bench.event_stream.QUIET_TIMEOUT_S", 0.05)
@@ -134,7 +141,7 @@ async def test_a_demo_reports_obeys_and_resumes_its_command_stream(
             await run_demo(fake_api.url, "t0ken", on_ready=on_ready, on_event=lines.append, random=Random(3))
 
         nursery.start_soon(run)
-        await fake_api.until(target_reached)
+        await fake_api.until(done)
         nursery.cancel_scope.cancel()
     assert len(ready) == 1
     assert list(fake_api.applications.values()) == ["Trunkline demo"]
@@ -162,7 +169,7 @@ async def test_a_second_demo_uses_the_devices_of_the_first(fake_api: Any) -> Non
                 seen.append(one)
                 nursery.cancel_scope.cancel()
 
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 await run_demo(fake_api.url, "t0ken", on_ready=on_ready)
     assert seen[0] == seen[1]
     assert len(fake_api.devices) == len(DEMO_DEVICES)
@@ -173,7 +180,7 @@ async def test_a_demo_ends_when_its_devices_are_deleted(
 ) -> None:
     monkeypatch.setattr(demo, "PERIOD_S", 0.01)
     lines: list[str] = []
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         await run_demo(
             fake_api.url, "t0ken", on_ready=lambda _: fake_api.devices.clear(), on_event=lines.append
         )

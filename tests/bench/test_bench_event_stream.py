@@ -9,6 +9,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE_S
 from trunkline.bench import event_stream
 from trunkline.bench.errors import NotFound, ProtocolViolation, TimedOut
 from trunkline.bench.event_stream import Event, EventParser, open_events
@@ -70,7 +71,7 @@ async def test_events_over_a_chunked_answer(nursery: trio.Nursery) -> None:
     chunks = b"".join(f"{len(part):x}\r\n".encode() + part + b"\r\n" for part in (first, rest)) + b"0\r\n\r\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     url, seen = await serve(nursery, head + chunks, hold=True)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with open_events(url, "/stream?keepAliveInterval=2", "secret", last_id="6") as events:
             assert [event async for event in events] == EVENTS
             assert (events.keep_alives, events.last_id) == (2, "8")
@@ -81,7 +82,7 @@ async def test_events_over_a_chunked_answer(nursery: trio.Nursery) -> None:
 
 async def test_events_until_the_server_closes(nursery: trio.Nursery) -> None:
     url, _ = await serve(nursery, b"HTTP/1.1 200 OK\r\n\r\ndata: 1\n\n", hold=False)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with open_events(url, "/", None) as events:
             assert [event.data async for event in events] == ["1"]
 
@@ -90,7 +91,7 @@ async def test_a_refused_stream_raises_the_servers_error(nursery: trio.Nursery) 
     body = b'{"type":"NotFound","message":"No such device."}'
     head = f"HTTP/1.1 404 Not Found\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     url, _ = await serve(nursery, head + body, hold=True)
-    with trio.fail_after(5), pytest.raises(NotFound, match="No such device") as caught:
+    with trio.fail_after(PATIENCE_S), pytest.raises(NotFound, match="No such device") as caught:
         async with open_events(url, "/", None):
             pass
     assert (caught.value.status, caught.value.type) == (404, "NotFound")
@@ -98,7 +99,7 @@ async def test_a_refused_stream_raises_the_servers_error(nursery: trio.Nursery) 
 
 async def test_a_silent_stream_is_dead(nursery: trio.Nursery) -> None:
     url, _ = await serve(nursery, b"HTTP/1.1 200 OK\r\n\r\n: ping\n\n", hold=True)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         async with open_events(url, "/", None, quiet_timeout_s=0.02) as events:
             with pytest.raises(TimedOut):
                 await anext(events)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import REFUSED, UNKNOWN, Audit, StateLedger, body_of, same_data, state_of
@@ -19,6 +20,8 @@ from trunkline.bench.stage import Plan
 
 SHORT = Plan(connections=2, duration_s=0.1, warmup_s=0, ceiling=False)
 
+pytestmark = pytest.mark.usefixtures("work_clock")
+
 
 class Loaded:
     """A fleet under a short load."""
@@ -28,7 +31,7 @@ class Loaded:
 
     async def audit(self) -> Audit:
         found = Audit()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await self.fleet.audit(self.session, found, ProgressBar())
         return found
 
@@ -37,7 +40,7 @@ async def loaded(api: Any, *, devices: int = 3, per_call: int = 1, plan: Plan = 
     session = Session(api.url, patience_s=5)
     await session.login(api.email, api.password)
     tally = Tally("state posts", "states")
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         fleet = await Fleet.create(session, ProgressBar(), "test", devices)
         run = Run(session, plan, ProgressBar())
         await run.load(

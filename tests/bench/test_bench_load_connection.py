@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -12,6 +11,8 @@ import pytest
 import trio
 
 from tests.bench.test_bench_client import OK, TEST_ONLY_PEM
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
 from trunkline.bench import load_connection
 from trunkline.bench.errors import ConnectFailed, ProtocolViolation
 from trunkline.bench.framing import BODY_BYTES_MAX, Response
@@ -37,6 +38,8 @@ class Raw(Caller):
         self.answers.append(response)
         return 1
 
+
+pytestmark = pytest.mark.usefixtures("work_clock")
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
@@ -84,7 +87,7 @@ def test_the_null_server_answers_every_request_also_large_ones() -> None:
 async def test_tls_is_spoken_and_the_certificate_is_checked(
     nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trunkline.bench.load.OPENING_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("trunkline.bench.load.OPENING_TIMEOUT_S", 0.1)
     file = tmp_path / "server.pem"
     file.write_text(TEST_ONLY_PEM, encoding="ascii")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -100,11 +103,11 @@ async def test_tls_is_spoken_and_the_certificate_is_checked(
 
     origin = replace(await serve(nursery, handler), tls=True)
     caller = Raw(GET)
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         with pytest.raises(ConnectFailed, match="certificate verify failed"):
             await trio.to_thread.run_sync(drive, origin, caller)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
-        monkeypatch.setattr("trunkline.bench.load.OPENING_TIMEOUT_S", 10.0)
+        monkeypatch.setattr("trunkline.bench.load.OPENING_TIMEOUT_S", PATIENCE_S)
         load_connection._tls.cache_clear()
         await trio.to_thread.run_sync(lambda: drive(origin, caller, connections=2))
     nursery.cancel_scope.cancel()
@@ -120,8 +123,8 @@ async def test_a_server_that_hangs_up_leaves_the_call_unknown(nursery: trio.Nurs
                 await stream.receive_some(65_536)
 
     origin, caller = await serve(nursery, handler), Raw(GET)
-    with trio.fail_after(20):
-        load = await trio.to_thread.run_sync(lambda: drive(origin, caller, seconds=0.3))
+    with trio.fail_after(PATIENCE_S):
+        load = await trio.to_thread.run_sync(lambda: drive(origin, caller, seconds=0.1))
     nursery.cancel_scope.cancel()
     assert caller.tally.breaks == caller.tally.unknown > 0
     assert load.reconnects >= caller.tally.breaks
@@ -135,7 +138,7 @@ async def test_a_server_that_speaks_no_http_is_no_answer(nursery: trio.Nursery) 
                 await stream.send_all(b"220 ready\r\n")
 
     origin, caller = await serve(nursery, handler), Raw(GET)
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await trio.to_thread.run_sync(lambda: drive(origin, caller))
     nursery.cancel_scope.cancel()
     assert caller.tally.acknowledged == 0
@@ -143,9 +146,10 @@ async def test_a_server_that_speaks_no_http_is_no_answer(nursery: trio.Nursery) 
 
 
 def test_a_host_that_does_not_answer_is_a_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    with pytest.raises(ConnectFailed, match=f"127[.]0[.]0[.]1:{port} cannot be reached: connection refused"):
+    with (
+        reserved_port() as port,
+        pytest.raises(ConnectFailed, match=f"127[.]0[.]0[.]1:{port} cannot be reached: connection refused"),
+    ):
         drive(Origin("127.0.0.1", port, tls=False, prefix=""), Raw(GET))
 
 

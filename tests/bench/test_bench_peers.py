@@ -15,6 +15,8 @@ import pytest
 import trio
 from rich.console import Console
 
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.errors import BenchError, ProtocolViolation
 from trunkline.bench.load import Tally
@@ -33,7 +35,7 @@ from trunkline.bench.peers.influxdb import InfluxDb
 from trunkline.bench.peers.mosquitto import Mosquitto, MqttProtocol
 from trunkline.bench.peers.nats import Nats, NatsProtocol
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.peers.programs import PeerUnavailable, Workspace
 from trunkline.bench.peers.redis import Redis, RedisProtocol
 from trunkline.bench.peers.report import page_of_comparison, print_comparison
 from trunkline.bench.peers.trunkline import Trunkline
@@ -61,11 +63,10 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 async def test_a_program_is_stopped_by_its_id_and_its_directory_deleted(workspace: Workspace) -> None:
-    port = free_port()
-    workspace.start(
-        python(f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)")
-    )
-    with trio.fail_after(30):
+    with reserved_port() as port, trio.fail_after(PATIENCE_S):
+        workspace.start(
+            python(f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)")
+        )
         await workspace.listens(port)
     (pid,) = workspace.pids
     assert psutil.pid_exists(pid)
@@ -87,26 +88,27 @@ async def test_a_stubborn_program_is_killed_with_what_it_started(
             f"pathlib.Path({str(told)!r} + '.new').rename({str(told)!r}); time.sleep(600)"
         )
     )
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         await workspace.until(told.exists)
     child = psutil.Process(int(told.read_text()))
     workspace.close()
     assert not psutil.pid_exists(workspace.pids[0])
-    child.wait(10)
+    child.wait(PATIENCE_S)
 
 
 async def test_a_program_that_ends_is_a_sentence_with_its_last_line(workspace: Workspace) -> None:
     workspace.start(python("print('first'); print('the port is taken'); raise SystemExit(3)"))
     with (
-        trio.fail_after(30),
+        trio.fail_after(PATIENCE_S),
         pytest.raises(PeerUnavailable, match=r"python\S* ended with 3: the port is taken"),
+        reserved_port() as port,
     ):
-        await workspace.listens(free_port())
+        await workspace.listens(port)
     workspace.close()
 
 
 async def test_a_command_that_fails_or_hangs_is_a_sentence(workspace: Workspace) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         assert await workspace.run(python("print(' done ')")) == "done"
         with pytest.raises(PeerUnavailable, match=r"python\S* failed: no room"):
             await workspace.run(python("print('no room'); raise SystemExit(1)"))
@@ -131,7 +133,7 @@ def test_a_program_is_found_or_named_with_its_package(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_packages_that_cannot_be_installed_are_a_sentence(tmp_path: Path, workspace: Workspace) -> None:
     with (
-        trio.fail_after(50),
+        trio.fail_after(PATIENCE_S),
         pytest.raises(
             PeerUnavailable, match="no-such-package-of-trunkline cannot be installed: python failed: "
         ),
@@ -220,7 +222,7 @@ async def comparison(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
         work=tmp_path / "work", peers=peers, plan=SHORT, devices=5, rounds=1, cores=Cores(None, None)
     )
     before = set(psutil.Process().children(recursive=True))
-    with trio.fail_after(55):
+    with trio.fail_after(PATIENCE_S):
         result = await compare(given, ProgressBar())
     assert not _left(tmp_path / "work")
     assert set(psutil.Process().children(recursive=True)) <= before
@@ -255,7 +257,8 @@ class Crashing(Peer):
         self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
     ) -> AsyncIterator[Started]:
         workspace.start(python("print('out of luck'); raise SystemExit(9)"))
-        await workspace.listens(free_port())
+        with reserved_port() as port:
+            await workspace.listens(port)
         yield await _never()
 
 
@@ -342,7 +345,7 @@ async def test_an_interrupted_contest_leaves_nothing_behind(tmp_path: Path, inhe
     )
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(_started, python(program))
-        with trio.fail_after(50):
+        with trio.fail_after(PATIENCE_S):
             serving = await _server_of(psutil.Process(process.pid))
             process.send_signal(signal.SIGTERM)
             await process.wait()
@@ -357,11 +360,12 @@ def _left(work: Path) -> list[Path]:
 
 
 async def _server_of(program: psutil.Process) -> psutil.Process:
-    """The server that the bench has started, once it is there."""
+    """The server that the bench has started, once it is there and the bench has it in its books: it has called."""
     while True:
         for one in program.children(recursive=True):
             with suppress(psutil.Error):
-                if "serve" in one.cmdline():
+                called = any(each.status == psutil.CONN_ESTABLISHED for each in one.net_connections("tcp"))
+                if called and "serve" in one.cmdline():
                     return one
         await trio.sleep(0.05)
 

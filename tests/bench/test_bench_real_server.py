@@ -14,6 +14,7 @@ import pytest
 import trio
 import vega_datasets
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.demo import DemoReady, run_demo
 from trunkline.bench.demo_devices import DEMO_DEVICES
 from trunkline.bench.event_stream import open_events
@@ -55,7 +56,7 @@ async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_t
     files = [PACKAGE_DATA / "seattle-temps.csv", PACKAGE_DATA / "sf-temps.csv"]
     found = read_measurements(files, time_column="date", now_ms=1_800_000_000_000)
     replay = Replay(session, found)
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         await replay.prepare(application_id=None, name="temperatures of 2010")
         await replay.send()
         await replay.compare()
@@ -79,7 +80,7 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
         if line == "greenhouse-north: setTarget: target is 27 degrees":
             obeyed.set()
 
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
                 partial(

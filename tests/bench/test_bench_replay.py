@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests.patience import PATIENCE_S
 from trunkline.bench import replay as replay_module
 from trunkline.bench.errors import BenchError, NotFound
 from trunkline.bench.framing import Response
@@ -35,7 +36,7 @@ async def run(
     session = Session(api.url, patience_s=5)
     await session.login(api.email, api.password)
     replay = Replay(session, measurements, **options)
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         await replay.prepare(application_id=application_id, name="replay")
         await replay.send()
         await replay.compare()

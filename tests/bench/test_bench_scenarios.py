@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.page import page_of
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Result
@@ -31,7 +32,7 @@ from trunkline.limits.settings import Settings
 EMAIL, PASSWORD = "bench@example.org", "Correct-horse-9!"
 SHORT = Plan(connections=4, duration_s=0.3, warmup_s=0.1, ceiling=False)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("work_clock")]
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ async def session(nursery: trio.Nursery, tmp_path: Path) -> AsyncIterator[Sessio
 
 
 async def outcome(scenario: Scenario, session: Session, plan: Plan = SHORT) -> Result:
-    with trio.fail_after(50):
+    with trio.fail_after(PATIENCE_S):
         result = await run_scenario(scenario, session, plan, ProgressBar())
     assert result.verdict == "sound"
     assert result.scenario == scenario.name
@@ -103,12 +104,14 @@ async def test_commands_arrive_at_all_streams(session: Session) -> None:
 
 
 async def test_an_open_loop_tells_both_latencies(session: Session) -> None:
-    result = await outcome(StateScenario(devices=20), session, replace(SHORT, rate=200))
+    result = await outcome(
+        StateScenario(devices=20), session, replace(SHORT, duration_s=0.1, warmup_s=0.05, rate=200)
+    )
     (stage,) = result.stages
     (calls,) = stage.calls
     assert stage.rate == 200
     assert calls.service is not None
-    assert 0 < calls.sent <= 200 * (stage.elapsed_s + SHORT.warmup_s)
+    assert 0 < calls.sent <= 200 * (stage.elapsed_s + 0.05)
     assert calls.latency.max_ms >= calls.service.max_ms
 
 
@@ -147,7 +150,7 @@ async def test_a_throttled_server_is_told_from_a_slow_one(nursery: trio.Nursery,
     serving = await nursery.start(partial(serve, settings, shutdown=trio.sleep_forever))
     session = Session(serving.url)
     await session.login(EMAIL, PASSWORD)
-    result = await outcome(StateScenario(devices=1), session, replace(SHORT, warmup_s=0))
+    result = await outcome(StateScenario(devices=1), session, replace(SHORT, duration_s=0.15, warmup_s=0))
     (calls,) = result.stages[0].calls
     assert (calls.acknowledged, calls.refused) == (30, {"429 TooManyRequests": 1})
     assert result.audit.read == 30

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.errors import ApiError, BenchError, ConnectionBroken, NotFound, TryLater, Unauthorized
 from trunkline.bench.framing import Response
 from trunkline.bench.history import History, to_iso, to_ms
@@ -92,7 +93,7 @@ async def test_history_gives_every_entry_once(fake_api: Any, inclusive: bool, co
     (device,) = await session.create_devices(application, [{"name": "d"}])
     fake_api.states[device] = {100 + n: {"n": n} for n in range(count)} | {10: {"n": -1}, 200: {"n": -2}}
     history = History(session, application, device, first_ms=100, last_ms=150, limit=3)
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         entries = [entry async for page in history for entry in page]
     assert entries == [(100 + n, {"n": n}) for n in range(count)]
 
@@ -104,7 +105,7 @@ async def test_a_history_that_does_not_advance_is_an_error(fake_api: Any) -> Non
     stuck = [{"time": "1970-01-01T00:00:00.100Z", "data": {"n": 1}}]
     fake_api.get_states = lambda device, query: (200, stuck, {})
     history = History(session, application, device, first_ms=100, last_ms=150, limit=1)
-    with trio.fail_after(5), pytest.raises(BenchError, match="does not advance"):
+    with trio.fail_after(PATIENCE_S), pytest.raises(BenchError, match="does not advance"):
         async for _ in history:
             pass
 

@@ -16,6 +16,7 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
+from tests.patience import PATIENCE_S
 from trunkline.actors.accounts import passwords
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import SystemClock
@@ -72,7 +73,7 @@ class Server:
         return httpx.AsyncClient(
             base_url=self.url,
             headers=headers,
-            timeout=20,
+            timeout=PATIENCE_S,
             trust_env=False,
             verify=False,
             event_hooks=hooks,
@@ -159,13 +160,18 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         stopped.set()
 
     async with trio.open_nursery() as nursery:
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             serving = await nursery.start(run)
         server = Server(serving.url, serving.dispatcher.system, chosen, stop)
         server.token = await server.log_in()
         yield server
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             await stop()
+
+
+def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the servers in this process hash passwords with this one."""
+    monkeypatch.setattr(passwords, "_hasher", hasher)
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +179,7 @@ def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Hash passwords at the least cost, which would be most of a test. `dear_hashes` asks for the real one."""
     if "dear_hashes" not in request.fixturenames:
         cheap = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-        monkeypatch.setattr(passwords, "_hasher", cheap)
+        hash_with(cheap, monkeypatch)
 
 
 @pytest.fixture

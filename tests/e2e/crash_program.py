@@ -4,6 +4,7 @@ CRASH_STEP=N       dies at the Nth step of the file system that concerns the dat
 CRASH_SIGNAL=NAME  what it sends itself at that step, where it is not to be killed
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
+CRASH_HELD_JOB=N   a job gets no further than N lines of its file, or N messages to the actor it works on
 
 It dies by a signal that no handler sees, as with kill -9.
 """
@@ -13,8 +14,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
+import trio
+
+from trunkline.actors.jobs.job import Job
+from trunkline.actors.jobs.results import Results
 from trunkline.http.cli.main import main
 from trunkline.store import env
 from trunkline.store.journal import Journal
@@ -70,6 +76,39 @@ def slow_disk(seconds: float) -> None:
     vars(env)["Journal"] = slow
 
 
+def hold_jobs(steps: int) -> None:
+    """Who kills the server then finds each job in its middle, however fast either of them is."""
+    ask = Job.ask
+    write: Any = Results.write
+    left = steps
+
+    async def asked(job: Job, ref: Any, message: Any) -> Any:
+        nonlocal left
+        if ref != job.owner:
+            if left == 0:
+                await trio.sleep_forever()
+            left -= 1
+        return await ask(job, ref, message)
+
+    async def written(results: Results, *arguments: Any) -> Any:
+        *about, fill = arguments
+
+        def held(snapshot: Any, write_line: Any) -> None:
+            def line(text: Any) -> None:
+                nonlocal left
+                if left == 0:
+                    threading.Event().wait()
+                left -= 1
+                write_line(text)
+
+            fill(snapshot, line)
+
+        return await write(results, *about, held)
+
+    setattr(Job, "ask", asked)  # noqa: B010 - mypy takes no assignment to a method
+    setattr(Results, "write", written)  # noqa: B010
+
+
 if __name__ == "__main__":
     fault = os.environ
     if "CRASH_STEP" in fault:
@@ -79,4 +118,6 @@ if __name__ == "__main__":
         die_at_growth(int(count), float(delay))
     if "CRASH_SYNC_S" in fault:
         slow_disk(float(fault["CRASH_SYNC_S"]))
+    if "CRASH_HELD_JOB" in fault:
+        hold_jobs(int(fault["CRASH_HELD_JOB"]))
     main()

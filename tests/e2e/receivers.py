@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,14 +19,33 @@ from typing import Any, NamedTuple, TypeVar
 
 import trio
 
+from tests.patience import PATIENCE_S
+from tests.ports import taken_port
+
 
 class Arrivals:
     """What came in, and a way to wait for it."""
 
     def __init__(self) -> None:
         self.port = 0
+        self._reserved: socket.socket | None = None
         self._all: list[Any] = []
         self._changed = trio.Event()
+
+    def reserve(self) -> None:
+        """Take a port, on which nobody listens before `listening`."""
+        self._reserved = taken_port()
+        self.port = self._reserved.getsockname()[1]
+
+    async def listeners(self) -> list[trio.SocketListener]:
+        """Listen on the reserved port, or on any."""
+        if self._reserved is None:
+            found = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            self.port = found[0].socket.getsockname()[1]
+            return found
+        reserved = trio.socket.from_stdlib_socket(self._reserved)
+        reserved.listen()
+        return [trio.SocketListener(reserved)]
 
     def add(self, arrival: Any) -> None:
         self._all.append(arrival)
@@ -37,7 +57,7 @@ class Arrivals:
 
     async def number(self, count: int) -> list[Any]:
         """The first `count` of them, when there are so many."""
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while len(self._all) < count:
                 await self._changed.wait()
         return self._all[:count]
@@ -186,10 +206,8 @@ Receiver = TypeVar("Receiver", MailServer, CallbackReceiver)
 
 @asynccontextmanager
 async def listening(server: Receiver) -> AsyncIterator[Receiver]:
-    """Serve on 127.0.0.1, port 0 (or the one that it had before)."""
+    """Serve on 127.0.0.1, port 0 (or the one that it has reserved)."""
     async with trio.open_nursery() as nursery:
-        listeners = await trio.open_tcp_listeners(server.port, host="127.0.0.1")
-        server.port = listeners[0].socket.getsockname()[1]
-        nursery.start_soon(partial(trio.serve_listeners, server.serve, listeners))
+        nursery.start_soon(partial(trio.serve_listeners, server.serve, await server.listeners()))
         yield server
         nursery.cancel_scope.cancel()

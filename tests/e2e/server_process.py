@@ -19,12 +19,11 @@ from typing import Any
 import trio
 
 from tests.e2e.conftest import EMAIL, ENGINE, PASSWORD, Server
+from tests.patience import PATIENCE_S
 
 CLI = ("-m", "trunkline.http.cli.main")
 OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
 LISTENING = re.compile(r" at (http://\S+) ")
-PATIENCE_S = 50
-"""How long anything may take before the test fails: below the 60 seconds of a whole test."""
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:

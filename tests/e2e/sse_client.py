@@ -11,8 +11,7 @@ import httpx
 import trio
 
 from tests.e2e.conftest import Server
-
-PATIENCE_S = 20
+from tests.patience import PATIENCE_S
 
 
 class Event(NamedTuple):

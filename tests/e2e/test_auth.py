@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import argon2
 import httpx
 import jwt
 import pytest
 import trio
 
-from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from tests.actors.house import ManualClock
+from tests.e2e.conftest import EMAIL, PASSWORD, Server, hash_with
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot
 
 Json = Any
@@ -112,16 +116,17 @@ async def test_only_json_logs_in(server: Server) -> None:
 
 
 async def test_failures_at_one_account_are_limited(start_server: StartServer) -> None:
-    async with start_server(limits={"login_per_account": THREE_FAILURES}) as server:
+    clock = ManualClock()
+    async with start_server(limits={"login_per_account": THREE_FAILURES}, clock=clock) as server:
         for _ in range(3):
             # Success is no failure and forgives none.
             assert (await attempt(server, password=PASSWORD)).status_code == 200
             assert (await attempt(server)).status_code == 401
-        server.move_clock(10)
+        clock.pass_s(10)
         for password in (WRONG, PASSWORD):
             refused = await attempt(server, password=password)
             assert refused.status_code == 429
-            assert 45 <= int(refused.headers["retry-after"]) <= 51
+            assert int(refused.headers["retry-after"]) == 50
             assert refused.json()["type"] == "TooManyRequests"
         # Upper and lower case are the same account; another account is not touched.
         assert (await attempt(server, EMAIL.upper())).status_code == 429
@@ -174,26 +179,43 @@ async def test_guesses_in_parallel_gain_nothing(start_server: StartServer) -> No
         codes.append((await attempt(server)).status_code)
 
     async with start_server(limits={"login_per_account": THREE_FAILURES}) as server:
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 for _ in range(12):
                     nursery.start_soon(guess, server)
     assert sorted(codes) == [401] * 3 + [429] * 9
 
 
-@pytest.mark.usefixtures("dear_hashes")
-async def test_too_many_logins_at_once_are_told_to_come_back(start_server: StartServer) -> None:
+class SlowHasher(argon2.PasswordHasher):
+    """Checks no password before it is let go on."""
+
+    def __init__(self, go: threading.Event) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+        self._go = go
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> Literal[True]:
+        assert self._go.wait(PATIENCE_S)
+        return super().verify(hash, password)
+
+
+async def test_too_many_logins_at_once_are_told_to_come_back(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers: list[httpx.Response] = []
+    go = threading.Event()
 
     async def guess(server: Server, number: int) -> None:
         answers.append(await attempt(server, f"user{number}@example.com"))
+        if len(answers) == 3:
+            go.set()
 
     async with start_server(limits={"logins_checking_max": 1}) as server:
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S), monkeypatch.context() as patch:
+            hash_with(SlowHasher(go), patch)
             async with trio.open_nursery() as nursery:
                 for number in range(4):
                     nursery.start_soon(guess, server, number)
-        assert {each.status_code for each in answers} == {401, 503}
+        assert [each.status_code for each in answers] == [503, 503, 503, 401]
         assert all(each.headers["retry-after"] == "1" for each in answers if each.status_code == 503)
         assert (await attempt(server, password=PASSWORD)).status_code == 200
 

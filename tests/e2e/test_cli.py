@@ -19,7 +19,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 from tests.e2e.crash_load import Load, read_commands, read_states
-from tests.e2e.server_process import PATIENCE_S, one_sentence, serving, started, trunkline
+from tests.e2e.server_process import one_sentence, serving, started, trunkline
+from tests.patience import PATIENCE_S
 from trunkline.bench.session import Session
 from trunkline.http.routes import TABLE
 

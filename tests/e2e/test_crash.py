@@ -14,7 +14,8 @@ import pytest
 import trio
 
 from tests.e2e.crash_load import Books, Load, audit
-from tests.e2e.server_process import OWNER, PATIENCE_S, ServerProcess, serving, started, trunkline
+from tests.e2e.server_process import OWNER, ServerProcess, serving, started, trunkline
+from tests.patience import PATIENCE_S
 
 UNTHROTTLED = ("--limits", "off")
 FAULTY = (str(Path(__file__).with_name("crash_program.py")),)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.e2e.server_process import OWNER, PATIENCE_S, ServerProcess, environment, started, trunkline
+from tests.e2e.server_process import OWNER, ServerProcess, environment, started, trunkline
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 

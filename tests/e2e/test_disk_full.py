@@ -12,7 +12,8 @@ import trio
 
 from tests.e2e.conftest import Server
 from tests.e2e.crash_load import FIRST_MS
-from tests.e2e.server_process import PATIENCE_S, serving
+from tests.e2e.server_process import serving
+from tests.patience import PATIENCE_S
 
 MIB = 2**20
 CALLS_MAX = 500

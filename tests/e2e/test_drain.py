@@ -15,8 +15,9 @@ import trio
 
 from tests.e2e.conftest import PASSWORD, Server, running_server
 from tests.e2e.crash_load import FIRST_MS, Load, audit
-from tests.e2e.server_process import OWNER, PATIENCE_S, ServerProcess, serving, started
+from tests.e2e.server_process import OWNER, ServerProcess, serving, started
 from tests.e2e.test_crash import FAULTY
+from tests.patience import PATIENCE_S
 from trunkline.http.app import create_app
 from trunkline.http.serve import make_dispatcher
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.e2e.server_process import PATIENCE_S, serving, trunkline
+from tests.e2e.server_process import OWNER, serving, trunkline
+from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
+from tests.patience import PATIENCE_S
 
 EVENTS, CONNECTIONS = 1_000, 10
 
@@ -18,7 +20,8 @@ EVENTS, CONNECTIONS = 1_000, 10
 async def test_a_change_of_many_events_is_whole_after_a_kill_in_its_middle(tmp_path: Path) -> None:
     data_dir, limits = tmp_path / "data", tmp_path / "limits.toml"
     limits.write_text('event_create = "off"\nchanged_events_max = 10\njob_progress_s = 0.005\n')
-    async with serving(data_dir, "--limits", str(limits)) as server:
+    held = {**OWNER, "CRASH_HELD_JOB": "3"}
+    async with serving(data_dir, "--limits", str(limits), program=FAULTY, env=held) as server:
         application = await server.application()
         events = f"{application}/events"
 

@@ -11,6 +11,7 @@ from tests.actors.house import ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of
 from tests.e2e.rows import UNKNOWN, api_token
+from tests.patience import PATIENCE_S
 
 ALARM = {"level": "error", "subject": "It is hot"}
 
@@ -249,7 +250,7 @@ async def test_more_than_a_call_may_change_is_a_job(start_server: Any) -> None:
 
 async def ended(server: Server, application: str, job: str) -> Any:
     """The log of a job when it has ended."""
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while "runCompletedAt" not in (log := await server.call("GET", f"{application}/jobLogs/{job}")):
             await trio.lowlevel.checkpoint()
     return log

@@ -19,6 +19,7 @@ import trio
 from tests.e2e.conftest import EMAIL, Server, running_server
 from tests.e2e.rows import api_token
 from tests.e2e.server_process import trunkline
+from tests.patience import PATIENCE_S
 from trunkline.actors import sweep as purge
 from trunkline.actors.jobs.runner import Jobs
 
@@ -27,7 +28,7 @@ DAY_S = 86_400
 
 async def ended(server: Server, application: str, job: str, token: str | None = None) -> dict[str, Any]:
     """The log of a job when it has ended and everybody was told, or could not be."""
-    with trio.fail_after(50):
+    with trio.fail_after(PATIENCE_S):
         while True:
             log: dict[str, Any] = await server.call("GET", f"{application}/jobLogs/{job}", token=token)
             told = log.get("output", {}).get("told", [])

@@ -16,10 +16,12 @@ import pytest
 import trio
 
 from tests.e2e.receivers import CallbackReceiver, listening
-from tests.e2e.server_process import OWNER, PATIENCE_S, serving, trunkline
+from tests.e2e.server_process import OWNER, serving, trunkline
+from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended, fetched
+from tests.patience import PATIENCE_S
 
-STATES, PER_CALL = 60_000, 10_000
+STATES, PER_CALL = 20_000, 10_000
 FIRST_MS = 1_700_000_000_000
 
 
@@ -33,7 +35,8 @@ def quick_logs(tmp_path: Path) -> tuple[str, str]:
 @pytest.mark.slow
 async def test_an_export_is_whole_after_a_kill_in_its_middle(tmp_path: Path) -> None:
     data_dir, limits = tmp_path / "data", quick_logs(tmp_path)
-    async with serving(data_dir, *limits) as server:
+    held = {**OWNER, "CRASH_HELD_JOB": "1000"}
+    async with serving(data_dir, *limits, program=FAULTY, env=held) as server:
         application = await server.application()
         device = await server.device(application)
         for first in range(0, STATES, PER_CALL):
@@ -71,8 +74,7 @@ async def test_who_was_not_told_before_a_kill_is_told_after_it(tmp_path: Path) -
     data_dir = tmp_path / "data"
     env = {**OWNER, "TRUNKLINE_CALLBACK_PRIVATE_NETWORKS": "true"}
     receiver = CallbackReceiver()
-    async with listening(receiver):
-        pass  # now its port is known, and nobody listens there
+    receiver.reserve()  # now its port is known, and nobody listens there
     async with serving(data_dir, env=env) as server:
         application = await server.application()
         device = await server.device(application)

@@ -16,6 +16,7 @@ import trustme
 from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.receivers import CallbackReceiver, MailServer, listening
 from tests.e2e.test_exports import ended, export, fetched, rows
+from tests.patience import PATIENCE_S
 from trunkline.actors.outgoing import http_calls as callbacks
 
 QUICK = {"outgoing_pause_s": 0.01}
@@ -270,8 +271,7 @@ async def test_a_name_is_resolved_once_and_that_address_is_called(start_server: 
 
 async def test_who_was_not_told_before_a_restart_is_told_after_it(start_server: Start) -> None:
     receiver = CallbackReceiver()
-    async with listening(receiver):
-        pass  # now its port is known, and nobody listens there
+    receiver.reserve()  # now its port is known, and nobody listens there
     limits = {"outgoing_pause_s": 3600}
     async with start_server(callback_private_networks=True, limits=limits) as server:
         application = await server.application()
@@ -279,7 +279,7 @@ async def test_who_was_not_told_before_a_restart_is_told_after_it(start_server: 
         body = {"callbackUrl": receiver.url}
         queued = await server.call("POST", f"{device}/export", body, status=202)
         path = f"{application}/jobLogs/{queued['jobId']}"
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while "runCompletedAt" not in await server.call("GET", path):
                 pass
         await server.call(

@@ -9,6 +9,7 @@ import httpx
 import trio
 
 from tests.e2e.conftest import Server
+from tests.patience import PATIENCE_S
 
 
 async def sse_events(response: httpx.Response) -> AsyncIterator[dict[str, str]]:
@@ -33,7 +34,7 @@ async def test_a_device_sends_state_and_obeys_a_command(server: Server) -> None:
     async with server.client(token) as client, client.stream("GET", f"{device}/commandStream") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         events = sse_events(stream)
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             assert await anext(events) == {"comment": ""}
             await server.call("POST", f"{device}/state", {"data": {"temp": 21.5}}, token=token)
             await server.call("POST", f"{device}/command", {"name": "switch", "payload": {"on": True}})

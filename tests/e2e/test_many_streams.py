@@ -15,7 +15,8 @@ import pytest
 import trio
 
 from tests.e2e.scale import Resident, register
-from tests.e2e.server_process import PATIENCE_S, ServerProcess, serving
+from tests.e2e.server_process import ServerProcess, serving
+from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.session import Session
 

@@ -17,7 +17,7 @@ PAYLOAD = "the-payload-of-somebody"
 FAULTY = """
 import argon2
 from trunkline.actors.records import records
-from trunkline.http.cli import main
+from trunkline.http.cli.main import main
 
 write, verify = records.write, argon2.PasswordHasher.verify
 

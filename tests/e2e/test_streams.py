@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import trio
 
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import opened_stream, until
+from tests.patience import PATIENCE_S
 from trunkline.actors.devices.actor import COMMAND_TOPIC
 
 LOOSE = {"send_state": "off", "send_command": "off"}
@@ -105,7 +107,7 @@ async def test_a_head_request_opens_no_stream(server: Server) -> None:
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx.AsyncClient(base_url=server.url, headers=headers, verify=False) as client:
         for name in ("commandStream", "stateStream"):
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 answer = await client.head(f"{device}/{name}")
             assert answer.status_code == 200
             assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -163,7 +165,7 @@ async def raw_stream(server: Server, device: str) -> trio.SocketStream:
         f"Authorization: Bearer {server.token}\r\n\r\n".encode()
     )
     head = b""
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while b":\n\n" not in head:
             head += await stream.receive_some(1)
     assert head.startswith(b"HTTP/1.1 200 ")
@@ -190,7 +192,7 @@ async def test_a_reader_that_stops_reading_costs_bounded_memory_and_slows_nobody
             held = 0
             payload = "x" * 50_000
             sent = 0
-            with trio.fail_after(50):
+            with trio.fail_after(PATIENCE_S):
                 while streams.slow_consumers == 0:
                     answer = await client.post(
                         f"{device}/command", json={"name": f"c{sent}", "payload": payload}
@@ -208,12 +210,19 @@ async def test_a_reader_that_stops_reading_costs_bounded_memory_and_slows_nobody
             assert subscription.ending is None or subscription._bytes == 0
 
 
+@pytest.fixture
+def enough_descriptors() -> Iterator[None]:
+    """As many as a thousand streams need, at both their ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("enough_descriptors")
 async def test_a_thousand_streams_are_kept_alive(start_server: Any) -> None:
     """Each gets its comments, and one command reaches all of them."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < 2500:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     count = 1000
     async with start_server() as server:
         device = await server.device(await server.application())
@@ -231,7 +240,7 @@ async def test_a_thousand_streams_are_kept_alive(start_server: Any) -> None:
             if all(heard):
                 everybody.set()
 
-        with trio.fail_after(50):
+        with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 for number in range(count):
                     nursery.start_soon(read, number, await raw_stream(server, device))

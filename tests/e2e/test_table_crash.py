@@ -12,9 +12,10 @@ from random import Random
 import pytest
 import trio
 
-from tests.e2e.server_process import OWNER, PATIENCE_S, serving
+from tests.e2e.server_process import OWNER, serving
 from tests.e2e.table_writers import audit, prepare
 from tests.e2e.test_crash import FAULTY, SYNC_S, UNTHROTTLED, checked
+from tests.patience import PATIENCE_S
 
 
 async def rounds(data_dir: Path, count: int, seed: int) -> tuple[int, int, int]:

@@ -173,10 +173,9 @@ async def test_a_command_to_many_spends_one_call_of_each(server: Server) -> None
         assert (await send(client, two, COMMAND)).status_code == 429
 
 
-async def test_lifted_throttles_say_nothing_of_limits(start_server: Any) -> None:
-    async with start_server(
-        limits={"send_state": "off", "send_command": {"calls": 2, "window_s": 3}}
-    ) as server:
+async def test_lifted_throttles_say_nothing_of_limits(start_server: Any, clock: ManualClock) -> None:
+    limits = {"send_state": "off", "send_command": {"calls": 2, "window_s": 3}}
+    async with start_server(limits=limits, clock=clock) as server:
         device = await server.device(await server.application())
         async with server.client() as client:
             for _ in range(40):

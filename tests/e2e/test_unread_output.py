@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -14,7 +13,9 @@ import httpx
 import pytest
 import trio
 
-from tests.e2e.server_process import CLI, OWNER, PATIENCE_S, ServerProcess, environment
+from tests.e2e.server_process import CLI, OWNER, ServerProcess, environment
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
 
 pytestmark = pytest.mark.slow
 
@@ -32,10 +33,10 @@ def full_disk() -> IO[bytes]:
 
 
 @pytest.fixture
-def port() -> str:
-    """A port that is free: with its output gone, the server can not say which one it has taken."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return str(taken.getsockname()[1])
+def port() -> Iterator[str]:
+    """A port that is free: with its output gone, the server cannot say which one it has taken."""
+    with reserved_port() as number:
+        yield str(number)
 
 
 @pytest.mark.parametrize("output", [closed_pipe, full_disk])

@@ -15,7 +15,8 @@ import h2.events
 import trio
 from trio_websocket import WebSocketConnection, open_websocket_url
 
-from tests.http.raw_wire import PATIENCE_S, Peer, Receive, Scope, Send, Wired, application, echo, reply
+from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply
+from tests.patience import PATIENCE_S
 
 UPGRADE = (
     b"GET /chat?room=1 HTTP/1.1\r\nHost: x\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n"

@@ -19,13 +19,13 @@ from typing import Any
 import trio
 from hypercorn.trio import serve as hypercorn_serve
 
+from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import refusal
 from trunkline.http.serve import _config, bind
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Delivery, Exchange
 from trunkline.limits.settings import Settings
 
-PATIENCE_S = 20
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

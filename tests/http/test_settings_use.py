@@ -12,6 +12,7 @@ import jwt
 import pytest
 from quart_trio import QuartTrio
 
+from tests.actors.house import ManualClock
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 from tests.e2e.server_process import OWNER, serving, started
 from trunkline.limits.settings import Settings
@@ -151,9 +152,8 @@ async def test_the_stock_engine_does_the_main_job(tmp_path: Path) -> None:
 
 
 async def test_the_limits_are_those_in_force(tmp_path: Path) -> None:
-    async with running_server(
-        tmp_path / "data", limits={"send_state": {"calls": 2, "window_s": 60}}
-    ) as server:
+    limits = {"send_state": {"calls": 2, "window_s": 60}}
+    async with running_server(tmp_path / "data", limits=limits, clock=ManualClock()) as server:
         device = await server.device(await server.application())
         for number in range(2):
             await server.call("POST", f"{device}/state", {"data": {"temp": number}})

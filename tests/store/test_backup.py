@@ -12,6 +12,7 @@ import lmdb
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.store import codec, keys
 from trunkline.store.backup import PROBLEMS_MAX, backup, verify
 from trunkline.store.batch import Batch
@@ -91,7 +92,7 @@ async def test_a_backup_beside_running_writes_is_whole(
             writers.start_soon(write, writer * 1_000_000)
         for copy in range(5):
             before = acknowledged
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 while acknowledged < before + 50:
                     await trio.lowlevel.checkpoint()
                 commits = store.journal.statistics.commits
@@ -159,7 +160,7 @@ def test_another_process_may_back_up_and_check_a_store_in_use(filled: Store, tmp
         "backup(Path(sys.argv[1]), Path(sys.argv[2])); print(verify(Path(sys.argv[1])).ok)"
     )
     command = [sys.executable, "-c", commands, str(filled.directory.path), str(tmp_path / "copy")]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
     assert said == "True\n"
     assert verify(tmp_path / "copy").counts[keys.RECORDS] == 20
     commit(filled, record(20))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import DirectoryInUse, SecretExposed, StoreBroken
@@ -31,7 +32,9 @@ print(DataDirectory.holder_pid(Path(sys.argv[1])))
 
 def in_another_process(path: Path) -> list[str]:
     command = [sys.executable, "-c", TRY_TO_OPEN, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    ).stdout.splitlines()
 
 
 def mode(path: Path) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreFull
@@ -76,7 +77,7 @@ print(json.dumps(seen))
 @pytest.mark.slow
 def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FILL_THE_DISK, str(tmp_path)]
-    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=True).stdout
     seen = json.loads(output.splitlines()[-1])
     assert 10 < seen["stored"] < 1000
     assert seen["error"].startswith("The disk is full, so the commit failed")
@@ -161,7 +162,7 @@ async def test_waiting_writes_fail_at_the_quota(small: Store, nursery: trio.Nurs
     await nursery.start(small.journal.run)
     big = Batch()
     big.put(RECORDS, b"big", bytes(2 * QUOTA))
-    with trio.fail_after(30), pytest.raises(StoreFull, match="quota"):
+    with trio.fail_after(PATIENCE_S), pytest.raises(StoreFull, match="quota"):
         await small.journal.submit(big).wait()
 
 

@@ -12,6 +12,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests.patience import PATIENCE_S
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken
@@ -21,7 +22,6 @@ from trunkline.store.snapshot import Snapshot
 
 KIB = 1024
 TINY = 128 * KIB
-TIMEOUT_S = 30.0
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def test_the_map_grows_without_an_error_to_any_caller(tiny: Store, nursery
         for number in range(first, first + 20):
             await tiny.journal.submit(put(number)).wait()
 
-    with trio.fail_after(TIMEOUT_S):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as writers:
             for first in range(0, 1000, 20):
                 writers.start_soon(write, first)
@@ -81,7 +81,7 @@ async def test_reads_go_on_in_worker_threads_while_the_map_grows(tiny: Store, nu
         for number in range(first, first + 20):
             await tiny.journal.submit(put(number)).wait()
 
-    with trio.fail_after(TIMEOUT_S):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as readers:
             for _ in range(4):
                 readers.start_soon(read)
@@ -109,7 +109,7 @@ async def test_the_map_waits_for_a_read_that_is_open_and_new_reads_wait_for_the_
     def second(snapshot: Snapshot) -> None:
         grown_at_second_read.append(tiny.journal.statistics.growths)
 
-    with trio.fail_after(TIMEOUT_S):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as tasks:
             tasks.start_soon(tiny.read, slow)
             await reading.wait()
@@ -137,7 +137,7 @@ def held_readers(memory_map: MemoryMap) -> int:
 
 async def test_a_snapshot_of_the_loop_only_delays_the_growth(tiny: Store, nursery: trio.Nursery) -> None:
     await nursery.start(tiny.journal.run)
-    with trio.fail_after(TIMEOUT_S):
+    with trio.fail_after(PATIENCE_S):
         with tiny.snapshot() as snapshot:
             group = tiny.journal.submit(put(0, size=2 * TINY))
             await trio.testing.wait_all_tasks_blocked()
@@ -164,13 +164,13 @@ async def test_a_flush_while_the_committer_waits_leaves_the_committer_alive(
     tiny.journal.flush()
     closer.join()
     assert group.error is None
-    with trio.fail_after(TIMEOUT_S):
+    with trio.fail_after(PATIENCE_S):
         await tiny.journal.submit(put(1, size=8 * TINY)).wait()
 
 
 async def test_a_cancelled_committer_grows_the_map_for_what_waits(tiny: Store) -> None:
     snapshot = tiny.snapshot()
-    with trio.fail_after(TIMEOUT_S):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
             await nursery.start(tiny.journal.run)
             group = tiny.journal.submit(put(0, size=2 * TINY))
@@ -188,12 +188,12 @@ def test_a_flush_that_must_wait_for_a_read_in_a_thread_does(tiny: Store) -> None
     def read() -> None:
         with Snapshot(tiny.memory_map, wait=True) as snapshot:
             opened.set()
-            assert close.wait(TIMEOUT_S)
+            assert close.wait(PATIENCE_S)
             assert sound(snapshot) == 0
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert opened.wait(TIMEOUT_S)
+    assert opened.wait(PATIENCE_S)
     group = tiny.journal.submit(put(0, size=2 * TINY))
 
     def release() -> None:
@@ -209,7 +209,7 @@ def test_a_flush_that_must_wait_for_a_read_in_a_thread_does(tiny: Store) -> None
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + TIMEOUT_S
+    deadline_s = time.monotonic() + PATIENCE_S
     while not condition() and time.monotonic() < deadline_s:
         time.sleep(0)
 

@@ -11,6 +11,7 @@ import trio
 
 from tests.actors.event_house import BY, Events
 from tests.actors.house import House, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.catalogue import KINDS
@@ -47,7 +48,7 @@ async def log_of(house: House, job: bytes) -> Any:
 
 
 async def ended(house: House, job: bytes) -> Any:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while "runCompletedAt" not in (log := await log_of(house, job)):
             await trio.lowlevel.checkpoint()
     return log
@@ -55,7 +56,7 @@ async def ended(house: House, job: bytes) -> Any:
 
 async def until_changed(house: House, job: bytes, events: int) -> None:
     """Wait until the job has changed so many events at least."""
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while (await log_of(house, job))["progress"]["completed"] < events:
             await trio.lowlevel.checkpoint()
 

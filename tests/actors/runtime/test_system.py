@@ -24,6 +24,7 @@ from tests.actors.probes import (
     tally_key,
     workshop,
 )
+from tests.patience import PATIENCE_S
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import (
     Crashed,
@@ -340,7 +341,7 @@ async def test_who_comes_while_it_stops_is_answered_too(tmp_path: Path) -> None:
             (ref,) = await shop.begin(1)
             shop.stop_system()
             await trio.lowlevel.checkpoint()
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 outcome = await shop.outcome(ref, Add(by=5))
             told.add(type(outcome))
             assert shop.stored(ref) == ((5, [5]) if outcome == 5 else (0, []))

@@ -145,7 +145,11 @@ def by_order(name: str | None, direction: str, columns: Json) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     st.lists(rows, min_size=1, max_size=10),
     st.lists(

@@ -12,6 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.raw_wire import Peer
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
+from tests.patience import PATIENCE_S
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.routes import TABLE
@@ -19,6 +20,7 @@ from trunkline.http.routes import TABLE
 pytestmark = pytest.mark.usefixtures("silent")
 
 STREAM = next(route for route in TABLE.routes if route.operation == "device.commandStream")
+BEFORE_THE_NEXT_COMMENT_S = 50
 ENGINES = pytest.mark.parametrize("engine", ["fast", "stock"])
 
 
@@ -34,7 +36,7 @@ async def streaming(data_dir: Path, engine: str = "fast") -> AsyncIterator[tuple
 
 
 async def no_stream_left(twin: Twin) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(BEFORE_THE_NEXT_COMMENT_S):
         while len(twin.house.system.streams):
             await trio.lowlevel.checkpoint()
 
@@ -91,7 +93,7 @@ async def test_a_call_through_quart_is_cancelled_when_its_client_leaves(
         await peer.send(b"GET /me HTTP/1.1\r\nHost: x\r\n\r\n")
         await entered.wait()
         await peer.reset()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await cancelled.wait()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import trio
 
 from tests.http.two_doors import HOT, Twin, request, two_doors
+from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Headers, Request, Response
 
@@ -68,7 +69,7 @@ async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Pat
         assert later == []
         assert len(at_once) == 10 - WAITING_MAX
         assert all(map(refused, at_once))
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while len(later) < WAITING_MAX:
                 await trio.lowlevel.checkpoint()
         assert not any(map(refused, later))

@@ -14,7 +14,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.raw_wire import PATIENCE_S, Doored, Peer, Wired, echo, serving
+from tests.http.raw_wire import Doored, Peer, Wired, echo, serving
+from tests.patience import PATIENCE_S
 from trunkline.http.wire.exchange import Delivery, Exchange
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"

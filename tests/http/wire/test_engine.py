@@ -15,6 +15,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
+from tests.patience import PATIENCE_S
 from trunkline.http.wire import engine, http1
 from trunkline.http.wire.engine import DESCRIPTORS_BESIDE, Engine, allow_descriptors
 from trunkline.http.wire.exchange import Exchange
@@ -171,7 +172,7 @@ async def test_without_descriptors_connections_wait_and_nothing_breaks(
             assert (await served.exchange(GET)).status == 200
             for client in clients:
                 client.close()
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 while wired.engine.accepted < 7:
                     await trio.lowlevel.checkpoint()
         assert (await served.exchange(GET)).status == 200
@@ -299,7 +300,7 @@ async def test_a_client_that_has_connected_is_answered_by_a_server_that_drains()
         async with serving(application(Gated()), at_the_end=connects) as wired:
             await wired.ask(GET)
             wired.drain()
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 await wait_all_tasks_blocked()
                 await trio.lowlevel.wait_readable(late[0])
                 answer = late[0].recv(65_536)

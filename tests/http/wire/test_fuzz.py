@@ -86,7 +86,7 @@ def unlogged() -> Iterator[None]:
 
 
 @given(pieces=streams(), door=st.booleans())
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_any_bytes_are_answered_or_end_the_connection(
     unlogged: None, pieces: list[bytes], door: bool
 ) -> None:
@@ -116,7 +116,7 @@ async def test_any_bytes_are_answered_or_end_the_connection(
 
 
 @given(pieces=streams(), ending=st.sampled_from(["close", "reset"]), door=st.booleans())
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_a_client_may_leave_at_any_moment(
     unlogged: None, pieces: list[bytes], ending: str, door: bool
 ) -> None:

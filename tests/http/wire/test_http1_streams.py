@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from tests.http.raw_wire import Receive, Scope, Send, application, part, reply, serving, until_disconnect
+from tests.patience import PATIENCE_S
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -87,7 +88,7 @@ async def test_a_client_that_leaves_ends_the_call_that_waits(
         await peer.send(GET)
         await entered.wait()
         await getattr(peer, ending)()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await left.wait()
 
 
@@ -109,7 +110,7 @@ async def test_a_client_that_leaves_a_stream_is_no_fault_of_anybody(silent: obje
         await peer.send(GET)
         await peer.head()
         await peer.reset()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await ended.wait()
         await wired.deserted()
 

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from tests.patience import PATIENCE_S
 from trunkline.http.wire.readiness import Readiness
 
 
@@ -167,7 +168,7 @@ async def test_what_can_be_done_at_once_wakes_nobody(
         await wait_all_tasks_blocked()
         for sent in (b"1", b"2"):
             theirs.send(sent)
-            with trio.fail_after(20):
+            with trio.fail_after(PATIENCE_S):
                 while sent not in done:
                     await trio.lowlevel.checkpoint()
             await wait_all_tasks_blocked()

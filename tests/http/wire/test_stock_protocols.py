@@ -10,15 +10,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from trio_websocket import ConnectionClosed, HandshakeError
 
 from tests.http.other_protocols import APP, UPGRADE, H2Peer, pour, talking
-from tests.http.raw_wire import (
-    PATIENCE_S,
-    Receive,
-    Scope,
-    Send,
-    application,
-    echo,
-    serving,
-)
+from tests.http.raw_wire import Receive, Scope, Send, application, echo, serving
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("silent")
 

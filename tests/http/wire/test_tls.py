@@ -13,7 +13,8 @@ import trustme
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.other_protocols import APP, pour, talking
-from tests.http.raw_wire import PATIENCE_S, Wired, application, serving
+from tests.http.raw_wire import Wired, application, serving
+from tests.patience import PATIENCE_S
 from trunkline.http.serve import _config
 from trunkline.http.wire.engine import REAP_S
 from trunkline.limits.errors import SettingsError
