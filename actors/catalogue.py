@@ -25,6 +25,9 @@ from trunkline.actors.events.messages import EVENT_FIELDS
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
+from trunkline.actors.plain.dashboards import DASHBOARDS
+from trunkline.actors.plain.device_recipes import RECIPES
+from trunkline.actors.plain.webhooks import WEBHOOKS
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -41,6 +44,9 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     KEYS,
     APPLICATION_TOKENS,
     USER_TOKENS,
+    DASHBOARDS,
+    RECIPES,
+    WEBHOOKS,
 )
 """The plain resources."""
 

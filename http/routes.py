@@ -13,6 +13,7 @@ from trunkline.http.resources import (
     jobs,
     me,
     measurements,
+    plain,
 )
 
 TABLE = RouteTable(
@@ -26,5 +27,6 @@ TABLE = RouteTable(
         *jobs.ROUTES,
         *data_tables.ROUTES,
         *events.ROUTES,
+        *plain.ROUTES,
     ),
 )

@@ -10,7 +10,7 @@ no more, and because one dict can be merged into another without a loop in Pytho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from trunkline.store.counters import merge_increments
@@ -104,6 +104,13 @@ class Batch:
             return False
         values = [value for writes in self.writes.values() for value in writes.values()]
         return 2 * values.count(None) >= len(values)
+
+    def written(self) -> Iterator[tuple[str, bytes]]:
+        """Yield database and key of everything that the batch writes."""
+        for db, writes in self.writes.items():
+            yield from ((db, key) for key in writes)
+        for db, increments in self.increments.items():
+            yield from ((db, key) for key in increments)
 
     def __bool__(self) -> bool:
         return bool(self.writes or self.increments)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import lmdb
 import structlog
 
-from trunkline.store import codec
+from trunkline.store import codec, keys
 from trunkline.store.errors import FormatUnsupported, StoreBroken, translate
 from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
@@ -25,7 +25,7 @@ from trunkline.store.memory_map import MemoryMap
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
 
-FORMAT = 1
+FORMAT = 2
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
@@ -33,7 +33,37 @@ FORMAT_KEY: Final = b"format"
 Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"]], None]
 """One step: it changes the data, given a write transaction and the handles of the databases."""
 
-MIGRATIONS: dict[int, Migration] = {}
+
+def _index_lists(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> None:
+    """Format 2: the applications of an owner, access keys and API tokens are listed by indexes.
+
+    Applications of an owner are counted as well. The kinds and fields stand here as they were named in format 2.
+    """
+    fields = ("name", "creationDate", "lastUpdated")
+    root = bytes(keys.ID_BYTES)
+    owned: dict[str, int] = {}
+    for kind in ("application", "applicationKey", "apiToken"):
+        prefix = keys.kind_prefix(kind)
+        cursor = transaction.cursor(db=handles[keys.RECORDS])
+        found = cursor.set_range(prefix)
+        while found and cursor.key().startswith(prefix):
+            parent, id = cursor.key()[-2 * keys.ID_BYTES : -keys.ID_BYTES], cursor.key()[-keys.ID_BYTES :]
+            doc = codec.decode(cursor.value())
+            part = ""
+            if kind == "application":
+                part = f"@{doc['ownerId']}"
+                owned[part] = owned.get(part, 0) + 1
+            for field in fields:
+                key = keys.index_key(kind, parent, field + part, keys.sortable(doc.get(field)), id)
+                transaction.put(key, b"", db=handles[keys.INDEXES])
+            found = cursor.next()
+    if owned:
+        key = keys.total_key("application", root)
+        counted = codec.decode(transaction.get(key, db=handles[keys.COUNTS]) or codec.encode({}))
+        transaction.put(key, codec.encode({**counted, **owned}), db=handles[keys.COUNTS])
+
+
+MIGRATIONS: dict[int, Migration] = {1: _index_lists}
 """The step to the next format, by older format."""
 
 _log = structlog.get_logger("trunkline.store")

@@ -101,11 +101,7 @@ def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: Dev
         shown["ancestorIds"] = ancestors(snapshot, application, doc)
     attributes = [shown_attribute(attribute) for attribute in doc["attributes"]]
     shown["tags"] = tags_as_object(doc["tags"]) if shape.tags_as_object else doc["tags"]
-    shown["attributes"] = (
-        {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
-        if shape.attributes_as_object
-        else attributes
-    )
+    shown["attributes"] = attributes_as_object(attributes) if shape.attributes_as_object else attributes
     if not shape.exclude_connection_info:
         connection = doc.get("connection")
         shown["connectionInfo"] = (
@@ -126,6 +122,11 @@ def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
     for tag in tags:
         grouped.setdefault(tag["key"], []).append(tag["value"])
     return grouped
+
+
+def attributes_as_object(attributes: Collection[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Declarations of attributes by name."""
+    return {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
 
 
 def ancestors(snapshot: Snapshot, application: bytes, doc: Doc) -> list[str]:

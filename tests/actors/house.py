@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tests.placement import hold_placement
 from trunkline.actors import boot, readers
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.devices import counts, read_messages
@@ -155,6 +156,7 @@ async def running_house(data_dir: Path, *, limits: Limits | None = None) -> Asyn
     clock = ManualClock()
     settings = Settings(data_dir=str(data_dir), limits=Limits.off() if limits is None else limits)
     with boot.opened(settings, clock) as system:
+        hold_placement(system)
         async with boot.running(system):
             ref = Ref("application", ROOT, system.ids.new(clock.wall_ms()))
             body = ApplicationPost(name="house")

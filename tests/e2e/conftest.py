@@ -17,6 +17,7 @@ import trio
 
 from tests.e2e.openapi_check import check_response
 from tests.patience import PATIENCE_S
+from tests.placement import hold_placement
 from trunkline.actors.accounts import passwords
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import SystemClock
@@ -162,6 +163,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
     async with trio.open_nursery() as nursery:
         with trio.fail_after(PATIENCE_S):
             serving = await nursery.start(run)
+        hold_placement(serving.dispatcher.system)
         server = Server(serving.url, serving.dispatcher.system, chosen, stop)
         server.token = await server.log_in()
         yield server

@@ -124,7 +124,7 @@ def test_a_copy_of_an_earlier_try_is_never_overwritten(data: Path, monkeypatch: 
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
     write_format(tmp_path, 7)
     with pytest.raises(
-        FormatUnsupported, match=r"is in format 7, this program knows formats up to 1\. Use a newer"
+        FormatUnsupported, match=r"is in format 7, this program knows formats up to 2\. Use a newer"
     ):
         Store.open(tmp_path)
     assert read(tmp_path) == (7, "old")

@@ -1,0 +1,255 @@
+"""Dashboards of an application: blocks that a client draws, and the parameters that a viewer chooses.
+
+The record. Reports are not sent on schedule yet, and public dashboards are not served.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.accounts.messages import Email
+from trunkline.actors.accounts.passwords import hash_password
+from trunkline.actors.jobs.messages import CallbackUrl
+from trunkline.actors.records.kind import Doc, Kind
+from trunkline.actors.records.page import Page
+from trunkline.actors.records.resource import Change, Ids, Resource
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.structs import Body
+from trunkline.actors.values.terms import Description, Id, Key, Name, RecordView, TagFilter, TagFilters
+from trunkline.actors.values.terms import Ids as DeviceIds
+
+BlockType = Literal[
+    "application-list", "bar", "custom-chart", "custom-html", "dashboard-list", "data-table", "device-count",
+    "device-list", "device-log", "device-state-table", "event-list", "gauge", "graph", "heatmap", "iframe", "image",
+    "image-overlay", "indicator", "input", "map", "open-event-indicator", "pie", "position-chart", "section-header",
+    "workflow-list",
+]  # fmt: skip
+_BlockId = Annotated[str, Meta(max_length=48)]
+_Title = Annotated[str, Meta(max_length=255)]
+_Theme = Literal["dark", "light"]
+_Rate = Annotated[int, Meta(ge=5, le=600)] | Annotated[float, Meta(ge=5, le=600)]
+_Milliseconds = Annotated[int, Meta(ge=1)]
+_Password = Annotated[str, Meta(min_length=1, max_length=2048)]
+
+
+class Block(Body, frozen=True):
+    """A block of a dashboard. Its `config` is kept as it is given; each type of block has its own."""
+
+    block_type: BlockType
+    start_x: int | float
+    start_y: int | float
+    width: int | float
+    height: int | float
+    id: _BlockId | UnsetType = UNSET
+    title: _Title | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    application_id: Id | UnsetType = UNSET
+    config: dict[str, Any] | UnsetType = UNSET
+
+
+class Report(Body, frozen=True):
+    """A report that is to be sent on a schedule, by mail or to a URL."""
+
+    cron: _Title
+    id: _BlockId | UnsetType = UNSET
+    to_email: Annotated[list[Email], Meta(min_length=1, max_length=10)] | UnsetType = UNSET
+    callback_url: CallbackUrl | UnsetType = UNSET
+    subject: _Title | UnsetType = UNSET
+    message: Description | UnsetType = UNSET
+    theme: _Theme | UnsetType = UNSET
+    timezone: _Title | UnsetType = UNSET
+    locale: Annotated[str, Meta(max_length=5)] | UnsetType = UNSET
+    ctx: dict[Key, Description | int | float | TagFilter] | UnsetType = UNSET
+    branded: bool | UnsetType = UNSET
+
+
+class _Parameter(Body, frozen=True):
+    """What all parameters of a dashboard have."""
+
+    name: Key
+    application_id: Id | UnsetType = UNSET
+    validation_enabled: bool | UnsetType = UNSET
+
+
+class Attributes(Body, frozen=True):
+    """The attributes that may be chosen."""
+
+    attributes: Annotated[list[Key], Meta(max_length=100)] | UnsetType = UNSET
+
+
+class Devices(Body, frozen=True):
+    """The devices that may be chosen."""
+
+    device_ids: DeviceIds | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    query: Annotated[str, Meta(max_length=8192)] | UnsetType | None = UNSET
+    include_full_device: bool | UnsetType = UNSET
+
+
+class DeviceTags(Body, frozen=True):
+    """The tags that may be chosen."""
+
+    device_tags: TagFilters | UnsetType = UNSET
+
+
+class Bounds(Body, frozen=True):
+    """The bounds of a number."""
+
+    min: int | float | UnsetType = UNSET
+    max: int | float | UnsetType = UNSET
+
+
+class Pattern(Body, frozen=True):
+    """What a text must match."""
+
+    reg_exp: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
+
+
+class AttributeParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="deviceAttribute"):
+    """A parameter that is an attribute of a device."""
+
+    default_value: Description
+    validation_config: Attributes | UnsetType = UNSET
+
+
+class DeviceParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="deviceId"):
+    """A parameter that is a device."""
+
+    default_value: Description
+    validation_config: Devices | UnsetType = UNSET
+
+
+class TagParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="deviceTag"):
+    """A parameter that is a tag of devices."""
+
+    default_value: TagFilter
+    validation_config: DeviceTags | UnsetType = UNSET
+
+
+class NumberParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="number"):
+    """A parameter that is a number, or a text that a client makes one of."""
+
+    default_value: int | float | str
+    validation_config: Bounds | UnsetType = UNSET
+
+
+class TextParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="string"):
+    """A parameter that is a text."""
+
+    default_value: Description
+    validation_config: Pattern | UnsetType = UNSET
+
+
+Parameter = AttributeParameter | DeviceParameter | TagParameter | NumberParameter | TextParameter
+_Reports = Annotated[list[Report], Meta(max_length=10)]
+
+
+class DashboardPost(Body, frozen=True):
+    """A new dashboard. `password` guards it where it is public."""
+
+    name: Name
+    blocks: list[Block] | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    refresh_rate: _Rate | UnsetType = UNSET
+    duration: _Milliseconds | UnsetType = UNSET
+    resolution: _Milliseconds | UnsetType = UNSET
+    default_theme: _Theme | UnsetType = UNSET
+    report_configs: _Reports | UnsetType = UNSET
+    public: bool = False
+    password: _Password | UnsetType | None = UNSET
+    context_configuration: list[Parameter] | UnsetType = UNSET
+
+
+class DashboardPatch(Body, frozen=True):
+    """Changes of a dashboard; what is left out stays. Lists replace the whole list, a null takes the password away."""
+
+    name: Name | UnsetType = UNSET
+    blocks: list[Block] | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    refresh_rate: _Rate | UnsetType = UNSET
+    duration: _Milliseconds | UnsetType = UNSET
+    resolution: _Milliseconds | UnsetType = UNSET
+    default_theme: _Theme | UnsetType = UNSET
+    report_configs: _Reports | UnsetType = UNSET
+    public: bool | UnsetType = UNSET
+    password: _Password | UnsetType | None = UNSET
+    context_configuration: list[Parameter] | UnsetType = UNSET
+
+
+class DashboardPage(Page, frozen=True):
+    """A page of dashboards."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated"] = "name"
+    filter_field: Literal["name"] | None = None
+
+
+class DashboardView(RecordView, frozen=True, kw_only=True):
+    """A dashboard."""
+
+    dashboard_id: Id
+    application_id: Id
+    created_by_id: Id
+    created_by_type: Literal["flow", "user", "apiToken"]
+    last_updated_by_id: Id
+    last_updated_by_type: Literal["flow", "user", "apiToken"]
+    name: str
+    blocks: list[Any]
+    public: bool
+    is_password_protected: bool
+    report_configs: list[Any]
+    context_configuration: list[Any]
+    description: str | None = None
+    refresh_rate: int | float | None = None
+    duration: int | None = None
+    resolution: int | None = None
+    default_theme: _Theme | None = None
+
+
+async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
+    """The body with the hash of the password in its place: the password itself goes no further."""
+    if isinstance(body.password, str):
+        return msgspec.structs.replace(body, password=await hash_password(body.password))
+    return body
+
+
+def _check(change: Change) -> None:
+    """Names of parameters are unique, a report goes somewhere, and nothing nests without end."""
+    new, named = change.new, change.named
+    for field in ("blocks", "reportConfigs", "contextConfiguration"):
+        new.setdefault(field, [])
+    if "password" in named:
+        new.pop("password", None)
+        new.pop("passwordHash", None)
+        if named["password"] is not None:
+            new["passwordHash"] = named["password"]
+    for position, block in enumerate(new["blocks"]):
+        check_nesting(block.get("config"), f"blocks[{position}].config")
+    for position, report in enumerate(new["reportConfigs"]):
+        if not ("toEmail" in report or "callbackUrl" in report):
+            raise Invalid(f"reportConfigs[{position}]: goes nowhere; give toEmail or callbackUrl.")
+    names = [parameter["name"] for parameter in new["contextConfiguration"]]
+    for name in names:
+        if names.count(name) > 1:
+            raise Invalid(f"contextConfiguration: {name} stands in the list twice; name each parameter once.")
+
+
+def _protected(_ids: Ids, doc: Doc, _query: object) -> Doc:
+    return {"isPasswordProtected": "passwordHash" in doc}
+
+
+DASHBOARDS: Final = Resource(
+    name="applicationDashboard",
+    kind=Kind(name="dashboard", noun="dashboard", counted_as="dashCount"),
+    post=DashboardPost,
+    patch=DashboardPatch,
+    page=DashboardPage,
+    view=DashboardView,
+    hidden=frozenset({"passwordHash"}),
+    check=_check,
+    prepare=_hash,
+    derive=_protected,
+)

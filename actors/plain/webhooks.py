@@ -1,0 +1,103 @@
+"""Webhooks: addresses of an application that others call. The record; nothing answers at the address yet."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.page import Page
+from trunkline.actors.records.resource import Change, Resource
+from trunkline.actors.values.structs import Body, Query
+from trunkline.actors.values.terms import Description, Id, Name, RecordView
+
+_Code = Annotated[int, Meta(ge=100, le=599)]
+_Text = Annotated[str, Meta(max_length=255)]
+_Verification = Literal["facebook", "fitbit", "none", "twilio", "alexa"]
+_Buffers = Literal["array", "binary", "utf8", "base64", "hex"]
+
+
+class WebhookPost(Body, frozen=True):
+    """A new webhook."""
+
+    name: Name
+    description: Description | UnsetType = UNSET
+    response_code: _Code = 200
+    verification_type: _Verification = "none"
+    verification_code: Description | UnsetType = UNSET
+    wait_for_reply: bool = False
+    basic_auth_username: _Text | UnsetType = UNSET
+    basic_auth_password: _Text | UnsetType = UNSET
+    is_websocket: bool = False
+    cast_buffers_as: _Buffers | UnsetType = UNSET
+    annotate_multipart: bool = False
+    enabled: bool = True
+
+
+class WebhookPatch(Body, frozen=True):
+    """Changes of a webhook; what is left out stays."""
+
+    name: Name | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    response_code: _Code | UnsetType = UNSET
+    verification_type: _Verification | UnsetType = UNSET
+    verification_code: Description | UnsetType = UNSET
+    wait_for_reply: bool | UnsetType = UNSET
+    basic_auth_username: _Text | UnsetType = UNSET
+    basic_auth_password: _Text | UnsetType = UNSET
+    is_websocket: bool | UnsetType = UNSET
+    cast_buffers_as: _Buffers | UnsetType = UNSET
+    annotate_multipart: bool | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+
+
+class WebhookPage(Page, frozen=True):
+    """A page of webhooks."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated"] = "name"
+    filter_field: Literal["name"] | None = None
+
+
+class WebhookRemoval(Query, frozen=True):
+    """`includeWorkflows` also deletes the workflows that the webhook triggers; there are none yet."""
+
+    include_workflows: bool = False
+
+
+class WebhookView(RecordView, frozen=True, kw_only=True):
+    """A webhook. `token` is the last part of its address. The password of its callers is never shown."""
+
+    webhook_id: Id
+    application_id: Id
+    name: str
+    token: str
+    response_code: int
+    verification_type: _Verification
+    wait_for_reply: bool
+    is_websocket: bool
+    annotate_multipart: bool
+    enabled: bool
+    description: str | None = None
+    verification_code: str | None = None
+    basic_auth_username: str | None = None
+    cast_buffers_as: str | None = None
+
+
+def _name_address(change: Change) -> None:
+    """A new webhook gets a token: the ids that lead to the record, and what nobody can guess."""
+    if change.old is None:
+        change.new["token"] = f"{(change.owner.ref.id + change.id).hex()}{secrets.token_urlsafe(24)}"
+
+
+WEBHOOKS: Final = Resource(
+    name="webhook",
+    kind=Kind(name="webhook", noun="webhook", counted_as="webhookCount"),
+    post=WebhookPost,
+    patch=WebhookPatch,
+    page=WebhookPage,
+    view=WebhookView,
+    hidden=frozenset({"basicAuthPassword"}),
+    check=_name_address,
+)

@@ -1,0 +1,94 @@
+"""Where keys live: every kind has a home, turns keep to it, and the exceptions are few and known."""
+
+from __future__ import annotations
+
+import pytest
+
+from trunkline.actors.catalogue import ACTORS, KINDS
+from trunkline.actors.records.placement import CROSSINGS, READS, Home, home_of_actor, home_of_key, strays
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.batch import Batch
+
+APPLICATION, DEVICE, OTHER = b"a" * 12, b"d" * 12, b"o" * 12
+
+
+def test_the_exceptions_do_not_grow() -> None:
+    """A new one needs a way out that is better than none, and a reason to change this number."""
+    assert len(CROSSINGS) == 4
+    assert len(READS) == 4
+    assert all(crossing.way_out and crossing.what for crossing in CROSSINGS)
+    assert {crossing.actor for crossing in CROSSINGS} | set(READS) <= {actor.kind for actor in ACTORS}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_every_kind_has_a_home(kind: object) -> None:
+    name = getattr(kind, "name")  # noqa: B009 - the parameter is an object
+    record = home_of_key(KINDS, keys.RECORDS, keys.record_key(name, APPLICATION, DEVICE))
+    index = home_of_key(KINDS, keys.INDEXES, keys.index_key(name, APPLICATION, "name", b"x", DEVICE))
+    total = home_of_key(KINDS, keys.COUNTS, keys.total_key(name, APPLICATION))
+    assert record == index
+    assert record.place == total.place
+
+
+def test_every_database_has_a_home() -> None:
+    known = {
+        keys.TIMELINE: Home("device", DEVICE),
+        keys.COMMANDS: Home("device", DEVICE),
+        keys.LOGS: Home("device", DEVICE),
+        keys.ROWS: Home("application"),
+        keys.CELLS: Home("application"),
+        keys.EVENTS: Home("application", DEVICE),
+        keys.COUNTS: Home("application", DEVICE),
+        keys.META: Home("application"),
+        keys.UNIQUE: Home("root"),
+    }
+    assert {*known, keys.RECORDS, keys.INDEXES} == set(keys.DATABASES)
+    for db, home in known.items():
+        assert home_of_key(KINDS, db, DEVICE + b"rest") == home
+
+
+@pytest.mark.parametrize(
+    ("ref", "db", "key", "right"),
+    [
+        (Ref("device", APPLICATION, DEVICE), keys.TIMELINE, keys.point_key(DEVICE, 5), True),
+        (Ref("device", APPLICATION, DEVICE), keys.TIMELINE, keys.point_key(OTHER, 5), False),
+        (
+            Ref("device", APPLICATION, DEVICE),
+            keys.RECORDS,
+            keys.record_key("device", APPLICATION, DEVICE),
+            True,
+        ),
+        (Ref("device", APPLICATION, DEVICE), keys.RECORDS, keys.record_key("device", OTHER, DEVICE), False),
+        (Ref("device", APPLICATION, DEVICE), keys.UNIQUE, b"x" * 16, False),
+        (
+            Ref("eventLog", APPLICATION, APPLICATION),
+            keys.EVENTS,
+            keys.event_detail_key(APPLICATION, OTHER),
+            True,
+        ),
+        (Ref("eventLog", APPLICATION, APPLICATION), keys.EVENTS, keys.event_detail_key(OTHER, OTHER), False),
+        (Ref("eventLog", APPLICATION, APPLICATION), keys.TIMELINE, keys.point_key(DEVICE, 5), False),
+        (Ref("application", ROOT, APPLICATION), keys.UNIQUE, b"x" * 16, True),
+        (
+            Ref("application", ROOT, APPLICATION),
+            keys.RECORDS,
+            keys.record_key("application", ROOT, OTHER),
+            False,
+        ),
+        (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", OTHER, DEVICE), True),
+        (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", APPLICATION, DEVICE), False),
+    ],
+)
+def test_a_turn_keeps_to_its_home(ref: Ref, db: str, key: bytes, right: bool) -> None:
+    batch = Batch()
+    batch.put(db, key, b"")
+    assert (not list(strays(KINDS, ref, batch))) == right
+
+
+def test_actors_live_where_their_ref_says() -> None:
+    assert home_of_actor(Ref("user", ROOT, OTHER)) == Home("root")
+    assert home_of_actor(Ref("application", ROOT, APPLICATION)) == Home("application", APPLICATION)
+    assert home_of_actor(Ref("dataTable", APPLICATION, OTHER)) == Home("application", APPLICATION)
+    assert home_of_actor(Ref("device", APPLICATION, DEVICE)) == Home("device", DEVICE)

@@ -1,0 +1,258 @@
+"""Plain resources: created, listed, read, changed and deleted in the same way, whatever they are about.
+
+The first part runs over every plain resource of the catalogue, so one that is added is tested with its line there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Server
+from trunkline.actors import boot
+from trunkline.actors.catalogue import RESOURCES
+from trunkline.actors.records import records
+from trunkline.http.calls.route import Route
+from trunkline.http.routes import TABLE
+
+PLANTED = "Planted-secret-7"
+
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "applicationKey": ({"name": "first"}, {"description": "changed"}),
+    "applicationApiToken": ({"name": "first"}, {"description": "changed"}),
+    "userApiToken": ({"name": "first"}, {"description": "changed"}),
+    "applicationDashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
+    "deviceRecipe": ({"name": "first"}, {"description": "changed"}),
+    "webhook": ({"name": "first", "basicAuthPassword": PLANTED}, {"description": "changed"}),
+}
+"""For each resource a body that creates a record, with what is to be hidden, and one that changes it."""
+
+RESOURCE = pytest.mark.parametrize("name", sorted(RESOURCES))
+
+
+def test_every_resource_of_the_catalogue_is_tested_and_has_its_rows() -> None:
+    assert set(BODIES) == set(RESOURCES)
+    for resource in RESOURCES.values():
+        rows = [route for route in TABLE.routes if route.resource is resource]
+        assert sorted(route.method for route in rows) == ["DELETE", "GET", "GET", "PATCH", "POST"]
+
+
+def row(name: str, method: str, *, many: bool = False) -> Route:
+    """The row of a resource."""
+    (found,) = (
+        route
+        for route in TABLE.routes
+        if route.resource is RESOURCES[name]
+        and route.method == method
+        and (method != "GET" or isinstance(route.reply, tuple) == many)
+    )
+    return found
+
+
+async def place(server: Server, name: str) -> str:
+    """Where the records of a resource lie, in an application of its own."""
+    application = await server.application()
+    return row(name, "POST").path.replace("/applications/{applicationId}", application)
+
+
+@RESOURCE
+async def test_a_record_lives_and_ends(server: Server, name: str) -> None:
+    resource, (post, patch) = RESOURCES[name], BODIES[name]
+    path = await place(server, name)
+    made = await server.call("POST", path, post, status=201)
+    each = f"{path}/{made['id']}"
+    assert made[f"{resource.kind.name}Id"] == made["id"]
+    assert made["name"] == "first"
+    assert made["_type"] == resource.kind.name
+    assert made["_links"]["self"]["href"] == each
+    shown = await server.call("GET", each)
+    assert shown.items() <= made.items()
+    changed = await server.call("PATCH", each, patch)
+    assert changed["description"] == "changed"
+    assert changed["lastUpdated"] > made["lastUpdated"]
+    assert changed["_etag"] != made["_etag"]
+    listed = await server.call("GET", path)
+    assert listed["items"] == [changed]
+    assert (listed["count"], listed["totalCount"], listed["_type"]) == (1, 1, resource.plural)
+    assert listed["_links"]["self"]["href"] == path
+    assert await server.call("DELETE", each) == {"success": True}
+    for method, body in (("GET", None), ("PATCH", patch), ("DELETE", None)):
+        refusal = await server.call(method, each, body, status=404)
+        assert refusal["message"] == f"There is no {resource.kind.noun} {made['id']} here."
+    assert (await server.call("GET", path))["totalCount"] == 0
+
+
+@RESOURCE
+async def test_a_list_is_sorted_paged_and_filtered(server: Server, name: str) -> None:
+    path, (post, _) = await place(server, name), BODIES[name]
+    names = ["delta", "Alpha", "charlie", "bravo"]
+    for each in names:
+        await server.call("POST", path, {**post, "name": each}, status=201)
+    in_order = sorted(names, key=str.casefold)
+    listed = await server.call("GET", f"{path}?sortField=name&sortDirection=desc")
+    assert [each["name"] for each in listed["items"]] == in_order[::-1]
+    second = await server.call("GET", f"{path}?sortField=name&sortDirection=asc&perPage=2&page=1")
+    assert ([each["name"] for each in second["items"]], second["totalCount"]) == (in_order[2:], 4)
+    found = await server.call("GET", f"{path}?filterField=name&filter=*a&sortField=name&sortDirection=asc")
+    assert [each["name"] for each in found["items"]] == ["Alpha", "delta"]
+    oldest = await server.call("GET", f"{path}?sortField=creationDate&sortDirection=asc")
+    assert [each["name"] for each in oldest["items"]] == names
+
+
+@RESOURCE
+async def test_a_revision_guards_a_change(server: Server, name: str) -> None:
+    path, (post, patch) = await place(server, name), BODIES[name]
+    made = await server.call("POST", path, post, status=201)
+    each, stale = f"{path}/{made['id']}", {"If-Match": '"0123456789abcdef"'}
+    async with server.client() as client:
+        assert (await client.patch(each, json=patch, headers=stale)).status_code == 412
+        assert (await client.delete(each, headers=stale)).status_code == 412
+        right = {"If-Match": f'"{made["_etag"]}"'}
+        assert (await client.get(each, headers={"If-None-Match": right["If-Match"]})).status_code == 304
+        assert (await client.patch(each, json=patch, headers=right)).status_code == 200
+        assert (await client.patch(each, json=patch, headers=right)).status_code == 412
+
+
+@RESOURCE
+async def test_a_field_that_is_not_known_is_refused_by_its_name(server: Server, name: str) -> None:
+    path, (post, _) = await place(server, name), BODIES[name]
+    made = await server.call("POST", path, post, status=201)
+    for method, target in (("POST", path), ("PATCH", f"{path}/{made['id']}")):
+        refusal = await server.call(method, target, {**post, "colour": "red"}, status=400)
+        assert refusal["message"].startswith("colour: there is no such field")
+    assert (await server.call("GET", path))["totalCount"] == 1
+
+
+@RESOURCE
+async def test_what_is_hidden_or_shown_once_comes_back_nowhere(server: Server, name: str) -> None:
+    resource, (post, patch) = RESOURCES[name], BODIES[name]
+    path = await place(server, name)
+    made = await server.call("POST", path, post, status=201)
+    each = f"{path}/{made['id']}"
+    later = [
+        await server.call("GET", each),
+        await server.call("PATCH", each, patch),
+        await server.call("GET", path),
+    ]
+    once = [made[field] for field in ("secret", "token") if field in made and resource.shows_once]
+    assert bool(once) == resource.shows_once
+    for secret in (PLANTED, "$argon2id$", *once):
+        assert all(secret not in json.dumps(answer) for answer in later)
+    assert PLANTED not in json.dumps(made)
+    with server.system.store.snapshot() as snapshot:
+        parent = bytes.fromhex(path.split("/")[2]) if resource.parent == "application" else user_of(server)
+        found = records.find(snapshot, resource.kind, parent, bytes.fromhex(made["id"]))
+    assert found is not None
+    assert resource.hidden <= found.doc.keys()
+    assert not resource.hidden & {*made, *later[0], *later[1]}
+
+
+def user_of(server: Server) -> bytes:
+    return bytes.fromhex(boot.users(server.system)[0].id)
+
+
+async def test_the_summary_of_the_application_counts_them(server: Server) -> None:
+    application = await server.application()
+    for name in RESOURCES:
+        if RESOURCES[name].parent == "application":
+            path = row(name, "POST").path.replace("/applications/{applicationId}", application)
+            for _ in range(2):
+                await server.call("POST", path, BODIES[name][0], status=201)
+    summary = (await server.call("GET", application))["summary"]
+    counted = {resource.kind.counted_as for resource in RESOURCES.values()}
+    assert {field: summary[field] for field in counted if field} == dict.fromkeys(counted, 2)
+
+
+# Dashboards.
+
+
+async def test_a_dashboard_keeps_its_blocks_and_its_password(server: Server) -> None:
+    path = f"{await server.application()}/dashboards"
+    block = {
+        "blockType": "gauge", "startX": 0, "startY": 1.5, "width": 2, "height": 3,
+        "config": {"gaugeType": "dial", "segment": {"attribute": "temp"}},
+    }  # fmt: skip
+    parameter = {"name": "room", "type": "deviceTag", "defaultValue": {"key": "room", "value": "1"}}
+    report = {"cron": "0 8 * * *", "toEmail": ["a@example.com"], "ctx": {"room": {"key": "room"}, "n": 1.5}}
+    body = {
+        "name": "d", "blocks": [block], "contextConfiguration": [parameter], "reportConfigs": [report],
+        "refreshRate": 60, "public": True, "password": PLANTED,
+    }  # fmt: skip
+    made = await server.call("POST", path, body, status=201)
+    assert made["isPasswordProtected"] is True
+    for field in ("blocks", "contextConfiguration", "reportConfigs", "refreshRate", "public"):
+        assert made[field] == body[field], field
+    each = f"{path}/{made['id']}"
+    open_to_all = await server.call("PATCH", each, {"password": None})
+    assert open_to_all["isPasswordProtected"] is False
+    assert (await server.call("PATCH", each, {"password": PLANTED}))["isPasswordProtected"] is True
+    assert (await server.call("PATCH", each, {"name": "e"}))["isPasswordProtected"] is True
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            {"blocks": [{"blockType": "clock", "startX": 0, "startY": 0, "width": 1, "height": 1}]},
+            "blocks[0]",
+        ),
+        ({"reportConfigs": [{"cron": "0 8 * * *"}]}, "reportConfigs[0]: goes nowhere"),
+        (
+            {"contextConfiguration": [{"name": "a", "type": "number", "defaultValue": 1}] * 2},
+            "contextConfiguration: a stands in the list twice",
+        ),
+        ({"refreshRate": 4}, "refreshRate: "),
+        ({"reportConfigs": [{"cron": "* * * * *", "toEmail": ["a@example.com"]}] * 11}, "reportConfigs: "),
+    ],
+)
+async def test_a_dashboard_that_does_not_fit_is_400(server: Server, wrong: dict[str, Any], said: str) -> None:
+    path = f"{await server.application()}/dashboards"
+    refusal = await server.call("POST", path, {"name": "d", **wrong}, status=400)
+    assert refusal["message"].startswith(said), refusal
+    assert (await server.call("GET", path))["totalCount"] == 0
+
+
+# Device recipes.
+
+
+async def test_a_recipe_is_shown_in_the_shape_that_is_asked_for(server: Server) -> None:
+    path = f"{await server.application()}/device-recipes"
+    body = {
+        "name": "sensor",
+        "deviceName": "Sensor",
+        "tags": [{"key": "room", "value": "1"}, {"key": "room", "value": "2"}],
+        "attributes": [{"name": "temp", "dataType": "number"}],
+    }
+    made = await server.call("POST", f"{path}?tagsAsObject=true", body, status=201)
+    assert made["tags"] == {"room": ["1", "2"]}
+    assert made["attributes"] == body["attributes"]
+    assert made["deviceClass"] == "standalone"
+    each = f"{path}/{made['id']}"
+    assert (await server.call("GET", each))["tags"] == body["tags"]
+    shaped = await server.call("GET", f"{each}?attributesAsObject=true")
+    assert shaped["attributes"] == {"temp": {"dataType": "number"}}
+    (listed,) = (await server.call("GET", f"{path}?tagsAsObject=true&attributesAsObject=true"))["items"]
+    assert (listed["tags"], listed["attributes"]) == (made["tags"], shaped["attributes"])
+    upper = await server.call("PATCH", each, {"parentId": "ABCDEFABCDEFABCDEFABCDEF"})
+    assert upper["parentId"] == "abcdefabcdefabcdefabcdef"
+    assert "parentId" not in await server.call("PATCH", each, {"parentId": None})
+    twice = {"attributes": body["attributes"] * 2}
+    refusal = await server.call("PATCH", each, twice, status=400)
+    assert refusal["message"].startswith("attributes: temp is declared twice")
+
+
+# Webhooks.
+
+
+async def test_a_webhook_has_an_address_of_its_own_that_stays(server: Server) -> None:
+    path = f"{await server.application()}/webhooks"
+    made = [await server.call("POST", path, {"name": "same"}, status=201) for _ in range(3)]
+    tokens = {webhook["token"] for webhook in made}
+    assert len(tokens) == 3
+    assert all(len(token) >= 48 + 32 for token in tokens)
+    changed = await server.call("PATCH", f"{path}/{made[0]['id']}", {"responseCode": 204, "enabled": False})
+    assert (changed["token"], changed["responseCode"], changed["enabled"]) == (made[0]["token"], 204, False)
+    await server.call("DELETE", f"{path}/{made[0]['id']}?includeWorkflows=true")
+    assert (await server.call("GET", path))["totalCount"] == 2

@@ -1,0 +1,19 @@
+"""Holds every batch of a system to the placement of keys, for all tests that run actors."""
+
+from __future__ import annotations
+
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.records.placement import strays
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.system import System
+from trunkline.store.batch import Batch
+
+
+def hold_placement(system: System) -> None:
+    """Let a turn fail that writes a key which lives elsewhere and is no exception of the list."""
+
+    def check(ref: Ref, batch: Batch) -> None:
+        found = list(strays(KINDS, ref, batch))
+        assert not found, found
+
+    system.check_batch = check
