@@ -188,10 +188,10 @@ def test_requests_to_brokers_are_as_the_protocols_want_them() -> None:
     assert mosquitto.publish("a/b", b"x" * 200) == b"\x32\xcf\x01\x00\x03a/b\x00\x01" + b"x" * 200
     assert mosquitto.connect("", clean=True) == b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00"
     assert redis.command(b"XLEN", b"k") == b"*2\r\n$4\r\nXLEN\r\n$1\r\nk\r\n"
-    framings = [NatsProtocol(), NatsProtocol()]
-    sent = [protocol.encode(nats._publish("d", b"{}", 1)) for protocol in framings]
+    protocols = [NatsProtocol(), NatsProtocol()]
+    sent = [protocol.encode(nats._publish("d", b"{}", 1)) for protocol in protocols]
     assert sent[0] != sent[1]
-    for protocol, request in zip(framings, sent, strict=True):
+    for protocol, request in zip(protocols, sent, strict=True):
         inbox = request.split()[2]
         assert request == b"PUB devices.d.state %b 2\r\n{}\r\n" % inbox
         assert b"SUB %b 1\r\n" % inbox in protocol.greeting
@@ -218,13 +218,12 @@ def test_peers_are_chosen_by_parts_of_their_names() -> None:
 
 async def comparison(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
     """Run a comparison and return its entries by name. Checks that nothing is left and that reports can be written."""
-    given = Comparison(
-        work=tmp_path / "work", peers=peers, plan=SHORT, devices=5, rounds=1, cores=Cores(None, None)
-    )
+    work, cores = tmp_path / "work", Cores(None, None)
+    given = Comparison(work=work, peers=peers, plan=SHORT, devices=5, rounds=1, cores=cores)
     before = set(psutil.Process().children(recursive=True))
     with trio.fail_after(PATIENCE_S):
         result = await compare(given, ProgressBar())
-    assert not _left(tmp_path / "work")
+    assert not _left(work)
     assert set(psutil.Process().children(recursive=True)) <= before
     console = Console(width=200, record=True, quiet=True)
     print_comparison(console, result)

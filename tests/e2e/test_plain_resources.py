@@ -238,7 +238,9 @@ async def test_a_recipe_is_shown_in_the_shape_that_is_asked_for(server: Server) 
     upper = await server.call("PATCH", each, {"parentId": "ABCDEFABCDEFABCDEFABCDEF"})
     assert upper["parentId"] == "abcdefabcdefabcdefabcdef"
     assert "parentId" not in await server.call("PATCH", each, {"parentId": None})
-    twice = {"attributes": body["attributes"] * 2}
+    declared = body["attributes"]
+    assert isinstance(declared, list)
+    twice = {"attributes": declared * 2}
     refusal = await server.call("PATCH", each, twice, status=400)
     assert refusal["message"].startswith("attributes: temp is declared twice")
 
