@@ -48,7 +48,7 @@ Reader = Callable[[Reading, Any], Any]
 READERS: Final[Mapping[type[Message], Reader]] = {
     GetApplication: partial(applications.get_application, COUNTED),
     ListApplications: partial(applications.list_applications, COUNTED),
-    GetMe: applications.get_me,
+    GetMe: partial(applications.get_me, COUNTED),
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,

@@ -30,7 +30,6 @@ from trunkline.actors import boot
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
-from trunkline.http import collector
 from trunkline.http.app import create_app
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
@@ -40,6 +39,7 @@ from trunkline.http.control import serve_control
 from trunkline.http.pages.metrics import Unwired, Wire
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import Lossy
+from trunkline.http.wire import collector
 from trunkline.http.wire.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings

@@ -7,9 +7,7 @@ from typing import Any
 
 from trunkline.actors.accounts.messages import GetMe, MeView
 from trunkline.actors.accounts.tokens import API_TOKEN
-from trunkline.actors.applications.keys import APPLICATION_KEY
 from trunkline.actors.applications.messages import ApplicationView, GetApplication, ListApplications
-from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -72,7 +70,7 @@ def _is_summarised(field: str, include: str | None, exclude: str | None) -> bool
     return exclude is None or field not in exclude.split(",")
 
 
-def get_me(reading: Reading, message: GetMe) -> Shown:
+def get_me(counted: Counted, reading: Reading, message: GetMe) -> Shown:
     """The current user."""
     snapshot, user = reading.snapshot, message.user
     reading.check_time(is_long=records.total(snapshot, APPLICATION, ROOT, user.hex()) > SCAN_INLINE_MAX)
@@ -84,7 +82,7 @@ def get_me(reading: Reading, message: GetMe) -> Shown:
     query = message.query
     summary = {
         field: value
-        for field, value in _summary_of(snapshot, user).items()
+        for field, value in _summary_of(counted, snapshot, user).items()
         if _is_summarised(field, query.summary_include, query.summary_exclude)
     }
     return {
@@ -101,12 +99,14 @@ def get_me(reading: Reading, message: GetMe) -> Shown:
     }
 
 
-def _summary_of(snapshot: Snapshot, user: bytes) -> dict[str, int]:
+def _summary_of(counted: Counted, snapshot: Snapshot, user: bytes) -> dict[str, int]:
     """What the user owns, counted."""
     owned = list(ids_of_part(snapshot, APPLICATION, ROOT, user.hex()))
     return {
         "apiTokenCount": records.total(snapshot, API_TOKEN, user),
         "appCount": len(owned),
-        "deviceCount": sum(records.total(snapshot, DEVICE, application) for application in owned),
-        "keyCount": sum(records.total(snapshot, APPLICATION_KEY, application) for application in owned),
+        **{
+            field: sum(records.total(snapshot, counted[field], application) for application in owned)
+            for field in ("deviceCount", "keyCount")
+        },
     }

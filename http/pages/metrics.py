@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.collector import PAUSES
+from trunkline.http.wire.collector import PAUSES
 from trunkline.http.wire.request_heads import Heads
 
 

@@ -41,8 +41,8 @@ MEASURED_BY_A_CLOCK = (
     "reactor",
     "load",
     "stage",
-    "meter",
-    "stream_line",
+    "sampler",
+    "stream_connection",
     "scenarios.commands",
     "scenarios.storm",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline.http import collector
+from trunkline.http.wire import collector
 
 
 @pytest.fixture(autouse=True)
