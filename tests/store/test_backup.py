@@ -18,6 +18,7 @@ from trunkline.store.backup import PROBLEMS_MAX, backup, verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, StoreBroken, StoreError
+from trunkline.store.migrations import FORMAT
 
 APP = b"a" * 12
 
@@ -220,7 +221,7 @@ def damaged(store: Store, batch: Batch) -> list[str]:
 def test_a_sound_store_has_no_problem(filled: Store) -> None:
     report = verify(filled)
     assert report.ok
-    assert report.format == 1
+    assert report.format == FORMAT
     assert report.counts == {
         keys.META: 1,
         keys.RECORDS: 20,

@@ -1,0 +1,98 @@
+"""A data directory of format 1 opens as it is: lists get their indexes, and nothing else changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.actors.house import House, running_house
+from trunkline.actors import boot
+from trunkline.actors.accounts.tokens import TokenPost
+from trunkline.actors.applications.keys import KeyPost
+from trunkline.actors.applications.messages import (
+    ApplicationPage,
+    ApplicationPost,
+    CreateApplication,
+    GetApplication,
+    ListApplications,
+    SummaryChoice,
+)
+from trunkline.actors.catalogue import RESOURCES
+from trunkline.actors.records.messages import CreateRecord, Creator, ListRecords
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.ids import ROOT
+from trunkline.store import codec, keys, migrations
+from trunkline.store.env import Store
+
+OWNERS = (b"a" * 12, b"b" * 12)
+KINDS = ("application", "applicationKey", "apiToken")
+
+
+async def fill(house: House) -> None:
+    """Applications of two owners; one has keys and tokens, of which one has no name."""
+    for number in range(5):
+        ref = Ref("application", ROOT, house.system.ids.new(house.clock.wall_ms()))
+        body = ApplicationPost(name=f"application {number}")
+        await house.system.ask(ref, CreateApplication(body=body, user=OWNERS[number % 2]))
+    by = Creator(OWNERS[0].hex(), "user", "owner")
+    bodies: list[tuple[str, Any]] = [
+        ("applicationKey", KeyPost(name="key")),
+        ("applicationKey", KeyPost()),
+        ("applicationApiToken", TokenPost(name="token", scope=["all.Application"])),
+    ]
+    for resource, body in bodies:
+        message = CreateRecord(resource=resource, body=body, by=by)
+        await house.system.ask(Ref("application", ROOT, house.application), message)
+
+
+async def shown(house: House) -> dict[str, Any]:
+    """What the lists show."""
+    found: dict[str, Any] = {}
+    for owner in (*OWNERS, bytes(12)):
+        for sort in ("name", "creationDate", "lastUpdated"):
+            query = msgspec.convert({"sortField": sort}, ApplicationPage)
+            page = await house.read(ListApplications(user=owner, query=query))
+            found[f"{owner.hex()} {sort}"] = page
+    for resource in ("applicationKey", "applicationApiToken"):
+        query, ids = RESOURCES[resource].page(), {"application": house.application}
+        found[resource] = await house.read(ListRecords(resource=resource, ids=ids, query=query))
+    found["one"] = await house.read(GetApplication(application=house.application, query=SummaryChoice()))
+    return found
+
+
+def make_old(data: Path) -> None:
+    """Take out of a store what format 2 added."""
+    with Store.open(data) as store:
+        handles = store.memory_map.handles
+        with store.memory_map.env.begin(write=True) as transaction:
+            for kind in KINDS:
+                cursor = transaction.cursor(db=handles[keys.INDEXES])
+                prefix = keys.kind_prefix(kind)
+                while cursor.set_range(prefix) and cursor.key().startswith(prefix):
+                    cursor.delete()
+            total = keys.total_key("application", ROOT)
+            counts = codec.decode(transaction.get(total, db=handles[keys.COUNTS]) or b"")
+            old = {name: number for name, number in counts.items() if not name.startswith("@")}
+            assert old != counts
+            transaction.put(total, codec.encode(old), db=handles[keys.COUNTS])
+            transaction.put(migrations.FORMAT_KEY, codec.encode(1), db=handles[keys.META])
+
+
+async def test_a_directory_of_format_1_opens_as_it_is(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with running_house(data) as house:
+        await fill(house)
+        before, application = await shown(house), house.application
+    make_old(data)
+    assert boot.verify(data).problems[0].startswith("The store is in format 1")
+    async with running_house(data) as house:
+        house.application = application
+        after = await shown(house)
+    for page in (before, after):
+        for name in [name for name in page if name.startswith(bytes(12).hex())]:
+            del page[name]  # running the house again makes one more application of this owner
+    assert after == before
+    assert boot.verify(data).problems == []
+    assert (data / "backups" / "format-1").is_dir()
