@@ -53,11 +53,10 @@ async def shown(house: House) -> dict[str, Any]:
     for owner in (*OWNERS, bytes(12)):
         for sort in ("name", "creationDate", "lastUpdated"):
             query = msgspec.convert({"sortField": sort}, ApplicationPage)
-            page = await house.read(ListApplications(user=owner, query=query))
-            found[f"{owner.hex()} {sort}"] = page
+            found[f"{owner.hex()} {sort}"] = await house.read(ListApplications(user=owner, query=query))
     for resource in ("applicationKey", "applicationApiToken"):
-        query, ids = RESOURCES[resource].page(), {"application": house.application}
-        found[resource] = await house.read(ListRecords(resource=resource, ids=ids, query=query))
+        page, ids = RESOURCES[resource].page(), {"application": house.application}
+        found[resource] = await house.read(ListRecords(resource=resource, ids=ids, query=page))
     found["one"] = await house.read(GetApplication(application=house.application, query=SummaryChoice()))
     return found
 

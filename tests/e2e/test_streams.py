@@ -186,7 +186,8 @@ async def test_a_reader_that_stops_reading_costs_bounded_memory_and_slows_nobody
         streams = server.system.streams
         slow = await raw_stream(server, device)
         async with slow, opened_stream(server, device) as fast, server.client() as client:
-            (mailbox,) = [each for each in server.system.mailboxes() if each.ref.id.hex() in device]
+            device_id = device.rpartition("/")[2]
+            (mailbox,) = [each for each in server.system.mailboxes() if each.ref.id.hex() == device_id]
             assert mailbox.subscribers is not None
             subscription = next(iter(mailbox.subscribers[COMMAND_TOPIC]))
             held = 0
