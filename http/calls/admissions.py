@@ -34,11 +34,6 @@ class Admission(NamedTuple):
     ids: dict[str, Any]
     ref: Ref | None
 
-    def holds(self, now_ms: int) -> bool:
-        """Whether an admission that was kept is still good."""
-        principal = self.principal
-        return principal is not None and not principal.revoked and not principal.expired(now_ms)
-
 
 class Repeat:
     """Calls that differ in nothing but their body: what `Dispatcher.recall` found out about them once.

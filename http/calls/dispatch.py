@@ -228,7 +228,10 @@ class Dispatcher:
 
     def holds(self, known: Admission) -> bool:
         """Whether an admission that was found before is still good."""
-        return known.holds(self.system.clock.wall_ms())
+        principal = known.principal
+        if principal is None or principal.revoked:
+            return False
+        return principal.expires_ms is None or self.system.clock.wall_ms() < principal.expires_ms
 
     def _row(self, request: Request, found: Found | None) -> tuple[Route, list[str]]:
         """The row of a request, and the values of its path."""
