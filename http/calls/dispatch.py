@@ -31,7 +31,8 @@ from trunkline.http.calls.lane import Lane
 from trunkline.http.calls.links import with_links
 from trunkline.http.calls.logins import LoginGuard
 from trunkline.http.calls.route import Route, RouteTable
-from trunkline.http.wire.exchange import Delivery, Fields
+from trunkline.http.wire.exchange import Delivery
+from trunkline.http.wire.headers import Fields
 from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")

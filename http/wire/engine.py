@@ -26,7 +26,7 @@ from hypercorn.trio.lifespan import Lifespan
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
-from trunkline.http.wire.exchange import Exchange, last_answer
+from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.http1 import (
     WRITE_STEP_BYTES,
     Access,
@@ -37,8 +37,9 @@ from trunkline.http.wire.http1 import (
     Refuse,
 )
 from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
+from trunkline.http.wire.response_head import final_response
 from trunkline.http.wire.stock import Stock
 from trunkline.limits.table import Limits
 
@@ -82,7 +83,7 @@ class Engine:
         self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()
         self._readiness = Readiness()
-        self.heads = Heads(limits.head_cache_length_max)
+        self.heads = RequestHeads(limits.head_cache_length_max)
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
@@ -258,7 +259,7 @@ class Engine:
             headers, body = self._refuse(
                 503, "The server has as many connections as it takes; try again later."
             )
-            _send_last(sock, last_answer(503, headers, body, bodiless=False))
+            _send_last(sock, final_response(503, headers, body, bodiless=False))
 
     async def _reap(self) -> None:
         """The one timer of all connections: cancels those whose time has passed."""

@@ -24,10 +24,12 @@ from urllib.parse import unquote
 import structlog
 import trio
 
-from trunkline.http.wire.exchange import Delivery, Exchange, Fields, Headers, last_answer
+from trunkline.http.wire.exchange import Delivery, Exchange
+from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds, Malformed, RequestParser
+from trunkline.http.wire.response_head import final_response
 
 Application = Callable[..., Awaitable[None]]
 Address = tuple[str, int] | None
@@ -130,7 +132,7 @@ class Http1Connection:
         bounds: Bounds,
         refuse: Refuse,
         readiness: Readiness,
-        heads: Heads,
+        heads: RequestHeads,
         client: Address,
         server: Address,
         access: Access | None = None,
@@ -181,7 +183,7 @@ class Http1Connection:
                 while not parser.requests:
                     if parser.failure is not None:
                         await self._settled()
-                        await self.write(self.refusal(parser.failure.status, parser.failure.message))
+                        await self.send(self.refusal(parser.failure.status, parser.failure.message))
                         await self._linger()
                         return None
                     if preface := await self._read_head():
@@ -249,7 +251,7 @@ class Http1Connection:
         exchange.started, exchange.status, exchange.keep_alive = True, failure.status, False
         bodiless = exchange.method == "HEAD"
         try:
-            await self.write(self.refusal(failure.status, failure.message, bodiless=bodiless))
+            await self.send(self.refusal(failure.status, failure.message, bodiless=bodiless))
         except ClientGone:
             return
 
@@ -341,7 +343,7 @@ class Http1Connection:
             self._pending = False
             return
         try:
-            data = exchange.answer(status, headers, body)
+            data = exchange.whole_response(status, headers, body)
             sent = self._sock.send(data)
         except BlockingIOError:
             sent = 0
@@ -472,7 +474,7 @@ class Http1Connection:
         self._parser.feed(data)
         return exchange.complete or self._parser.failure is None
 
-    async def wait_gone(self, exchange: Exchange) -> None:
+    async def wait_disconnected(self, exchange: Exchange) -> None:
         """Return when the client has left or the answer is complete.
 
         A client that closes only its sending half looks the same as one that leaves, so it gets a moment for
@@ -494,6 +496,11 @@ class Http1Connection:
             finally:
                 self.waiting = None
 
+    def response_complete(self) -> None:
+        """End `wait_disconnected`."""
+        if self.waiting is not None:
+            self.waiting.cancel()
+
     def has_input(self) -> bool:
         """Whether bytes wait on the socket."""
         try:
@@ -503,7 +510,7 @@ class Http1Connection:
 
     # Writing.
 
-    async def write(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         """Send all of `data`. Raises ClientGone where there is nobody to send to."""
         try:
             sent = self._sock.send(data)
@@ -535,7 +542,7 @@ class Http1Connection:
 
     def refusal(self, status: int, message: str, *, bodiless: bool = False) -> bytes:
         """The whole of an answer that this side gives by itself."""
-        return last_answer(status, *self._refuse(status, message), bodiless=bodiless)
+        return final_response(status, *self._refuse(status, message), bodiless=bodiless)
 
     def last_words(self) -> bytes:
         """What a client is told whose request did not come in time; b"" where there is nothing to tell."""

@@ -18,8 +18,8 @@ from typing import Any
 import httptools
 import structlog
 
-from trunkline.http.wire.exchange import Exchange, Wire
-from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.exchange import Connection, Exchange
+from trunkline.http.wire.request_heads import RequestHeads
 
 _FRAMING_BYTES_FOR_EACH = 16
 """A chunk of one byte costs six on the wire; one that costs more than this is made to keep us busy."""
@@ -62,6 +62,7 @@ class RequestParser:
     __slots__ = (
         "_bounds",
         "_codings",
+        "_connection",
         "_exchange",
         "_head_bytes",
         "_head_bytes_max",
@@ -70,15 +71,14 @@ class RequestParser:
         "_hosts",
         "_parser",
         "_unseen_bytes",
-        "_wire",
         "failure",
         "requests",
     )
 
-    def __init__(self, wire: Wire, bounds: Bounds, heads: Heads) -> None:
+    def __init__(self, connection: Connection, bounds: Bounds, heads: RequestHeads) -> None:
         self.requests: deque[Exchange] = deque()
         self.failure: Malformed | None = None
-        self._wire = wire
+        self._connection = connection
         self._heads = heads
         self._bounds = bounds
         self._head_bytes_max = bounds.header_bytes_max
@@ -107,13 +107,13 @@ class RequestParser:
         """Let go of everything that holds this object."""
         self._parser = self._exchange = None
         self.requests.clear()
-        del self._wire
+        del self._connection
 
     def feed(self, data: bytes) -> None:
         """Parse `data`; what is wrong with it stands in `failure`."""
         if self._exchange is None and not self.requests and (found := self._heads.find(data)) is not None:
             # llhttp stands before a head, and does not need to see a whole request.
-            self.requests.append(Exchange(self._wire, *found))
+            self.requests.append(Exchange(self._connection, *found))
             return
         while data:
             exchange = self._exchange
@@ -171,7 +171,7 @@ class RequestParser:
             return  # the head that stands for an ignored upgrade
         if len(self.requests) >= self._bounds.pipelined_requests_max:
             raise Malformed(429, "Too many requests at once on one connection; wait for their answers.")
-        self._exchange = Exchange(self._wire)
+        self._exchange = Exchange(self._connection)
         self._head_bytes = self._hosts = self._codings = 0
 
     def on_url(self, url: bytes) -> None:
@@ -268,7 +268,7 @@ class RequestParser:
         self._exchange = None
 
 
-_NO_HEADS = Heads(0)
+_NO_HEADS = RequestHeads(0)
 
 
 def _cause(wrapped: httptools.HttpParserCallbackError) -> Malformed:

@@ -17,8 +17,8 @@ from tests.http.wire import Doored, Peer, Wired, echo, serving
 from trunkline.actors.applications.messages import DeleteRecord
 from trunkline.actors.runtime.actor import Ref
 from trunkline.actors.values.ids import ROOT
-from trunkline.http.wire.exchange import Delivery, Exchange, Wire
-from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, Heads
+from trunkline.http.wire.exchange import Connection, Delivery, Exchange
+from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, RequestHeads
 from trunkline.http.wire.request_parser import Bounds, RequestParser
 
 STATE = HOT["device.sendState"]
@@ -159,17 +159,20 @@ def understood(exchange: Exchange) -> tuple[Any, ...]:
     )
 
 
-WIRE = cast("Wire", None)
+CONNECTION = cast("Connection", None)
 """Nothing is answered here."""
 
-SHARED = Heads(64)
+SHARED = RequestHeads(64)
 """Lives as long as the test, so that what comes in one example is known in the next."""
 
 
 @given(pieces=streams())
 @settings(max_examples=500)
 def test_what_is_looked_up_is_what_would_be_parsed(pieces: list[bytes]) -> None:
-    parsed, looked_up = RequestParser(WIRE, BOUNDS, Heads(0)), RequestParser(WIRE, BOUNDS, SHARED)
+    parsed, looked_up = (
+        RequestParser(CONNECTION, BOUNDS, RequestHeads(0)),
+        RequestParser(CONNECTION, BOUNDS, SHARED),
+    )
     for piece in [piece for piece in pieces for _ in range(2)]:
         begins = not looked_up.amid
         for parser in (parsed, looked_up):
@@ -187,11 +190,11 @@ def test_what_is_looked_up_is_what_would_be_parsed(pieces: list[bytes]) -> None:
 
 
 def test_nothing_is_looked_up_behind_the_last_request() -> None:
-    heads = Heads(64)
-    first = RequestParser(WIRE, BOUNDS, heads)
+    heads = RequestHeads(64)
+    first = RequestParser(CONNECTION, BOUNDS, heads)
     first.feed(post(b"one"))
     heads.keep(post(b"one"), first.requests[0])
-    last = RequestParser(WIRE, BOUNDS, heads)
+    last = RequestParser(CONNECTION, BOUNDS, heads)
     last.feed(post(b"one"))
     assert last.requests.popleft().known is not None
     last.feed(post(b"two", b"Connection: close"))
