@@ -31,7 +31,7 @@ from trunkline.http.calls.lane import Lane
 from trunkline.http.calls.links import with_links
 from trunkline.http.calls.logins import LoginGuard
 from trunkline.http.calls.route import Route, RouteTable
-from trunkline.http.wire.exchange import Delivery
+from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
 from trunkline.limits.window import Verdict
 
@@ -125,7 +125,7 @@ class Dispatcher:
         replies = known.ref is None or route.answers
         return Repeat(known, call if replies else None, fields, takes_now="now_ms" in names)
 
-    def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
+    def begin(self, repeat: Repeat, body: bytes, done: Respond) -> bool:
         """Handle one more call of a kind that came before, without waiting for anything.
 
         Its pass has to hold, and its body to be no larger than one may be.

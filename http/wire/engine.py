@@ -27,6 +27,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
 from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.http1 import (
     WRITE_STEP_BYTES,
     Access,
@@ -62,8 +63,18 @@ _log = structlog.get_logger("trunkline.http")
 class Engine:
     """Serves one application on the sockets of a Hypercorn configuration."""
 
-    def __init__(self, app: Application, config: Config, limits: Limits, refuse: Refuse) -> None:
+    def __init__(
+        self,
+        app: Application,
+        config: Config,
+        limits: Limits,
+        refuse: Refuse,
+        *,
+        fast_path: FastPath | None,
+    ) -> None:
+        """`fast_path` sees each whole request of HTTP/1.1 before `app`; None where there is none."""
         self._app = app
+        self._fast_path = fast_path
         self._config = config
         self._limits = limits
         self._refuse = refuse
@@ -232,8 +243,9 @@ class Engine:
             self.heads,
             client,
             server,
-            self._access,
-            self._state,
+            fast_path=self._fast_path,
+            access=self._access,
+            state=self._state,
         )
         connection.draining = self._draining
         if self._draining and not connection.has_input():

@@ -9,7 +9,7 @@ Why the head waits for the first part of the body: a short response is then sent
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, Protocol
 
 import trio
@@ -17,9 +17,6 @@ import trio
 from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import date_line, field_lines, status_line
-
-Delivery = Callable[[int, Fields, bytes], None]
-"""Takes a response: status, fields, body."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BODILESS = frozenset({204, 304})

@@ -5,7 +5,7 @@ request is says `wire/request_parser.py`, what an answer is says `wire/exchange.
 
 Why it is fast: there is no task, no timer, no channel and no event object for a request. The application is
 awaited in the connection's own task, reading and sending go straight to the socket, and time-outs are two
-numbers that one reaper looks at for all connections. An application that need not be awaited is not (`Door`): its
+numbers that one reaper looks at for all connections. An application that need not be awaited is not (`FastPath`): its
 request is begun by who sees that it has come, and its answer sent by whoever has it; the task sleeps on.
 
 Long because reading, writing and both ways of answering share the state of one socket.
@@ -18,13 +18,14 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import structlog
 import trio
 
-from trunkline.http.wire.exchange import Delivery, Exchange
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.readiness import Readiness
 from trunkline.http.wire.request_heads import RequestHeads
@@ -37,15 +38,6 @@ Refuse = Callable[[int, str], tuple[Headers, bytes]]
 """`(status, sentence) -> headers and body` of an answer that the connection gives by itself."""
 Access = Callable[[Exchange, Address, float], None]
 """Told of each answer: the exchange, the client, and the seconds that the answer took."""
-
-
-@runtime_checkable
-class Door(Protocol):
-    """An application that may answer a whole request without being awaited."""
-
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
-        """True where the request was taken: `done` is called once with the answer, now or later."""
-        ...
 
 
 RECEIVE_BYTES = 65_536
@@ -101,7 +93,7 @@ class Http1Connection:
         "_current",
         "_delivered",
         "_descriptor",
-        "_door",
+        "_fast_path",
         "_fed",
         "_fresh",
         "_half_closed",
@@ -135,6 +127,8 @@ class Http1Connection:
         heads: RequestHeads,
         client: Address,
         server: Address,
+        *,
+        fast_path: FastPath | None,
         access: Access | None = None,
         state: dict[str, Any] | None = None,
     ) -> None:
@@ -149,8 +143,8 @@ class Http1Connection:
         self._readiness = readiness
         self._heads = heads
         self._descriptor = sock.fileno()
-        self._door = app if isinstance(app, Door) else None
-        self._instead = None if self._door is None else self._took_request
+        self._fast_path = fast_path
+        self._instead = None if self._fast_path is None else self._took_request
         self._fed = False
         self._pending = False
         self._delivered: trio.Event | None = None
@@ -286,10 +280,10 @@ class Http1Connection:
         self._current = exchange
         if self._access is not None:
             self._began_s = time.perf_counter()
-        if self._door is None or not exchange.complete or not exchange.keep_alive or self.draining:
+        if self._fast_path is None or not exchange.complete or not exchange.keep_alive or self.draining:
             return False
         self._pending = True
-        if self._door.begin(exchange, self._deliver):
+        if self._fast_path.begin(exchange, self._deliver):
             return True
         self._pending = False
         return False

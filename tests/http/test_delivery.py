@@ -14,33 +14,34 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.wire import PATIENCE_S, Doored, Peer, Wired, echo, serving
-from trunkline.http.wire.exchange import Delivery, Exchange
+from tests.http.wire import PATIENCE_S, Fast, Peer, Wired, echo, serving
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import Respond
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 TEXT = [(b"content-type", b"text/plain")]
 LARGE = b"x" * (8 << 20)
 
 
-class Later(Doored):
+class Later(Fast):
     """An application whose answers wait until the test delivers them; `/asgi` goes the ordinary way."""
 
     def __init__(self) -> None:
         super().__init__(echo)
-        self.begun: list[tuple[bytes, Delivery]] = []
+        self.begun: list[tuple[bytes, Respond]] = []
         self._arrived = trio.Event()
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond) -> bool:
         if exchange.target == b"/asgi":
             return False
         if exchange.target == b"/now":
-            done(200, TEXT, b"at once")
+            respond(200, TEXT, b"at once")
             return True
-        self.begun.append((exchange.target + exchange.whole_body(), done))
+        self.begun.append((exchange.target + exchange.whole_body(), respond))
         self._arrived.set()
         return True
 
-    async def next(self) -> tuple[bytes, Delivery]:
+    async def next(self) -> tuple[bytes, Respond]:
         """The next request that was taken."""
         with trio.fail_after(PATIENCE_S):
             while not self.begun:
@@ -52,7 +53,7 @@ class Later(Doored):
 @asynccontextmanager
 async def later(**settings: Any) -> AsyncIterator[tuple[Wired, Later, Peer]]:
     app = Later()
-    async with serving(app, **settings) as wired:
+    async with serving(app, fast_path=app, **settings) as wired:
         yield wired, app, await wired.connect()
 
 

@@ -13,11 +13,12 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.http.test_fuzz import streams
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, comparable, request, two_doors
-from tests.http.wire import Doored, Peer, Wired, echo, serving
+from tests.http.wire import Fast, Peer, Wired, echo, serving
 from trunkline.actors.applications.messages import DeleteRecord
 from trunkline.actors.runtime.actor import Ref
 from trunkline.actors.values.ids import ROOT
-from trunkline.http.wire.exchange import Connection, Delivery, Exchange
+from trunkline.http.wire.exchange import Connection, Exchange
+from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, RequestHeads
 from trunkline.http.wire.request_parser import Bounds, RequestParser
 
@@ -37,21 +38,22 @@ BOUNDS = Bounds(
 # On the wire.
 
 
-class Telling(Doored):
+class Telling(Fast):
     """An application that takes each whole request, and says whether its head was looked up."""
 
     def __init__(self) -> None:
         super().__init__(echo)
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond) -> bool:
         told = [(b"known", str(exchange.known is not None).encode())]
-        done(200, told, exchange.target + b" " + exchange.whole_body())
+        respond(200, told, exchange.target + b" " + exchange.whole_body())
         return True
 
 
 @asynccontextmanager
 async def telling(**limits: Any) -> AsyncIterator[tuple[Wired, Peer]]:
-    async with serving(Telling(), limits=limits) as wired:
+    app = Telling()
+    async with serving(app, fast_path=app, limits=limits) as wired:
         peer = await wired.connect()
         await peer.exchange(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n")
         yield wired, peer
