@@ -39,7 +39,8 @@ from trunkline.http.control import serve_control
 from trunkline.http.pages.metrics import Unwired, Wire
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import Lossy
-from trunkline.http.wire.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
+from trunkline.http.wire.access_log import ACCESS_LOG_FORMAT
+from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 

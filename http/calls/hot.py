@@ -25,9 +25,9 @@ from trunkline.http.calls.admissions import Repeat
 from trunkline.http.calls.call import Request, Response, address_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, answer
+from trunkline.http.wire.asgi import EXTENSIONS, Application
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import Respond
-from trunkline.http.wire.http1 import EXTENSIONS, Application
 
 _DEADLINES = next(iter(EXTENSIONS))
 _BODILESS = frozenset({204, 304})

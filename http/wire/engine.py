@@ -26,21 +26,16 @@ from hypercorn.trio.lifespan import Lifespan
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
-from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.access_log import access_log
+from trunkline.http.wire.asgi import Address, Application
 from trunkline.http.wire.fast_path import FastPath
-from trunkline.http.wire.http1 import (
-    WRITE_STEP_BYTES,
-    Access,
-    Address,
-    Application,
-    Handover,
-    Http1Connection,
-    Refuse,
-)
+from trunkline.http.wire.http1 import Http1Connection, Refuse
+from trunkline.http.wire.protocol_switch import ProtocolSwitch
 from trunkline.http.wire.readiness import Readiness
 from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
 from trunkline.http.wire.response_head import final_response
+from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, has_input, send_last
 from trunkline.http.wire.stock import Stock
 from trunkline.limits.table import Limits
 
@@ -48,10 +43,6 @@ REAP_S = 0.5
 """How often time-outs are looked at; a time-out may come this much late."""
 ACCEPT_PAUSE_S = 0.1
 """How long nothing is accepted when no descriptor is left."""
-ACCESS_LOG_FORMAT = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
-"""Client, method, path, status, bytes of the body, microseconds: the same line on both engines. The query is
-left out, as it may hold what no log should."""
-
 DESCRIPTORS_BESIDE = 256
 """Descriptors that are no connections: the store, listening sockets, threads, files being written."""
 
@@ -87,7 +78,7 @@ class Engine:
             write_timeout_s=limits.write_timeout_s,
             idle_s=limits.connection_idle_s,
         )
-        self._access = _access(config)
+        self._log_access = access_log(config)
         self._state: dict[str, Any] = {}
         self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
         self._context = WorkerContext(None)
@@ -159,9 +150,7 @@ class Engine:
         """Idle connections end now, the others after the answer they are at; none lasts past the grace."""
         await self._context.terminated.set()
         for connection in list(self._connections):
-            connection.draining = True
-            if connection.idle and not connection.has_input():
-                connection.scope.cancel()
+            connection.drain()
         with trio.move_on_after(self._config.graceful_timeout):
             if self.connections:
                 await self._empty.wait()
@@ -211,7 +200,9 @@ class Engine:
             elif tls:
                 await self._stock.serve_tls(sock)
             else:
-                await self._serve_http1(sock, address)
+                switch = await self._serve_http1(sock, address)
+                if switch is not None:
+                    await self._stock.serve(sock, switch)
         except OSError:
             return  # the client is gone
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
@@ -229,41 +220,35 @@ class Engine:
             if self._draining and not self.connections:
                 self._empty.set()
 
-    async def _serve_http1(self, sock: socket.socket, address: Any) -> None:
+    async def _serve_http1(self, sock: socket.socket, address: Any) -> ProtocolSwitch | None:
+        """Serve a connection until it ends, or until another protocol has to continue on it."""
         client: Address = None
         server: Address = None
         if isinstance(address, tuple):
             client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+        if self._draining and not has_input(sock):
+            return None
+        transport = SocketTransport(sock, self._readiness, self._bounds.write_timeout_s)
         connection = Http1Connection(
-            sock,
+            transport,
             self._app,
             self._bounds,
             self._refuse,
-            self._readiness,
             self.heads,
             client,
             server,
             fast_path=self._fast_path,
-            access=self._access,
+            log_access=self._log_access,
             state=self._state,
+            draining=self._draining,
         )
-        connection.draining = self._draining
-        if self._draining and not connection.has_input():
-            return
         self._connections.add(connection)
-        self._readiness.add(sock.fileno())
-        begun: Handover | None = None
         try:
-            with connection.scope:
-                begun = await connection.run()
+            return await connection.run()
         finally:
             self._connections.discard(connection)
-            self._readiness.discard(sock.fileno())
-        if connection.scope.cancelled_caught:
-            _send_last(sock, connection.last_words())
-        connection.close()
-        if begun is not None:
-            await self._stock.serve(sock, begun)
+            connection.close()
+            transport.detach()
 
     def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
         """Say why, where it can be said without a handshake and without waiting."""
@@ -271,17 +256,15 @@ class Engine:
             headers, body = self._refuse(
                 503, "The server has as many connections as it takes; try again later."
             )
-            _send_last(sock, final_response(503, headers, body, bodiless=False))
+            send_last(sock, final_response(503, headers, body, bodiless=False))
 
     async def _reap(self) -> None:
         """The one timer of all connections: cancels those whose time has passed."""
         while True:
             await trio.sleep(REAP_S)
+            # No name is kept for a connection meanwhile: it would stay in memory.
             now_s = trio.current_time()
-            for connection in list(self._connections):
-                if now_s >= connection.read_deadline or now_s >= connection.write_deadline:
-                    self.timed_out += 1
-                    connection.scope.cancel()
+            self.timed_out += sum([connection.expire(now_s) for connection in self._connections])
 
 
 def allow_descriptors(connections_max: int) -> int:
@@ -298,35 +281,6 @@ def allow_descriptors(connections_max: int) -> int:
         return wanted
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return wanted
-
-
-def _access(config: Config) -> Access | None:
-    """A line for each answer in the configured log, None where there is none."""
-    logger = config.log.access_logger
-    if logger is None:
-        return None
-
-    def tell(exchange: Exchange, client: Address, took_s: float) -> None:
-        host = f"{client[0]}:{client[1]}" if client else "-"
-        told = (host, exchange.method, exchange.path, exchange.status, exchange.sent_bytes, took_s * 1e6)
-        logger.info('%s "%s %s" %s %s %d', *told)
-
-    return tell
-
-
-def _send_last(sock: socket.socket, data: bytes) -> None:
-    """Say why a connection ends, if it can be said without waiting.
-
-    What the client has sent is read, as closing with unread bytes would reset the connection and the
-    client might not see the answer.
-    """
-    try:
-        if data:
-            sock.send(data)
-            sock.shutdown(socket.SHUT_WR)
-            sock.recv(65_536)
-    except OSError:
-        return
 
 
 def address_of(sock: socket.socket, *, tls: bool) -> str:

@@ -16,7 +16,7 @@ import trio
 
 from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.request_heads import KnownHead
-from trunkline.http.wire.response_head import date_line, field_lines, status_line
+from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BODILESS = frozenset({204, 304})
@@ -137,7 +137,8 @@ class Exchange:
         self.response_headers = headers
         data = self._head(body, more=False)
         if self.method != "HEAD" and status not in _BODILESS:
-            data += self._framed(body, more=False)
+            self.sent_bytes = len(body)
+            data += body
         self.started = self.finished = True
         return data
 
@@ -209,7 +210,10 @@ class Exchange:
         return body
 
     def _head(self, body: bytes, *, more: bool) -> bytes:
-        lines, length, closes = field_lines(self.response_headers)
+        headers = self.response_headers
+        lines, length, closes = (
+            cached_field_lines(headers) if type(headers) is tuple else field_lines(headers)
+        )
         if closes:
             self.keep_alive = False
         framing = self._length_line(length, body, more=more)
@@ -227,10 +231,9 @@ class Exchange:
         if self.status in _BODILESS:
             return b""
         if not more and (length is None or self.method != "HEAD"):
-            actual = b"%d" % len(body)
-            if length is not None and length != actual:
+            if length is not None and length != b"%d" % len(body):
                 raise ValueError("the body of a response is not as long as its head says")
-            return b"content-length: %b\r\n" % actual
+            return b"content-length: %d\r\n" % len(body)
         if length is not None:
             self._left_bytes = int(length)
             return b"content-length: %d\r\n" % self._left_bytes

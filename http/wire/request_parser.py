@@ -63,7 +63,6 @@ class RequestParser:
         "_bounds",
         "_codings",
         "_connection",
-        "_exchange",
         "_head_bytes",
         "_head_bytes_max",
         "_headers_length_max",
@@ -72,6 +71,7 @@ class RequestParser:
         "_parser",
         "_unseen_bytes",
         "failure",
+        "partial",
         "requests",
     )
 
@@ -83,41 +83,35 @@ class RequestParser:
         self._bounds = bounds
         self._head_bytes_max = bounds.header_bytes_max
         self._headers_length_max = bounds.headers_length_max
-        self._exchange: Exchange | None = None
+        self.partial: Exchange | None = None
+        """The request that has begun and is not complete."""
         self._head_bytes = 0
         self._unseen_bytes = 0
         self._hosts = 0
         self._codings = 0
         self._parser: Any = httptools.HttpRequestParser(self)
 
-    @property
-    def amid(self) -> bool:
-        """A request has begun and is not complete."""
-        return self._exchange is not None
-
-    @property
-    def only(self) -> Exchange | None:
-        """The one request that has come, whole and plain, with nothing begun or wrong behind it; else None."""
-        if len(self.requests) != 1 or self._exchange is not None or self.failure is not None:
-            return None
-        exchange = self.requests[0]
-        return None if exchange.is_handshake else exchange
-
     def close(self) -> None:
         """Let go of everything that holds this object."""
-        self._parser = self._exchange = None
+        self._parser = self.partial = None
         self.requests.clear()
         del self._connection
 
-    def feed(self, data: bytes) -> None:
-        """Parse `data`; what is wrong with it stands in `failure`."""
-        if self._exchange is None and not self.requests and (found := self._heads.find(data)) is not None:
+    def feed(self, data: bytes) -> Exchange | None:
+        """Parse `data`; what is wrong with it stands in `failure`.
+
+        Returns the request where now exactly one waits in `requests`, complete and no handshake, and nothing has
+        begun or is wrong behind it; else None.
+        """
+        if self.partial is None and not self.requests and (found := self._heads.find(data)) is not None:
             # llhttp stands before a head, and does not need to see a whole request.
-            self.requests.append(Exchange(self._connection, *found))
-            return
+            known, body = found
+            exchange = Exchange(self._connection, known, body)
+            self.requests.append(exchange)
+            return exchange
         while data:
-            exchange = self._exchange
-            had = -1 if exchange is None or not exchange.method else len(exchange.body)
+            partial = self.partial
+            had = -1 if partial is None or not partial.method else len(partial.body)
             rest = b""
             try:
                 self._parser.feed_data(data)
@@ -130,14 +124,17 @@ class RequestParser:
             except httptools.HttpParserError as error:
                 self.failure = Malformed(400, f"The request is malformed: {error}.")
             if self.failure is not None:
-                return
-            if self._exchange is not None:
-                self._bound_unfinished(exchange, had, len(data))
+                return None
+            if self.partial is not None:
+                self._bound_unfinished(partial, had, len(data))
             data = rest
+        if len(self.requests) != 1 or self.partial is not None or self.requests[0].is_handshake:
+            return None
+        return self.requests[0]
 
     def _bound_unfinished(self, before: Exchange | None, had: int, fed_bytes: int) -> None:
         """Bound what llhttp has taken in and not shown yet: half a field, a trailer, a chunk's extension."""
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange is not before or (had < 0) != (not exchange.method):
             # A head or a body began in this piece, which is bounded itself.
@@ -150,13 +147,13 @@ class RequestParser:
 
     def _after_upgrade(self, rest: bytes) -> bytes:
         """llhttp stops at an upgrade. Returns what is to be parsed still."""
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.is_handshake:
             # WebSocket: whatever follows is not ours to parse.
             exchange.after_upgrade = rest
             exchange.complete = True
-            self._exchange = None
+            self.partial = None
             return b""
         self._parser = httptools.HttpRequestParser(self)
         # A fresh parser stands before a head; this one is for it alone, the exchange has its own already.
@@ -167,15 +164,15 @@ class RequestParser:
     # Callbacks of llhttp.
 
     def on_message_begin(self) -> None:
-        if self._exchange is not None:
+        if self.partial is not None:
             return  # the head that stands for an ignored upgrade
         if len(self.requests) >= self._bounds.pipelined_requests_max:
             raise Malformed(429, "Too many requests at once on one connection; wait for their answers.")
-        self._exchange = Exchange(self._connection)
+        self.partial = Exchange(self._connection)
         self._head_bytes = self._hosts = self._codings = 0
 
     def on_url(self, url: bytes) -> None:
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.method:
             return
@@ -185,7 +182,7 @@ class RequestParser:
             raise Malformed(414, f"The target of the request is longer than {self._head_bytes_max} bytes.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.method:
             return  # a trailer: nothing here reads them
@@ -222,7 +219,7 @@ class RequestParser:
         )
 
     def on_headers_complete(self) -> None:
-        exchange, parser = self._exchange, self._parser
+        exchange, parser = self.partial, self._parser
         assert exchange is not None
         if exchange.method:
             return
@@ -256,16 +253,16 @@ class RequestParser:
         self.requests.append(exchange)
 
     def on_body(self, piece: bytes) -> None:
-        assert self._exchange is not None
-        self._exchange.body.append(piece)
+        assert self.partial is not None
+        self.partial.body.append(piece)
 
     def on_message_complete(self) -> None:
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.upgrade and self._parser.should_upgrade():
             return  # llhttp has left the body out: `_after_upgrade` follows
         exchange.complete = True
-        self._exchange = None
+        self.partial = None
 
 
 _NO_HEADS = RequestHeads(0)

@@ -39,11 +39,6 @@ def field_lines(headers: Fields) -> tuple[bytes, bytes | None, bool]:
     The length is that of its Content-Length field, None where it gives none. Raises ValueError for fields that
     would break the head.
     """
-    # Only tuples can be looked up; who builds its fields anew for each response gives a list.
-    return _cached_field_lines(headers) if type(headers) is tuple else _field_lines(headers)
-
-
-def _field_lines(headers: Fields) -> tuple[bytes, bytes | None, bool]:
     fields: list[bytes] = []
     length, closes = None, False
     for name, value in headers:
@@ -60,7 +55,8 @@ def _field_lines(headers: Fields) -> tuple[bytes, bytes | None, bool]:
     return lines, length, closes
 
 
-_cached_field_lines = lru_cache(4096)(_field_lines)
+cached_field_lines = lru_cache(4096)(field_lines)
+"""The same, remembered: for fields that are a tuple, as only that can be looked up."""
 
 
 def _prefix(name: bytes) -> bytes:

@@ -19,7 +19,8 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState
 
-from trunkline.http.wire.http1 import ClientGone, Handover
+from trunkline.http.wire.protocol_switch import ProtocolSwitch
+from trunkline.http.wire.transport import ClientGone
 
 
 class Stock:
@@ -40,15 +41,15 @@ class Stock:
         self._write_timeout_s = write_timeout_s
         self._tls: ssl.SSLContext | None = config.create_ssl_context()
 
-    async def serve(self, sock: socket.socket, begun: Handover) -> None:
+    async def serve(self, sock: socket.socket, switch: ProtocolSwitch) -> None:
         """Serve a cleartext connection that has begun already. Closes it."""
-        wire = _Stream(sock, begun, self._write_timeout_s)
+        wire = _Stream(sock, switch, self._write_timeout_s)
         await self._serve(wire, wire)
 
     async def serve_tls(self, sock: socket.socket) -> None:
         """Serve a connection that begins with a TLS handshake. Closes it."""
         assert self._tls is not None
-        wire = _Stream(sock, Handover(b"", None), self._write_timeout_s)
+        wire = _Stream(sock, ProtocolSwitch(b"", None), self._write_timeout_s)
         await self._serve(wire, trio.SSLStream(wire, self._tls, server_side=True, https_compatible=True))
 
     async def _serve(self, wire: _Stream, stream: Any) -> None:
@@ -92,9 +93,9 @@ class _Server(TCPServer):
 class _Stream(trio.abc.HalfCloseableStream):
     """A socket as the stock server wants it."""
 
-    def __init__(self, sock: socket.socket, begun: Handover, write_timeout_s: float) -> None:
+    def __init__(self, sock: socket.socket, switch: ProtocolSwitch, write_timeout_s: float) -> None:
         self._stream = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
-        self._first, self._behind = begun
+        self._first, self._behind = switch
         self._write_timeout_s = write_timeout_s
         self._answered = trio.Event()
         self.gone = False

@@ -106,6 +106,21 @@ async def test_what_is_not_the_same_bytes_at_once_is_parsed(pieces: tuple[bytes,
         assert await ask(peer, post(b"one")) == (True, b"/a one")
 
 
+async def test_the_second_half_of_a_head_is_not_kept_as_a_head() -> None:
+    data = post(b"one", b"Accept: *")
+    async with telling() as (wired, peer):
+        await ask(peer, post(b"one"))
+        for half in (data[:20], data[20:]):
+            await peer.send(half)
+            await wait_all_tasks_blocked()
+        assert (await peer.answer()) is not None
+        before = len(wired.engine.heads)
+        other = await wired.connect()
+        await other.exchange(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await other.exchange(data[20:])).status in (400, 501)
+        assert len(wired.engine.heads) == before == 1
+
+
 async def test_more_than_one_request_at_once_is_parsed() -> None:
     async with telling() as (_, peer):
         await ask(peer, post(b"one"))
@@ -176,17 +191,17 @@ def test_what_is_looked_up_is_what_would_be_parsed(pieces: list[bytes]) -> None:
         RequestParser(CONNECTION, BOUNDS, SHARED),
     )
     for piece in [piece for piece in pieces for _ in range(2)]:
-        begins = not looked_up.amid
+        begins = looked_up.partial is None
         for parser in (parsed, looked_up):
             parser.feed(piece)
         assert str(parsed.failure) == str(looked_up.failure)
         assert [*map(understood, parsed.requests)] == [*map(understood, looked_up.requests)]
-        assert parsed.amid == looked_up.amid
+        assert (parsed.partial is None) == (looked_up.partial is None)
         if parsed.failure is not None or any(exchange.is_handshake for exchange in parsed.requests):
             return
-        if begins and len(looked_up.requests) == 1 and not looked_up.amid:
+        if begins and len(looked_up.requests) == 1 and looked_up.partial is None:
             SHARED.keep(piece, looked_up.requests[0])
-        if not parsed.amid:
+        if parsed.partial is None:
             parsed.requests.clear()
             looked_up.requests.clear()
 

@@ -1,0 +1,100 @@
+"""What a connection needs of its socket: the interface behind which there is a plain socket, or one day TLS.
+
+Owns the contract. The implementation for cleartext is `socket_transport.py`. A connection calls nothing else of its
+socket, so whatever encrypts can stand between the two.
+
+Why a method with `nowait` beside each that waits: most requests are read, and most responses sent, by a callback
+that cannot wait, and a task is needed only for what is left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from trunkline.http.wire.readiness import OnReadable
+
+
+class ClientGone(OSError):
+    """The client is gone, so nothing can be sent. ASGI requires that this is an OSError."""
+
+
+class Transport(Protocol):
+    """The bytes of one connection in both directions, and until when each direction has to get on.
+
+    One task and its callbacks use it. The deadlines are times of Trio's clock, infinite where there is none;
+    whoever looks at them ends the connection when one has passed.
+    """
+
+    read_deadline_s: float
+    """Set by the connection: only it knows what it reads."""
+    write_deadline_s: float
+    """Set by the transport while it waits for the client to take what is sent."""
+    input_ended: bool
+    """The client has closed its sending half, or is gone: all that it sent was received."""
+    gone: bool
+    """The client is gone, so nothing can be sent either."""
+
+    @property
+    def has_unsent(self) -> bool:
+        """Only part of the last bytes was sent: if that remains so, the client sees half a message."""
+        ...
+
+    # Receiving.
+
+    def receive_nowait(self) -> bytes | None:
+        """Up to 64 KiB of what has come; None where nothing has, b"" where the input has ended."""
+        ...
+
+    async def receive(self) -> bytes:
+        """The same, but wait until something has come or the input has ended."""
+        ...
+
+    def wait(self, on_readable: OnReadable) -> Awaitable[None]:
+        """Call `on_readable` whenever something may have come, until it returns False or `wake` is called.
+
+        Also returns without a reason: the caller looks at its own state and may wait again.
+        """
+        ...
+
+    def wake(self) -> None:
+        """End `wait`, if the task is in it."""
+        ...
+
+    def mark_readable(self) -> None:
+        """The next `wait` or `receive` tries to receive at once: `on_readable` may have left something."""
+        ...
+
+    def has_input(self) -> bool:
+        """Whether bytes wait to be received."""
+        ...
+
+    # Sending.
+
+    def send_nowait(self, data: bytes) -> bool:
+        """Send what can be sent at once. False where a part is left, which `flush` has to send.
+
+        Must not be called while a part is left. Raises ClientGone.
+        """
+        ...
+
+    def send(self, data: bytes) -> Awaitable[None]:
+        """Send all of `data`, after what an earlier call that was cancelled has left. Raises ClientGone.
+
+        A cancelled call leaves the part that was not sent (`has_unsent`).
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Send what is left. Raises ClientGone."""
+        ...
+
+    # Ending. Closing the socket itself is left to its owner.
+
+    async def linger(self) -> None:
+        """Close the sending half, then drop what comes until the client closes too or its time is over."""
+        ...
+
+    def send_last(self, data: bytes) -> None:
+        """Send the last bytes of a connection as far as that is possible without waiting."""
+        ...
