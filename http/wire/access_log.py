@@ -1,7 +1,8 @@
 """The access log: one line for each response, the same on both engines.
 
-Owns what stands in a line. Does not own where lines go, which is Hypercorn's configuration. The query of a request is
-left out, as it may hold secrets.
+Owns what a line contains. Does not own where lines go, which is Hypercorn's configuration.
+
+Why the query of a request is left out: it may hold secrets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The application as an ASGI callable: what it is told of a request, and what is logged when it fails.
+"""The application as an ASGI callable: the scope of a request, and what is logged when a call fails.
 
 Owns the scope of our own HTTP/1.1 connections. Does not own `receive` and `send`, which are methods of `Exchange`, nor
 the scopes of the stock protocols, which are Hypercorn's.
@@ -17,7 +17,7 @@ from trunkline.http.wire.transport import ClientGone
 
 Application = Callable[..., Awaitable[None]]
 Address = tuple[str, int] | None
-"""Host and port of one end of a connection; None where it is no IP address."""
+"""Host and port of one end of a connection; None for a Unix socket."""
 
 EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
 """What the scope says of this connection: here, that a body has to come in time. The stock protocol has no such

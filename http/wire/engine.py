@@ -1,13 +1,13 @@
 """The HTTP engine: accepts connections and serves HTTP/1.1 itself; Hypercorn serves everything else.
 
-Stock Hypercorn spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
-so no single fix helps. This engine keeps Hypercorn's configuration, lifespan and protocols, and replaces
-the two parts that every request goes through: the accept loop, and the connection class for cleartext
-HTTP/1.1 (`wire/http1.py`). TLS, HTTP/2 with prior knowledge and WebSocket are handed to the stock protocols
-(`wire/stock.py`), with the bytes that were read so far.
+Owns how many connections there are, which of them are over a deadline, and how they end when the server stops. A bug
+in one connection, ours or the application's, is logged and ends that connection only. Does not own what happens on a
+connection: that is `http1.py` for cleartext HTTP/1.1, and `stock.py` for TLS, HTTP/2 with prior knowledge and
+WebSocket, which get the bytes that were received so far.
 
-Owns how many connections there are, whose time has passed, and how they end. One connection's fault, ours or
-the application's, is logged and ends that connection only.
+Why not Hypercorn alone: it spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
+so no single fix helps. This engine keeps its configuration, lifespan and protocols, and replaces the two parts that
+every request goes through: the accept loop and the connection.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from trunkline.http.wire.stock import Stock
 from trunkline.limits.table import Limits
 
 REAP_S = 0.5
-"""How often time-outs are looked at; a time-out may come this much late."""
+"""How often deadlines are checked; a connection may be ended this much late."""
 ACCEPT_PAUSE_S = 0.1
-"""How long nothing is accepted when no descriptor is left."""
+"""How long the server waits before it accepts again when no descriptor is left."""
 DESCRIPTORS_BESIDE = 256
-"""Descriptors that are no connections: the store, listening sockets, threads, files being written."""
+"""Descriptors that are not connections: the store, listening sockets, threads, files being written."""
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -63,7 +63,7 @@ class Engine:
         *,
         fast_path: FastPath | None,
     ) -> None:
-        """`fast_path` sees each whole request of HTTP/1.1 before `app`; None where there is none."""
+        """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none."""
         self._app = app
         self._fast_path = fast_path
         self._config = config
@@ -100,9 +100,9 @@ class Engine:
         *,
         task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Listen until `shutdown` returns, then let calls in flight end within the configured grace.
+        """Listen until `shutdown` returns, then let requests in flight end within the graceful time-out.
 
-        `task_status` gets the addresses that were bound. Raises OSError where one can not be bound.
+        `task_status` gets the addresses that were bound. Raises OSError where one cannot be bound.
         """
         lifespan = Lifespan(self._wrapped, self._config, self._state)
         async with trio.open_nursery() as lifespan_nursery:
@@ -141,13 +141,13 @@ class Engine:
                 accepting.cancel_scope.cancel()
             self._draining = True
             for sock, tls in served:
-                # Who has connected already would be reset with the listening socket.
+                # Closing the listening socket would reset clients that have connected already.
                 self._accept_nowait(sock, tls, connections)
             listening.close()
             await self._drain(connections)
 
     async def _drain(self, connections: trio.Nursery) -> None:
-        """Idle connections end now, the others after the answer they are at; none lasts past the grace."""
+        """Idle connections end now, the others after their current response, all within the graceful time-out."""
         await self._context.terminated.set()
         for connection in list(self._connections):
             connection.drain()
@@ -159,22 +159,22 @@ class Engine:
     # Accepting.
 
     async def _accept(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> None:
-        told = False
+        logged = False
         while True:
             await trio.lowlevel.wait_readable(listening)
             problem = self._accept_nowait(listening, tls, nursery)
             if problem is None:
-                told = False
+                logged = False
                 continue
-            if not told:
+            if not logged:
                 _log.warning("no descriptor is left for a new connection", problem=str(problem))
-                told = True
+                logged = True
             await trio.sleep(ACCEPT_PAUSE_S)
 
     def _accept_nowait(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> OSError | None:
-        """Take all connections that wait, up to a bound a wake-up, so that a storm neither waits nor starves.
+        """Accept the connections that wait, at most so many at a time that the others get their turn.
 
-        Returns the error where the machine has no room for another one.
+        Returns the error where the process or the machine has no descriptor left.
         """
         for _ in range(self._limits.accept_batch_connections_max):
             try:
@@ -184,7 +184,7 @@ class Engine:
                     return error
                 if error.errno in _TRY_AGAIN:
                     return None
-                continue  # a client that has left before it was accepted
+                continue  # the client left before it was accepted
             sock.setblocking(False)
             self.accepted += 1
             self.connections += 1
@@ -192,7 +192,7 @@ class Engine:
         return None
 
     async def _connection(self, sock: socket.socket, address: Any, tls: bool) -> None:
-        """Serve a connection to its end. Nothing that happens to it leaves this method but cancellation."""
+        """Serve a connection to its end. Raises nothing but Cancelled: failures end this connection only."""
         try:
             if self.connections > self._limits.connections_max:
                 self.refused += 1
@@ -208,7 +208,7 @@ class Engine:
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
             _log.error("connection failed", exc_info=bug)
         except BaseExceptionGroup as group:
-            # Cancellation must go on its way; what else is in there is told here.
+            # Cancelled must be raised on; everything else in the group is logged here.
             cancelled, rest = group.split(trio.Cancelled)
             if rest is not None:
                 _log.error("connection failed", exc_info=rest)
@@ -251,18 +251,18 @@ class Engine:
             transport.detach()
 
     def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
-        """Say why, where it can be said without a handshake and without waiting."""
+        """Say why, where that needs no TLS handshake."""
         if not tls:
             headers, body = self._refuse(
-                503, "The server has as many connections as it takes; try again later."
+                503, "The server has reached its maximum number of connections; try again later."
             )
             send_last(sock, final_response(503, headers, body, bodiless=False))
 
     async def _reap(self) -> None:
-        """The one timer of all connections: cancels those whose time has passed."""
+        """The one timer of all connections: ends those that are over a deadline."""
         while True:
             await trio.sleep(REAP_S)
-            # No name is kept for a connection meanwhile: it would stay in memory.
+            # A loop variable would keep the last connection in memory until the next time.
             now_s = trio.current_time()
             self.timed_out += sum([connection.expire(now_s) for connection in self._connections])
 
@@ -270,8 +270,8 @@ class Engine:
 def allow_descriptors(connections_max: int) -> int:
     """Raise this process's soft limit of descriptors so that it may have so many connections.
 
-    The usual 1,024 is far below what a server takes. Returns how many descriptors it may have now, which is
-    less than wanted where the hard limit is.
+    The usual 1,024 is far too low for a server. Returns how many descriptors it may have now, which is less than
+    wanted where the hard limit is lower.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + DESCRIPTORS_BESIDE
@@ -284,6 +284,6 @@ def allow_descriptors(connections_max: int) -> int:
 
 
 def address_of(sock: socket.socket, *, tls: bool) -> str:
-    """Where a listening socket is reached, as a URL."""
+    """The URL at which a listening socket is reached."""
     host, port = sock.getsockname()[:2]
     return f"http{'s' * tls}://[{host}]:{port}" if ":" in host else f"http{'s' * tls}://{host}:{port}"

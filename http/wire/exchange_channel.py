@@ -2,6 +2,8 @@
 
 Owns the parser, what is left of the time for a body, the bytes that come behind a request meanwhile, and the wait
 for a client to leave. Does not own the transport, nor the phase of the connection (`http1.py`).
+
+Why it is not part of the connection: the fast path needs none of it but the parser.
 """
 
 from __future__ import annotations

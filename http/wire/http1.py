@@ -202,10 +202,9 @@ class Http1Connection:
         self._transport.read_deadline_s = trio.current_time() + self._bounds.head_timeout_s
 
     def _on_readable(self) -> bool:
-        """Receive and parse, and begin a request that needs no task. True where the task may sleep on.
+        """Receive and parse, and begin a request that needs no task. True where the task may keep sleeping.
 
-        That is nearly every request of a busy device, and a task that wakes, asks and sleeps again costs as much
-        as parsing it.
+        That is nearly every request of a busy device, and waking a task for it costs as much as parsing it.
         """
         phase, parser = self._phase, self._parser
         if phase is not IDLE:
@@ -353,7 +352,7 @@ class Http1Connection:
         await self._transport.send(self._refusal(status, message, bodiless=bodiless))
 
     def _timeout_response(self) -> bytes:
-        """What a client is told whose request did not come in time; b"" where nothing can be told."""
+        """The response to a request that did not come in time; b"" where none can be sent."""
         exchange = self._exchange
         if self._transport.has_unsent:
             return b""  # it would be taken for the rest of that

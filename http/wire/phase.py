@@ -3,8 +3,8 @@
 Owns the phases, which of them may follow each other, and which have a current request. Does not own what happens in
 them (`http1.py`).
 
-Why one value and not a flag for each fact: flags can contradict each other, and every combination would have to be
-thought of.
+Why one value and not several flags: flags can contradict each other, and the code would have to handle every
+combination. Here a transition that makes no sense is an assertion that fails.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Phase(Enum):
     """Each value is a bit of its own, so that checking a transition costs next to nothing."""
 
     IDLE = 1
-    """Nothing of the next request has come."""
+    """Nothing of the next request was received."""
     READING = 2
-    """Part of a request has come, or requests were read ahead that have not begun."""
+    """Part of a request was received, or whole requests were that have not begun."""
     TAKEN = 4
     """The fast path has the request and will call back with its response. The task sleeps."""
     FLUSHING = 8

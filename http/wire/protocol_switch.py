@@ -1,6 +1,7 @@
-"""What is handed over when another protocol continues on a connection that was read as HTTP/1.1.
+"""The bytes that another protocol begins with, when it continues on a connection that began as HTTP/1.1.
 
-Owns only the bytes that were received before. Who continues with them says `stock.py`.
+Owns only these bytes. `stock.py` chooses the protocol and serves it. A module of its own, so that neither the
+connection nor the stock protocols have to import each other.
 """
 
 from __future__ import annotations

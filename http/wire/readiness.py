@@ -22,7 +22,7 @@ _EVENTS_MIN = 64
 _ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 
 OnReadable = Callable[[], bool]
-"""Called when a socket may have something to read. True: its task has nothing to do and sleeps on. Must not raise."""
+"""Called when a socket may have something to read. Returns True to keep the task asleep. Must not raise."""
 
 
 class Readiness:

@@ -1,10 +1,10 @@
-"""What a connection needs of its socket: the interface behind which there is a plain socket, or one day TLS.
+"""The interface through which a connection uses its socket.
 
-Owns the contract. The implementation for cleartext is `socket_transport.py`. A connection calls nothing else of its
-socket, so whatever encrypts can stand between the two.
+Owns the contract only. `socket_transport.py` implements it for cleartext. A connection never calls its socket
+directly, so that TLS can implement the same contract one day.
 
-Why a method with `nowait` beside each that waits: most requests are read, and most responses sent, by a callback
-that cannot wait, and a task is needed only for what is left over.
+Why there are methods that do not wait (`nowait`): most requests are received, and most responses sent, by callbacks,
+which cannot wait. The connection's task does only what is left.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class ClientGone(OSError):
 
 
 class Transport(Protocol):
-    """The bytes of one connection in both directions, and until when each direction has to get on.
+    """The bytes of one connection in both directions, and a deadline for each direction.
 
     One task and its callbacks use it. The deadlines are times of Trio's clock, infinite where there is none;
-    whoever looks at them ends the connection when one has passed.
+    the engine ends the connection when one has passed.
     """
 
     read_deadline_s: float
@@ -37,7 +37,7 @@ class Transport(Protocol):
 
     @property
     def has_unsent(self) -> bool:
-        """Only part of the last bytes was sent: if that remains so, the client sees half a message."""
+        """Part of the last bytes is not sent yet: if it never is, the client sees half a message."""
         ...
 
     # Receiving.
@@ -66,7 +66,7 @@ class Transport(Protocol):
         ...
 
     def has_input(self) -> bool:
-        """Whether bytes wait to be received."""
+        """Whether there are bytes to receive."""
         ...
 
     # Sending.
@@ -96,5 +96,5 @@ class Transport(Protocol):
         ...
 
     def send_last(self, data: bytes) -> None:
-        """Send the last bytes of a connection as far as that is possible without waiting."""
+        """Send the last bytes of a connection, as far as that is possible without waiting; b"" sends nothing."""
         ...
