@@ -40,7 +40,8 @@ from trunkline.http.pages.metrics import Unwired, Wire
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import Lossy
 from trunkline.http.wire import collector
-from trunkline.http.wire.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
+from trunkline.http.wire.access_log import ACCESS_LOG_FORMAT
+from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
@@ -122,16 +123,17 @@ async def _listen(
     """Run Hypercorn until the trigger, then end everything that stands beside it."""
     wire: Wire = Unwired()
     cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for, wire=lambda: wire)
-    app: Any = cold
+    hot = None
     if settings.hot_rows:
-        app = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
+        hot = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
+    app: Any = hot or cold
     # The server closes the socket when it drains, so it is the server's from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:
         if settings.engine == "stock":
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
-            wire = engine = Engine(app, config, settings.limits, refusal)
+            wire = engine = Engine(app, config, settings.limits, refusal, fast_path=hot)
             run = partial(engine.serve, trigger)
         # `start` hands over the bound addresses; the nursery then waits for the server to end.
         (address,) = await server.start(run)

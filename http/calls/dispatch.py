@@ -37,7 +37,8 @@ from trunkline.http.calls.logins import LoginGuard
 from trunkline.http.calls.request import Headers, Request, Response
 from trunkline.http.calls.route import Route
 from trunkline.http.calls.table import RouteTable
-from trunkline.http.wire.exchange import Delivery, Fields
+from trunkline.http.wire.fast_path import Respond
+from trunkline.http.wire.headers import Fields
 from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")
@@ -157,7 +158,7 @@ class Dispatcher:
         takes_now = any(name == "now_ms" for name, _ in fields)
         return Repeat(known, call if replies else None, constant, takes_now=takes_now)
 
-    def begin(self, repeat: Repeat, body: bytes, done: Delivery) -> bool:
+    def begin(self, repeat: Repeat, body: bytes, done: Respond) -> bool:
         """Handle one more call of a kind that came before, without waiting for anything.
 
         Its admission has to hold, and its body to be no larger than one may be.

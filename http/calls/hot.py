@@ -25,8 +25,9 @@ from trunkline.http.calls.admissions import Repeat
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, answer
 from trunkline.http.calls.request import Request, Response, address_of
-from trunkline.http.wire.exchange import Delivery, Exchange
-from trunkline.http.wire.http1 import EXTENSIONS, Application
+from trunkline.http.wire.asgi import EXTENSIONS, Application
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import Respond
 
 _DEADLINES = next(iter(EXTENSIONS))
 _BODILESS = frozenset({204, 304})
@@ -42,7 +43,7 @@ class HotDoor:
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, done: Respond) -> bool:
         """Handle a whole request, if it is of a kind that needs no waiting. Never raises, and takes microseconds.
 
         True where it was taken: `done` is called once with status, fields and body, now or with the commit.

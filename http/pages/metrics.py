@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.wire.collector import PAUSES
-from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.request_heads import RequestHeads
 
 
 class Wire(Protocol):
@@ -41,7 +41,7 @@ class Wire(Protocol):
         """Those closed because a client was idle or slow for too long."""
 
     @property
-    def heads(self) -> Heads:
+    def heads(self) -> RequestHeads:
         """The heads of requests that came before."""
 
 
@@ -52,7 +52,7 @@ class Unwired(NamedTuple):
     accepted: int = 0
     refused: int = 0
     timed_out: int = 0
-    heads: Heads = Heads(0)
+    heads: RequestHeads = RequestHeads(0)
 
 
 def exposition(dispatcher: Dispatcher, wire: Wire) -> tuple[bytes, str]:

@@ -1,13 +1,13 @@
 """The HTTP engine: accepts connections and serves HTTP/1.1 itself; Hypercorn serves everything else.
 
-Stock Hypercorn spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
-so no single fix helps. This engine keeps Hypercorn's configuration, lifespan and protocols, and replaces
-the two parts that every request goes through: the accept loop, and the connection class for cleartext
-HTTP/1.1 (`wire/http1.py`). TLS, HTTP/2 with prior knowledge and WebSocket are handed to the stock protocols
-(`wire/stock.py`), with the bytes that were read so far.
+Owns how many connections there are, which of them are over a deadline, and how they end when the server stops. A bug
+in one connection, ours or the application's, is logged and ends that connection only. Does not own what happens on a
+connection: that is `http1.py` for cleartext HTTP/1.1, and `stock.py` for TLS, HTTP/2 with prior knowledge and
+WebSocket, which get the bytes that were received so far.
 
-Owns how many connections there are, whose time has passed, and how they end. One connection's fault, ours or
-the application's, is logged and ends that connection only.
+Why not Hypercorn alone: it spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
+so no single fix helps. This engine keeps its configuration, lifespan and protocols, and replaces the two parts that
+every request goes through: the accept loop and the connection.
 """
 
 from __future__ import annotations
@@ -26,32 +26,25 @@ from hypercorn.trio.lifespan import Lifespan
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
-from trunkline.http.wire.exchange import Exchange, last_answer
-from trunkline.http.wire.http1 import (
-    WRITE_STEP_BYTES,
-    Access,
-    Address,
-    Application,
-    Handover,
-    Http1Connection,
-    Refuse,
-)
+from trunkline.http.wire.access_log import access_log
+from trunkline.http.wire.asgi import Address, Application
+from trunkline.http.wire.fast_path import FastPath
+from trunkline.http.wire.http1 import Http1Connection, Refuse
+from trunkline.http.wire.protocol_switch import ProtocolSwitch
 from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
+from trunkline.http.wire.response_head import final_response
+from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, has_input, send_last
 from trunkline.http.wire.stock import Stock
 from trunkline.limits.table import Limits
 
 REAP_S = 0.5
-"""How often time-outs are looked at; a time-out may come this much late."""
+"""How often deadlines are checked; a connection may be ended this much late."""
 ACCEPT_PAUSE_S = 0.1
-"""How long nothing is accepted when no descriptor is left."""
-ACCESS_LOG_FORMAT = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
-"""Client, method, path, status, bytes of the body, microseconds: the same line on both engines. The query is
-left out, as it may hold what no log should."""
-
+"""How long the server waits before it accepts again when no descriptor is left."""
 DESCRIPTORS_BESIDE = 256
-"""Descriptors that are no connections: the store, listening sockets, threads, files being written."""
+"""Descriptors that are not connections: the store, listening sockets, threads, files being written."""
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -61,8 +54,18 @@ _log = structlog.get_logger("trunkline.http")
 class Engine:
     """Serves one application on the sockets of a Hypercorn configuration."""
 
-    def __init__(self, app: Application, config: Config, limits: Limits, refuse: Refuse) -> None:
+    def __init__(
+        self,
+        app: Application,
+        config: Config,
+        limits: Limits,
+        refuse: Refuse,
+        *,
+        fast_path: FastPath | None,
+    ) -> None:
+        """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none."""
         self._app = app
+        self._fast_path = fast_path
         self._config = config
         self._limits = limits
         self._refuse = refuse
@@ -75,14 +78,14 @@ class Engine:
             write_timeout_s=limits.write_timeout_s,
             idle_s=limits.connection_idle_s,
         )
-        self._access = _access(config)
+        self._log_access = access_log(config)
         self._state: dict[str, Any] = {}
         self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
         self._context = WorkerContext(None)
         self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()
         self._readiness = Readiness()
-        self.heads = Heads(limits.head_cache_length_max)
+        self.heads = RequestHeads(limits.head_cache_length_max)
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
@@ -97,9 +100,9 @@ class Engine:
         *,
         task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Listen until `shutdown` returns, then let calls in flight end within the configured grace.
+        """Listen until `shutdown` returns, then let requests in flight end within the graceful time-out.
 
-        `task_status` gets the addresses that were bound. Raises OSError where one can not be bound.
+        `task_status` gets the addresses that were bound. Raises OSError where one cannot be bound.
         """
         lifespan = Lifespan(self._wrapped, self._config, self._state)
         async with trio.open_nursery() as lifespan_nursery:
@@ -138,18 +141,16 @@ class Engine:
                 accepting.cancel_scope.cancel()
             self._draining = True
             for sock, tls in served:
-                # Who has connected already would be reset with the listening socket.
+                # Closing the listening socket would reset clients that have connected already.
                 self._accept_nowait(sock, tls, connections)
             listening.close()
             await self._drain(connections)
 
     async def _drain(self, connections: trio.Nursery) -> None:
-        """Idle connections end now, the others after the answer they are at; none lasts past the grace."""
+        """Idle connections end now, the others after their current response, all within the graceful time-out."""
         await self._context.terminated.set()
         for connection in list(self._connections):
-            connection.draining = True
-            if connection.idle and not connection.has_input():
-                connection.scope.cancel()
+            connection.drain()
         with trio.move_on_after(self._config.graceful_timeout):
             if self.connections:
                 await self._empty.wait()
@@ -158,22 +159,22 @@ class Engine:
     # Accepting.
 
     async def _accept(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> None:
-        told = False
+        logged = False
         while True:
             await trio.lowlevel.wait_readable(listening)
             problem = self._accept_nowait(listening, tls, nursery)
             if problem is None:
-                told = False
+                logged = False
                 continue
-            if not told:
+            if not logged:
                 _log.warning("no descriptor is left for a new connection", problem=str(problem))
-                told = True
+                logged = True
             await trio.sleep(ACCEPT_PAUSE_S)
 
     def _accept_nowait(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> OSError | None:
-        """Take all connections that wait, up to a bound a wake-up, so that a storm neither waits nor starves.
+        """Accept the connections that wait, at most so many at a time that the others get their turn.
 
-        Returns the error where the machine has no room for another one.
+        Returns the error where the process or the machine has no descriptor left.
         """
         for _ in range(self._limits.accept_batch_connections_max):
             try:
@@ -183,7 +184,7 @@ class Engine:
                     return error
                 if error.errno in _TRY_AGAIN:
                     return None
-                continue  # a client that has left before it was accepted
+                continue  # the client left before it was accepted
             sock.setblocking(False)
             self.accepted += 1
             self.connections += 1
@@ -191,7 +192,7 @@ class Engine:
         return None
 
     async def _connection(self, sock: socket.socket, address: Any, tls: bool) -> None:
-        """Serve a connection to its end. Nothing that happens to it leaves this method but cancellation."""
+        """Serve a connection to its end. Raises nothing but Cancelled: failures end this connection only."""
         try:
             if self.connections > self._limits.connections_max:
                 self.refused += 1
@@ -199,13 +200,15 @@ class Engine:
             elif tls:
                 await self._stock.serve_tls(sock)
             else:
-                await self._serve_http1(sock, address)
+                switch = await self._serve_http1(sock, address)
+                if switch is not None:
+                    await self._stock.serve(sock, switch)
         except OSError:
             return  # the client is gone
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
             _log.error("connection failed", exc_info=bug)
         except BaseExceptionGroup as group:
-            # Cancellation must go on its way; what else is in there is told here.
+            # Cancelled must be raised on; everything else in the group is logged here.
             cancelled, rest = group.split(trio.Cancelled)
             if rest is not None:
                 _log.error("connection failed", exc_info=rest)
@@ -217,65 +220,58 @@ class Engine:
             if self._draining and not self.connections:
                 self._empty.set()
 
-    async def _serve_http1(self, sock: socket.socket, address: Any) -> None:
+    async def _serve_http1(self, sock: socket.socket, address: Any) -> ProtocolSwitch | None:
+        """Serve a connection until it ends, or until another protocol has to continue on it."""
         client: Address = None
         server: Address = None
         if isinstance(address, tuple):
             client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+        if self._draining and not has_input(sock):
+            return None
+        transport = SocketTransport(sock, self._readiness, self._bounds.write_timeout_s)
         connection = Http1Connection(
-            sock,
+            transport,
             self._app,
             self._bounds,
             self._refuse,
-            self._readiness,
             self.heads,
             client,
             server,
-            self._access,
-            self._state,
+            fast_path=self._fast_path,
+            log_access=self._log_access,
+            state=self._state,
+            draining=self._draining,
         )
-        connection.draining = self._draining
-        if self._draining and not connection.has_input():
-            return
         self._connections.add(connection)
-        self._readiness.add(sock.fileno())
-        begun: Handover | None = None
         try:
-            with connection.scope:
-                begun = await connection.run()
+            return await connection.run()
         finally:
             self._connections.discard(connection)
-            self._readiness.discard(sock.fileno())
-        if connection.scope.cancelled_caught:
-            _send_last(sock, connection.last_words())
-        connection.close()
-        if begun is not None:
-            await self._stock.serve(sock, begun)
+            connection.close()
+            transport.detach()
 
     def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
-        """Say why, where it can be said without a handshake and without waiting."""
+        """Say why, where that needs no TLS handshake."""
         if not tls:
             headers, body = self._refuse(
-                503, "The server has as many connections as it takes; try again later."
+                503, "The server has reached its maximum number of connections; try again later."
             )
-            _send_last(sock, last_answer(503, headers, body, bodiless=False))
+            send_last(sock, final_response(503, headers, body, bodiless=False))
 
     async def _reap(self) -> None:
-        """The one timer of all connections: cancels those whose time has passed."""
+        """The one timer of all connections: ends those that are over a deadline."""
         while True:
             await trio.sleep(REAP_S)
+            # A loop variable would keep the last connection in memory until the next time.
             now_s = trio.current_time()
-            for connection in list(self._connections):
-                if now_s >= connection.read_deadline or now_s >= connection.write_deadline:
-                    self.timed_out += 1
-                    connection.scope.cancel()
+            self.timed_out += sum([connection.expire(now_s) for connection in self._connections])
 
 
 def allow_descriptors(connections_max: int) -> int:
     """Raise this process's soft limit of descriptors so that it may have so many connections.
 
-    The usual 1,024 is far below what a server takes. Returns how many descriptors it may have now, which is
-    less than wanted where the hard limit is.
+    The usual 1,024 is far too low for a server. Returns how many descriptors it may have now, which is less than
+    wanted where the hard limit is lower.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + DESCRIPTORS_BESIDE
@@ -287,36 +283,7 @@ def allow_descriptors(connections_max: int) -> int:
     return wanted
 
 
-def _access(config: Config) -> Access | None:
-    """A line for each answer in the configured log, None where there is none."""
-    logger = config.log.access_logger
-    if logger is None:
-        return None
-
-    def tell(exchange: Exchange, client: Address, took_s: float) -> None:
-        host = f"{client[0]}:{client[1]}" if client else "-"
-        told = (host, exchange.method, exchange.path, exchange.status, exchange.sent_bytes, took_s * 1e6)
-        logger.info('%s "%s %s" %s %s %d', *told)
-
-    return tell
-
-
-def _send_last(sock: socket.socket, data: bytes) -> None:
-    """Say why a connection ends, if it can be said without waiting.
-
-    What the client has sent is read, as closing with unread bytes would reset the connection and the
-    client might not see the answer.
-    """
-    try:
-        if data:
-            sock.send(data)
-            sock.shutdown(socket.SHUT_WR)
-            sock.recv(65_536)
-    except OSError:
-        return
-
-
 def address_of(sock: socket.socket, *, tls: bool) -> str:
-    """Where a listening socket is reached, as a URL."""
+    """The URL at which a listening socket is reached."""
     host, port = sock.getsockname()[:2]
     return f"http{'s' * tls}://[{host}]:{port}" if ":" in host else f"http{'s' * tls}://{host}:{port}"

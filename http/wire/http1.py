@@ -1,572 +1,363 @@
-"""One cleartext HTTP/1.1 connection: read, parse, await the application, send, until either side ends.
+"""One cleartext HTTP/1.1 connection: receive, parse, answer, send, until either side ends it.
 
-Owns the socket of the connection and its two deadlines. Knows ASGI and nothing of the application; what a
-request is says `wire/request_parser.py`, what an answer is says `wire/exchange.py`.
+Owns the phase of the connection (`phase.py`), its current request, and when its time is over. Does not own the socket
+(`transport.py`), what a request is (`request_parser.py`), how a response is framed (`exchange.py`), nor anything of
+the application.
 
-Why it is fast: there is no task, no timer, no channel and no event object for a request. The application is
-awaited in the connection's own task, reading and sending go straight to the socket, and time-outs are two
-numbers that one reaper looks at for all connections. An application that need not be awaited is not (`Door`): its
-request is begun by who sees that it has come, and its answer sent by whoever has it; the task sleeps on.
+Why it is fast: a request has no task, timer, channel or event object of its own. Time-outs are two numbers for each
+connection, which one task looks at for all of them. There are two ways to a response:
 
-Long because reading, writing and both ways of answering share the state of one socket.
+- The fast path (`fast_path.py`): a callback reads the request as soon as the socket is readable and begins it, another
+  one sends the response when it is there. The connection's task sleeps all the time.
+- ASGI: the task awaits the application.
+
+What the fast path does not take, and what a callback cannot do because it would have to wait, is left to the task.
 """
 
 from __future__ import annotations
 
 import math
-import socket
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, runtime_checkable
-from urllib.parse import unquote
+from collections.abc import Callable
+from typing import Any
 
 import structlog
 import trio
 
-from trunkline.http.wire.exchange import Delivery, Exchange, Fields, Headers, last_answer
-from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.request_heads import Heads
-from trunkline.http.wire.request_parser import Bounds, Malformed, RequestParser
+from trunkline.http.wire.access_log import LogAccess
+from trunkline.http.wire.asgi import Address, Application, http_scope, log_crash
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.exchange_channel import ExchangeChannel
+from trunkline.http.wire.fast_path import FastPath
+from trunkline.http.wire.headers import Fields, Headers
+from trunkline.http.wire.phase import (
+    AWAITED,
+    CLOSED,
+    FLUSHING,
+    IDLE,
+    LINGERING,
+    READING,
+    TAKEN,
+    Phase,
+)
+from trunkline.http.wire.protocol_switch import ProtocolSwitch
+from trunkline.http.wire.request_heads import RequestHeads
+from trunkline.http.wire.request_parser import Bounds
+from trunkline.http.wire.response_head import final_response
+from trunkline.http.wire.transport import ClientGone, Transport
 
-Application = Callable[..., Awaitable[None]]
-Address = tuple[str, int] | None
 Refuse = Callable[[int, str], tuple[Headers, bytes]]
-"""`(status, sentence) -> headers and body` of an answer that the connection gives by itself."""
-Access = Callable[[Exchange, Address, float], None]
-"""Told of each answer: the exchange, the client, and the seconds that the answer took."""
+"""`(status, sentence) -> headers and body` of a response that the connection gives by itself."""
 
-
-@runtime_checkable
-class Door(Protocol):
-    """An application that may answer a whole request without being awaited."""
-
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
-        """True where the request was taken: `done` is called once with the answer, now or later."""
-        ...
-
-
-RECEIVE_BYTES = 65_536
-BACKLOG_BYTES_MAX = 65_536
-"""Pipelined bytes that are taken off the socket while a request is being answered."""
-WRITE_STEP_BYTES = 65_536
-"""A write that blocks gets on by this much within the write time-out: a slow reader is served, one that
-takes a byte now and then is not. The system holds no more than this of what it has not sent yet, so that it
-is seen how a reader gets on, and one that never reads does not cost the megabytes of a whole send buffer."""
-BODY_STEP_BYTES = 1 << 20
-"""The same for reading: each MiB of a body has the body time-out to itself."""
-LINGER_S = 1.0
-LINGER_BYTES_MAX = 1 << 24
-HALF_CLOSED_S = 1.0
-"""How long a client that has closed its sending half may wait for an answer that has not begun."""
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
-"""What the ASGI scope says of this connection: the time of a body is bounded here. The stock protocol has no
-such bound, so an application that waits for a body there has to bound it itself."""
-_ASGI = {"version": "3.0", "spec_version": "2.4"}
 _log = structlog.get_logger("trunkline.http")
 
 
-class Handover(NamedTuple):
-    """The bytes of a connection that another protocol goes on with."""
-
-    first: bytes
-    behind: bytes | None
-    """For a WebSocket: what came behind its handshake. None for HTTP/2, where `first` is all."""
-
-
-class ClientGone(OSError):
-    """The client took its connection away; ASGI wants an OSError for it."""
-
-
 class Http1Connection:
-    """`run` serves the connection to its end, or until another protocol has to go on with it.
-
-    `scope` is cancelled by the reaper when `read_deadline` or `write_deadline` has passed, and by a drain.
-    """
+    """Serves one connection. `run` is its task; `expire` and `drain` are called from outside of it."""
 
     __slots__ = (
-        "_access",
         "_app",
-        "_backlog",
         "_began_s",
-        "_body_bytes",
-        "_body_left_s",
-        "_body_of",
         "_bounds",
+        "_channel",
         "_client",
-        "_current",
-        "_delivered",
-        "_descriptor",
-        "_door",
-        "_fed",
-        "_fresh",
-        "_half_closed",
-        "_heads",
-        "_instead",
+        "_exchange",
+        "_fast_path",
+        "_log_access",
         "_parser",
-        "_pending",
-        "_readiness",
+        "_phase",
         "_refuse",
-        "_rest",
+        "_request_heads",
+        "_scope",
         "_server",
-        "_sock",
         "_state",
-        "_torn",
-        "draining",
-        "gone",
-        "idle",
-        "read_deadline",
-        "scope",
-        "waiting",
-        "write_deadline",
+        "_transport",
     )
 
     def __init__(
         self,
-        sock: socket.socket,
+        transport: Transport,
         app: Application,
         bounds: Bounds,
         refuse: Refuse,
-        readiness: Readiness,
-        heads: Heads,
+        request_heads: RequestHeads,
         client: Address,
         server: Address,
-        access: Access | None = None,
+        *,
+        fast_path: FastPath | None,
+        log_access: LogAccess | None = None,
         state: dict[str, Any] | None = None,
+        draining: bool = False,
     ) -> None:
-        self.scope = trio.CancelScope()
-        self.waiting: trio.CancelScope | None = None
-        self.draining = False
-        self.gone = False
-        self.idle = True
-        self.write_deadline = math.inf
-        self.read_deadline = trio.current_time() + bounds.head_timeout_s
+        """`fast_path` is asked before `app` where it is given. `state` is that of the lifespan."""
+        self._transport = transport
         self._app = app
-        self._readiness = readiness
-        self._heads = heads
-        self._descriptor = sock.fileno()
-        self._door = app if isinstance(app, Door) else None
-        self._instead = None if self._door is None else self._took_request
-        self._fed = False
-        self._pending = False
-        self._delivered: trio.Event | None = None
-        self._rest = b""
-        self._began_s = 0.0
-        self._sock = sock
+        self._fast_path = fast_path
         self._bounds = bounds
         self._refuse = refuse
-        self._access = access
-        self._state = state
+        self._request_heads = request_heads
         self._client = client
         self._server = server
-        self._current: Exchange | None = None
-        self._fresh = True
-        self._half_closed = False
-        self._torn = False
-        self._backlog = b""
-        self._body_of: Exchange | None = None
-        self._body_left_s = 0.0
-        self._body_bytes = 0
-        self._parser = RequestParser(self, bounds, heads)
+        self._log_access = log_access
+        self._state = state
+        self._scope = trio.CancelScope()
+        self._phase: Phase = IDLE
+        self._exchange: Exchange | None = None
+        self._began_s = 0.0
+        self._channel = ExchangeChannel(transport, bounds, request_heads, draining=draining)
+        self._parser = self._channel.parser
+        transport.read_deadline_s = trio.current_time() + bounds.head_timeout_s
 
-    # The life of a connection.
+    def _enter(self, phase: Phase, exchange: Exchange | None = None) -> None:
+        """Change the phase; the only place that does. `exchange` is given where the phase has a request."""
+        assert phase.bit & self._phase.next_bits, f"{phase} after {self._phase}"
+        assert (exchange is not None) is phase.has_request
+        self._phase = phase
+        self._exchange = exchange
 
-    async def run(self) -> Handover | None:
-        """Answer requests until either side ends. Returns what HTTP/2 or WebSocket must begin with."""
-        parser = self._parser
-        try:
-            while True:
-                while not parser.requests:
-                    if parser.failure is not None:
-                        await self._settled()
-                        await self.write(self.refusal(parser.failure.status, parser.failure.message))
-                        await self._linger()
-                        return None
-                    if preface := await self._read_head():
-                        return Handover(preface, None)
-                    if self.gone:
-                        return None
-                await self._settled()
-                if self.gone:
-                    return None
-                if parser.requests[0].is_handshake:
-                    exchange = parser.requests.popleft()
-                    return Handover(exchange.handshake(), exchange.after_upgrade + self._backlog)
-                # No name is kept for the exchange: a connection that idles must not hold a request.
-                if not await self._respond(parser.requests.popleft()):
-                    return None
-                if not self._pending:
-                    self._wait_for_next()
-        except ClientGone:
-            return None
+    # From outside of the task.
 
-    def _wait_for_next(self) -> None:
-        """An answer is complete: from now on the next request is waited for."""
-        self.idle = not (self._parser.requests or self._backlog or self._parser.amid)
-        wait_s = self._bounds.idle_s if self.idle else self._bounds.head_timeout_s
-        self.read_deadline = trio.current_time() + wait_s
+    def expire(self, now_s: float) -> bool:
+        """End the connection if a deadline has passed, with 408 where a request did not come in time."""
+        transport = self._transport
+        if now_s < transport.read_deadline_s and now_s < transport.write_deadline_s:
+            return False
+        if self._scope.cancel_called:
+            return False  # an application may take its time to end
+        self._scope.cancel()
+        return True
+
+    def drain(self) -> None:
+        """The server is stopping: end now if no request has come, else with the next response."""
+        self._channel.draining = True
+        if self._phase is IDLE and not self._transport.has_input():
+            self._scope.cancel()
 
     def close(self) -> None:
-        """Let go of the request and the parser: they hold this object, which else waits for the collector."""
-        self._current = self._instead = None
-        self._parser.close()
+        """Drop what refers to this object, which would wait for the garbage collector otherwise."""
+        self._enter(CLOSED)
+        self._channel.close()
 
-    async def _respond(self, exchange: Exchange) -> bool:
-        """Await the application's answer. Whether the connection goes on afterwards."""
-        # `_took_request` may have asked already, in vain.
-        if self._current is not exchange and self._begins(exchange):
-            return True
-        access, began_s = self._access, self._began_s
-        crashed = False
-        try:
-            await self._app(self._asgi_scope(exchange), exchange.receive, exchange.send)
-        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
-            crashed = True
-            _log_crash(exchange, bug)
-        if self._torn or (self._half_closed and not exchange.finished):
-            self.gone = True
-        if not exchange.started and not self.gone:
-            await self._answer_instead(exchange, crashed=crashed)
-        if access is not None:
-            access(exchange, self._client, time.perf_counter() - began_s)
-        if self.gone:
-            return False
-        self._current = None
-        if exchange.finished and exchange.complete and exchange.keep_alive and not self.draining:
-            return True
-        await self._linger()
-        return False
+    # The task.
 
-    async def _answer_instead(self, exchange: Exchange, *, crashed: bool) -> None:
-        """The answer where the application gave none: the body was no body, or the application failed."""
-        failure = None if exchange.complete else self._parser.failure
-        if failure is None:
-            if not crashed:
-                _log.error("request not answered", method=exchange.method, path=exchange.path)
-            failure = Malformed(500, "The server failed to answer; the fault is logged.")
-        exchange.started, exchange.status, exchange.keep_alive = True, failure.status, False
-        bodiless = exchange.method == "HEAD"
+    async def run(self) -> ProtocolSwitch | None:
+        """Answer requests until either side ends the connection, or until another protocol has to continue."""
+        parser, transport = self._parser, self._transport
         try:
-            await self.write(self.refusal(failure.status, failure.message, bodiless=bodiless))
+            with self._scope:
+                # Each turn does one thing that the state asks for; what a callback changed is seen in the next.
+                if preface := await self._receive_first():
+                    return ProtocolSwitch(preface, None)
+                while (phase := self._phase) is not CLOSED:
+                    if phase is IDLE or phase is TAKEN:
+                        await transport.wait(self._on_readable)
+                    elif phase is AWAITED:
+                        await self._await_application()
+                    elif phase is FLUSHING:
+                        await self._flush()
+                    elif phase is LINGERING:
+                        await transport.linger()
+                        return None
+                    elif parser.requests:
+                        if parser.requests[0].is_handshake:
+                            return self._switch_to_websocket(parser.requests.popleft())
+                        self._begin()
+                    elif parser.failure is not None:
+                        await self._send_refusal(parser.failure.status, parser.failure.message)
+                        self._enter(LINGERING)
+                    elif self._channel.backlog:
+                        self._channel.parse_backlog()
+                    else:
+                        await transport.wait(self._on_readable)
         except ClientGone:
-            return
+            return None
+        if self._scope.cancelled_caught:
+            transport.send_last(self._timeout_response())
+        return None
 
-    def _asgi_scope(self, exchange: Exchange) -> dict[str, Any]:
-        raw_path, _, query = exchange.target.partition(b"?")
-        path = raw_path.decode("ascii")
-        scope = {
-            "type": "http",
-            "asgi": _ASGI,
-            "http_version": exchange.version,
-            "method": exchange.method,
-            "scheme": "http",
-            "path": unquote(path) if "%" in path else path,
-            "raw_path": raw_path,
-            "query_string": query,
-            "root_path": "",
-            "headers": exchange.headers,
-            "client": self._client,
-            "server": self._server,
-            "extensions": EXTENSIONS,
-        }
-        if self._state:
-            scope["state"] = self._state.copy()
-        return scope
-
-    # Answers that come by themselves.
-
-    def _begins(self, exchange: Exchange) -> bool:
-        """Begin to answer a request. True where the answer comes, or has come, by itself."""
-        self.idle = False
-        self.read_deadline = math.inf
-        self._current = exchange
-        if self._access is not None:
-            self._began_s = time.perf_counter()
-        if self._door is None or not exchange.complete or not exchange.keep_alive or self.draining:
-            return False
-        self._pending = True
-        if self._door.begin(exchange, self._deliver):
-            return True
-        self._pending = False
-        return False
-
-    def _took_request(self) -> bool:
-        """Read and begin the next request while the task waits for it, if it is one that needs no task.
-
-        That is nearly every request of a busy device, and a task that wakes, asks and sleeps again costs as
-        much as parsing it. What was read and is more, or less, or something else is left to the task (`_fed`).
-        """
-        parser = self._parser
-        if self._pending or self._fresh or self.gone or parser.amid:
-            return False
-        try:
-            data = self._sock.recv(RECEIVE_BYTES)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        if not 0 < len(data) < RECEIVE_BYTES:
-            self._readiness.more(self._descriptor)
-            if not data:
-                return False
-        self._fed = True
-        parser.feed(data)
-        exchange = parser.only
-        if exchange is None:
-            return False
-        try:
-            begun = self._begins(exchange)
-        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
-            _log_crash(exchange, bug)
-            self.scope.cancel()
-            return True
-        if begun:
-            parser.requests.popleft()
-            if exchange.known is None:
-                self._heads.keep(data, exchange)
-            self._fed = False
-        return begun
-
-    def _deliver(self, status: int, headers: Fields, body: bytes) -> None:
-        """Send an answer now, as the request's task waits for the next request already.
-
-        What the socket does not take at once is left to that task.
-        """
-        exchange = self._current
-        if self._delivered is not None:
-            self._delivered.set()
-        if self.gone or exchange is None:
-            self._pending = False
-            return
-        try:
-            data = exchange.answer(status, headers, body)
-            sent = self._sock.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self.gone = True
-            sent = len(data)
-        except ValueError as bug:
-            _log_crash(exchange, bug)
-            self.gone = True
-            data, sent = b"", 0
-            self.scope.cancel()
-        if self._access is not None:
-            self._access(exchange, self._client, time.perf_counter() - self._began_s)
-        if sent < len(data):
-            self._rest = data[sent:]
-            self._torn = True
-            self._readiness.wake(self._descriptor)
-        else:
-            self._pending = False
-            self._after_delivery(exchange)
-
-    def _after_delivery(self, exchange: Exchange) -> None:
-        self._current = None
-        if exchange.keep_alive or self.gone:
-            self._wait_for_next()
-            return
-        # It said that the connection ends, as a drain has begun since: the client closes it, or time does.
-        self.gone = True
-        self.read_deadline = trio.current_time() + LINGER_S
-        with suppress(OSError):
-            self._sock.shutdown(socket.SHUT_WR)
-
-    async def _settled(self) -> None:
-        """Wait until the answer that is pending has left."""
-        while self._pending:
-            if self._rest:
-                rest, self._rest = self._rest, b""
-                exchange = self._current
-                assert exchange is not None
-                await self._write_rest(memoryview(rest))
-                self._pending = False
-                self._after_delivery(exchange)
-            else:
-                self._delivered = trio.Event()
-                await self._delivered.wait()
-                self._delivered = None
-
-    # Reading.
-
-    async def _receive(self, instead: Callable[[], bool] | None = None) -> bytes:
-        """What comes next; b"" where the client has closed its sending half or is gone, or where `_fed`."""
-        sock = self._sock
-        while True:
-            await self._readiness.wait(self._descriptor, instead)
-            if self._rest:
-                await self._settled()
-            if self._fed:
+    async def _receive_first(self) -> bytes:
+        """Parse the first bytes of the connection. Returns them if they are the beginning of HTTP/2, else b""."""
+        data = b""
+        while len(data) < 4 and PREFACE.startswith(data):
+            received = await self._transport.receive()
+            if not received:
+                self._enter(CLOSED)
                 return b""
-            try:
-                data = sock.recv(RECEIVE_BYTES)
-            except BlockingIOError:
-                continue
-            except OSError:
-                self.gone = True
-                data = b""
-            if not 0 < len(data) < RECEIVE_BYTES:
-                self._readiness.more(self._descriptor)  # there is more, or the end, which stays readable
+            if not data:
+                self._head_began()
+            data += received
+        if data.startswith(b"PRI "):
             return data
-
-    async def _read_head(self) -> bytes:
-        """Give the parser what was taken off the socket already, or what comes in time.
-
-        Returns the bytes if they are the beginning of HTTP/2, else b"".
-        """
-        if self._backlog:
-            data, self._backlog = self._backlog, b""
-        else:
-            data = await self._receive(self._instead)
-            if self._fed:
-                # What came is in the parser already.
-                self._fed = False
-                if self.idle:
-                    self.idle = False
-                    self.read_deadline = trio.current_time() + self._bounds.head_timeout_s
-                return b""
-            if not data:
-                await self._settled()  # who closes only its sending half still gets the answer
-                self.gone = True
-                return b""
-            if self.idle:
-                # The first bytes of a head are here: from now on it has to come to its end in time.
-                self.idle = False
-                self.read_deadline = trio.current_time() + self._bounds.head_timeout_s
-            if self._fresh:
-                self._fresh = False
-                while len(data) < 4 and PREFACE.startswith(data):
-                    more = await self._receive()
-                    if not more:
-                        self.gone = True
-                        return b""
-                    data += more
-                if data.startswith(b"PRI "):
-                    return data
         self._parser.feed(data)
         return b""
 
-    async def read_body(self, exchange: Exchange) -> bool:
-        """Parse more of the body; False where there will be no more of it.
+    def _switch_to_websocket(self, exchange: Exchange) -> ProtocolSwitch:
+        return ProtocolSwitch(exchange.handshake(), exchange.after_upgrade + self._channel.backlog)
 
-        The deadline runs only while the client is waited for: an application may take its time.
+    def _head_began(self) -> None:
+        """The first bytes of a head have come: from now on it has to be complete in time."""
+        self._enter(READING)
+        self._transport.read_deadline_s = trio.current_time() + self._bounds.head_timeout_s
+
+    def _on_readable(self) -> bool:
+        """Receive and parse, and begin a request that needs no task. True where the task may keep sleeping.
+
+        That is nearly every request of a busy device, and waking a task for it costs as much as parsing it.
         """
-        if self._parser.failure is not None:
-            return False
-        if self._body_of is not exchange or self._body_bytes >= BODY_STEP_BYTES:
-            self._body_of = exchange
-            self._body_left_s = self._bounds.body_timeout_s
-            self._body_bytes = 0
-        deadline = self.read_deadline = trio.current_time() + self._body_left_s
-        try:
-            data = await self._receive()
-        finally:
-            self.read_deadline = math.inf
-        self._body_left_s = deadline - trio.current_time()
-        self._body_bytes += len(data)
+        phase, parser = self._phase, self._parser
+        if phase is not IDLE:
+            if phase is TAKEN:
+                if self._channel.has_read_ahead():
+                    return True  # one receive ahead is enough; `_end_response` asks for another
+            elif phase is not READING or parser.requests or parser.failure is not None:
+                return False
+        data = self._transport.receive_nowait()
+        if data is None:
+            return True
+        if phase is TAKEN:
+            parser.feed(data)
+            return True  # also where the input has ended: the client may still read the response
         if not data:
-            self.gone = True
+            self._enter(CLOSED)
             return False
-        self._parser.feed(data)
-        return exchange.complete or self._parser.failure is None
+        exchange = parser.feed(data)
+        if exchange is None:
+            if phase is IDLE:
+                self._head_began()
+            return not parser.requests and parser.failure is None
+        self._begin()
+        if self._phase is AWAITED:
+            return False
+        if phase is IDLE and exchange.known is None:
+            self._request_heads.keep(data, exchange)
+        return True
 
-    async def wait_gone(self, exchange: Exchange) -> None:
-        """Return when the client has left or the answer is complete.
-
-        A client that closes only its sending half looks the same as one that leaves, so it gets a moment for
-        an answer that has not begun. Pipelined bytes are kept for later, up to a bound; who sends more than
-        that is noticed to have left only when something is sent to it.
-        """
-        with trio.CancelScope() as scope:
-            self.waiting = scope
+    def _begin(self) -> None:
+        """Begin the first request that waits: on the fast path, or else in the task, which awaits the application."""
+        exchange = self._parser.requests.popleft()
+        self._transport.read_deadline_s = math.inf
+        if self._log_access is not None:
+            self._began_s = time.perf_counter()
+        fast_path = self._fast_path
+        if fast_path is not None and exchange.complete and exchange.keep_alive and not self._channel.draining:
+            self._enter(TAKEN, exchange)
             try:
-                while len(self._backlog) < BACKLOG_BYTES_MAX:
-                    data = await self._receive()
-                    if not data:
-                        self._half_closed = True
-                        if not (self.gone or exchange.started):
-                            await trio.sleep(HALF_CLOSED_S)
-                        return
-                    self._backlog += data
-                await trio.sleep_forever()
-            finally:
-                self.waiting = None
-
-    def has_input(self) -> bool:
-        """Whether bytes wait on the socket."""
-        try:
-            return bool(self._sock.recv(1, socket.MSG_PEEK))
-        except OSError:
-            return False
-
-    # Writing.
-
-    async def write(self, data: bytes) -> None:
-        """Send all of `data`. Raises ClientGone where there is nobody to send to."""
-        try:
-            sent = self._sock.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self.gone = True
-            raise ClientGone("the client closed its connection") from None
-        if sent != len(data):
-            await self._write_rest(memoryview(data)[sent:])
-
-    async def _write_rest(self, rest: memoryview) -> None:
-        # Until all of it has left, whoever cancels this leaves half an answer on the wire.
-        self._torn = True
-        while rest:
-            goal = max(0, len(rest) - WRITE_STEP_BYTES)
-            self.write_deadline = trio.current_time() + self._bounds.write_timeout_s
-            while len(rest) > goal:
-                await trio.lowlevel.wait_writable(self._sock)
-                try:
-                    rest = rest[self._sock.send(rest) :]
-                except BlockingIOError:
-                    continue
-                except OSError:
-                    self.gone = True
-                    raise ClientGone("the client closed its connection") from None
-        self.write_deadline = math.inf
-        self._torn = False
-
-    def refusal(self, status: int, message: str, *, bodiless: bool = False) -> bytes:
-        """The whole of an answer that this side gives by itself."""
-        return last_answer(status, *self._refuse(status, message), bodiless=bodiless)
-
-    def last_words(self) -> bytes:
-        """What a client is told whose request did not come in time; b"" where there is nothing to tell."""
-        unanswered = self._current is None or not self._current.started
-        if self.idle or self.gone or self._torn or not unanswered:
-            return b""
-        part = "head" if self._current is None else "body"
-        return self.refusal(408, f"The {part} came too slowly.")
-
-    async def _linger(self) -> None:
-        """Close so that the client sees the answer: closing with unread bytes would reset the connection."""
-        self.gone = True
-        try:
-            self._sock.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-        self.read_deadline = trio.current_time() + LINGER_S
-        taken_bytes = 0
-        while taken_bytes < LINGER_BYTES_MAX:
-            data = await self._receive()
-            if not data:
+                if fast_path.begin(exchange, self._respond):
+                    return
+            except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
+                log_crash(exchange, bug)
+                self._close_silently()
                 return
-            taken_bytes += len(data)
+        self._enter(AWAITED, exchange)
 
+    # The end of a response.
 
-def _log_crash(exchange: Exchange, bug: Exception) -> None:
-    """Log what an application raised, unless it is only that the client has left."""
-    rest: BaseException | None = bug
-    if isinstance(bug, BaseExceptionGroup):
-        _, rest = bug.split(ClientGone)
-    elif isinstance(bug, ClientGone):
-        rest = None
-    if rest is not None:
-        _log.error("request failed", method=exchange.method, path=exchange.path, exc_info=rest)
+    def _end_response(self, *, keep_alive: bool) -> None:
+        """All of a response was sent: from now on the next request is waited for, or the end of the connection."""
+        transport = self._transport
+        if not keep_alive:
+            self._enter(LINGERING)
+            transport.wake()
+        elif self._channel.has_read_ahead():
+            self._enter(READING)
+            transport.read_deadline_s = trio.current_time() + self._bounds.head_timeout_s
+            transport.mark_readable()
+            transport.wake()
+        elif transport.input_ended:
+            self._close_silently()
+        else:
+            self._enter(IDLE)
+            transport.read_deadline_s = trio.current_time() + self._bounds.idle_s
+
+    def _close_silently(self) -> None:
+        """End the connection, to which nothing more is to be sent."""
+        self._enter(CLOSED)
+        self._transport.wake()
+
+    # Responses of the fast path.
+
+    def _respond(self, status: int, headers: Fields, body: bytes) -> None:
+        """Send a response now. What cannot be sent at once is left to the task."""
+        exchange, transport = self._exchange, self._transport
+        if self._phase is not TAKEN:
+            return  # the connection has ended since
+        assert exchange is not None
+        try:
+            if transport.send_nowait(exchange.whole_response(status, headers, body)):
+                self._end_response(keep_alive=exchange.keep_alive)
+            else:
+                self._enter(FLUSHING, exchange)
+                transport.wake()
+        except ClientGone:
+            self._close_silently()
+        except ValueError as bug:
+            log_crash(exchange, bug)
+            self._close_silently()
+        if self._log_access is not None:
+            self._log_access(exchange, self._client, time.perf_counter() - self._began_s)
+
+    async def _flush(self) -> None:
+        """Send the rest of a response of the fast path."""
+        await self._transport.flush()
+        assert self._exchange is not None
+        self._end_response(keep_alive=self._exchange.keep_alive)
+
+    # Responses of the application.
+
+    async def _await_application(self) -> None:
+        exchange, transport, began_s = self._exchange, self._transport, self._began_s
+        assert exchange is not None
+        self._channel.begin_body()
+        crashed = False
+        try:
+            scope = http_scope(exchange, self._client, self._server, self._state)
+            await self._app(scope, exchange.receive, exchange.send)
+        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
+            crashed = True
+            log_crash(exchange, bug)
+        left = transport.gone or (transport.input_ended and not exchange.finished)
+        if not (left or exchange.started):
+            await self._respond_instead(exchange, crashed=crashed)
+        if self._log_access is not None:
+            self._log_access(exchange, self._client, time.perf_counter() - began_s)
+        if left or transport.gone:
+            self._enter(CLOSED)
+        else:
+            whole = exchange.finished and exchange.complete
+            self._end_response(keep_alive=whole and exchange.keep_alive and not self._channel.draining)
+
+    async def _respond_instead(self, exchange: Exchange, *, crashed: bool) -> None:
+        """The response where the application gave none: the body is malformed, or the application failed."""
+        failure = None if exchange.complete else self._parser.failure
+        if failure is not None:
+            exchange.status, message = failure.status, failure.message
+        else:
+            exchange.status, message = 500, "The server failed to answer; the fault is logged."
+            if not crashed:
+                _log.error("request not answered", method=exchange.method, path=exchange.path)
+        exchange.started, exchange.keep_alive = True, False
+        try:
+            await self._send_refusal(exchange.status, message, bodiless=exchange.method == "HEAD")
+        except ClientGone:
+            return
+
+    # Responses of the connection itself.
+
+    def _refusal(self, status: int, message: str, *, bodiless: bool = False) -> bytes:
+        return final_response(status, *self._refuse(status, message), bodiless=bodiless)
+
+    async def _send_refusal(self, status: int, message: str, *, bodiless: bool = False) -> None:
+        await self._transport.send(self._refusal(status, message, bodiless=bodiless))
+
+    def _timeout_response(self) -> bytes:
+        """The response to a request that did not come in time; b"" where none can be sent."""
+        exchange = self._exchange
+        if self._transport.has_unsent:
+            return b""  # it would be taken for the rest of that
+        if self._phase is READING:
+            return self._refusal(408, "The head came too slowly.")
+        if self._phase is AWAITED and exchange is not None and not exchange.started:
+            return self._refusal(408, "The body came too slowly.")
+        return b""

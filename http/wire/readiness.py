@@ -1,12 +1,14 @@
-"""Which connections can be read: one registration at the kernel for the whole life of each.
+"""Which sockets can be read: one registration at the kernel for the whole life of each.
 
-Trio's own `wait_readable` changes the registration with each wait, because anybody may wait for anything; a
-connection here only ever waits for the same thing, so it is registered once, for edges. Trio in turn waits for
-this object's one descriptor. That saves a system call and half of the time around it for each request.
+Owns the epoll object and who waits for which socket. Does not own the sockets, and never reads them.
 
-The price of edges: they tell of what has come since the last one only. Who did not read until there was nothing
-left has to say so (`more`), or it would wait for an edge that never comes. The end of a stream may share its
-edge with the last bytes, so after an edge that tells of it there always is more.
+Why not Trio's `wait_readable`: it changes the registration with each wait, because anybody may wait for anything.
+A connection only ever waits for the same thing, so it is registered once, edge-triggered, and Trio waits for the
+one descriptor of the epoll object. That saves a system call and half of the time around it for each request.
+
+What edge-triggered costs: an event reports only what has come since the last one. A reader that stops before
+nothing is left has to say so (`mark_readable`), or it would wait for an event that never comes. The end of a
+stream may share its event with the last bytes, so a socket counts as readable after an event that reports its end.
 """
 
 from __future__ import annotations
@@ -19,26 +21,29 @@ import trio
 _EVENTS_MIN = 64
 _ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 
+OnReadable = Callable[[], bool]
+"""Called when a socket may have something to read. Returns True to keep the task asleep. Must not raise."""
+
 
 class Readiness:
     """Waits for many sockets at once. `run` has to run for as long as anybody waits."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._waiting: dict[int, tuple[trio.lowlevel.Task, Callable[[], bool] | None]] = {}
+        self._waiting: dict[int, tuple[trio.lowlevel.Task, OnReadable | None]] = {}
         self._readable: set[int] = set()
 
     def add(self, descriptor: int) -> None:
-        """Watch a socket from now on; what it holds already counts as come."""
+        """Watch a socket from now on; bytes that it holds already are reported as well."""
         self._epoll.register(descriptor, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
 
     def discard(self, descriptor: int) -> None:
-        """Watch it no longer. Before it is closed, and while nobody waits for it."""
+        """Stop watching a socket: before it is closed, and while nobody waits for it."""
         self._readable.discard(descriptor)
         self._epoll.unregister(descriptor)
 
-    def more(self, descriptor: int) -> None:
-        """The socket may hold more than was read: the next wait for it ends at once."""
+    def mark_readable(self, descriptor: int) -> None:
+        """The socket may hold more than was read: it counts as readable when it is waited for next."""
         self._readable.add(descriptor)
 
     def wake(self, descriptor: int) -> None:
@@ -47,18 +52,20 @@ class Readiness:
         if waiting is not None:
             trio.lowlevel.reschedule(waiting[0])
 
-    async def wait(self, descriptor: int, instead: Callable[[], bool] | None = None) -> None:
-        """Return when the socket can be read, has ended, or was woken. Always a checkpoint; one task for each.
+    async def wait(self, descriptor: int, on_readable: OnReadable | None = None) -> None:
+        """Return when the socket may have something to read, has ended, or was woken.
 
-        `instead` is asked first when it can be read: where it says True, it did what there was to do, and the
-        wait goes on. It must not raise.
+        With `on_readable`, that is called instead when there may be something to read, and the wait goes on for
+        as long as it returns True. May also return without a reason. Always a checkpoint. At most one task may
+        wait for a socket.
         """
-        if descriptor in self._readable:
-            self._readable.discard(descriptor)
+        while descriptor in self._readable:
             await trio.lowlevel.checkpoint()
-            return
+            self._readable.discard(descriptor)  # not before: a wait that is cancelled has read nothing
+            if on_readable is None or not on_readable():
+                return
         waiting = self._waiting
-        waiting[descriptor] = (trio.lowlevel.current_task(), instead)
+        waiting[descriptor] = (trio.lowlevel.current_task(), on_readable)
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             del waiting[descriptor]
@@ -67,23 +74,33 @@ class Readiness:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def run(self) -> None:
-        """Wake whoever waits for what has become readable, until cancelled.
+        """Serve those who wait, until cancelled.
 
-        All of them each time: what has come must be seen as soon as it is too much, to be refused at once. What
-        waits unread in sockets waits for as long as the crowd lasts.
+        All of them in each turn of the loop: a request that is too much must be read to be refused at once. If
+        only some sockets were read, requests would wait in the others for as long as there are many.
         """
-        epoll, waiting = self._epoll, self._waiting
         while True:
-            await trio.lowlevel.wait_readable(epoll.fileno())
-            for descriptor, events in epoll.poll(0, max(len(waiting), _EVENTS_MIN)):
-                waiter = waiting.get(descriptor)
-                if waiter is None or events & _ENDED:
-                    self._readable.add(descriptor)
-                if waiter is not None:
-                    instead = waiter[1]
-                    if instead is None or events & _ENDED or not instead():
-                        self.wake(descriptor)  # if that did not happen in between
+            await trio.lowlevel.wait_readable(self._epoll.fileno())
+            self._poll()
+
+    def _poll(self) -> None:
+        """One turn; a function of its own, so that no name keeps a connection in memory between turns."""
+        waiting = self._waiting
+        for descriptor, events in self._epoll.poll(0, max(len(waiting), _EVENTS_MIN)):
+            waiter = waiting.get(descriptor)
+            if waiter is None:
+                self._readable.add(descriptor)
+                continue
+            on_readable = waiter[1]
+            if events & _ENDED:
+                # Behind these bytes is the end: the task waits once more, which reads it.
+                self._readable.add(descriptor)
+                if on_readable is not None:
+                    on_readable()
+                self.wake(descriptor)
+            elif on_readable is None or not on_readable():
+                self.wake(descriptor)  # unless `on_readable` did that already
 
     def close(self) -> None:
-        """Give the descriptor back, when nobody waits any more."""
+        """Close the epoll object, when nobody waits any more."""
         self._epoll.close()

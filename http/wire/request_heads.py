@@ -1,16 +1,18 @@
-"""Heads that come again: what one was parsed to, for each request that begins with the very same bytes.
+"""Request heads that come again: what a head was parsed to, found by its bytes.
 
-A device sends one head with all of its states, and only the body differs. What a head says follows from its
-bytes alone, so it is parsed once and looked up from then on, which costs a tenth. Only whole requests that the
-application answered by itself are looked up, and only by all bytes of their head: what is cut, pipelined, or
-different in one byte is parsed.
+A device sends one head with all of its states, and only the body differs. What a head means follows from its
+bytes alone, so it is parsed once and looked up from then on, which costs a tenth.
+
+Owns the heads and how many of them are kept. Does not own parsing, nor when a request may be looked up: the
+connection keeps only whole requests that the fast path has taken, and finds them only by all bytes of their
+head. A request that is cut, pipelined, or different in one byte is parsed.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from trunkline.http.wire.exchange import Exchange, Headers
+from trunkline.http.wire.headers import Headers
 
 HEAD_BYTES_MAX: Final = 1024
 """Longer heads are not kept: those of devices have some 400 bytes."""
@@ -29,25 +31,37 @@ def _shared(text: bytes) -> bytes:
     return _shared_texts.setdefault(text, text)
 
 
+class ParsedRequest(Protocol):
+    """A request as the parser left it."""
+
+    method: str
+    target: bytes
+    version: str
+    headers: Headers
+    body: list[bytes]
+    complete: bool
+    keep_alive: bool
+
+
 class KnownHead:
     """What a head was parsed to, and what the application remembers of it.
 
-    `body_bytes` is the length of the body that it announces. `memo` belongs to the application: None until it
-    sets it, and to be checked by itself, since nothing here knows how long that is true.
+    `body_bytes` is the length of the body that it announces. `memo` belongs to the application: None until the
+    application sets it. The application checks by itself whether it still holds; nothing here knows that.
     """
 
     __slots__ = ("body_bytes", "headers", "memo", "method", "target")
 
-    def __init__(self, exchange: Exchange, body_bytes: int) -> None:
-        self.method = exchange.method
-        self.target = exchange.target
-        self.headers: Headers = [(_shared(name), _shared(value)) for name, value in exchange.headers]
+    def __init__(self, request: ParsedRequest, body_bytes: int) -> None:
+        self.method = request.method
+        self.target = request.target
+        self.headers: Headers = [(_shared(name), _shared(value)) for name, value in request.headers]
         self.body_bytes = body_bytes
         self.memo: Any = None
 
 
-class Heads:
-    """The known heads of one server, the oldest dropped for the newest."""
+class RequestHeads:
+    """The known heads of one server. When there are `length_max`, the oldest makes room for the newest."""
 
     def __init__(self, length_max: int) -> None:
         self.found = 0
@@ -67,23 +81,23 @@ class Heads:
         self.found += 1
         return known, data[end:]
 
-    def keep(self, data: bytes, exchange: Exchange) -> None:
+    def keep(self, data: bytes, request: ParsedRequest) -> None:
         """Remember the head of a complete request, where `data` is all of it and nothing else.
 
-        It must not have begun before `data`: the parser stood before a head.
+        The parser must have stood before a head when `data` came: no byte of the request came earlier.
         """
-        body_bytes = sum(map(len, exchange.body))
+        body_bytes = sum(map(len, request.body))
         end = data.find(_END) + 4
         if (
             end > HEAD_BYTES_MAX
             or len(data) != end + body_bytes
-            or exchange.version != "1.1"
-            or not (exchange.complete and exchange.keep_alive)
-            or not _NOT_KEPT.isdisjoint(name for name, _ in exchange.headers)
+            or request.version != "1.1"
+            or not (request.complete and request.keep_alive)
+            or not _NOT_KEPT.isdisjoint(name for name, _ in request.headers)
         ):
             return
         if len(self._heads) >= self._length_max:
             if not self._length_max:
                 return
             del self._heads[next(iter(self._heads))]
-        self._heads[data[:end]] = KnownHead(exchange, body_bytes)
+        self._heads[data[:end]] = KnownHead(request, body_bytes)

@@ -1,12 +1,12 @@
-"""Bytes to requests: llhttp with the bounds and the rules that it leaves to its user.
+"""Parses bytes into requests: llhttp, with the bounds and the rules that it leaves to its user.
 
-Owns what is an acceptable request on the wire. Does not own reading, waiting or answering: it is fed, and
-what it found stands in `requests` and `failure`.
+Owns which bytes are an acceptable request. Does not own receiving, waiting or responding: others call `feed`, and
+find the result in `requests` and `failure`.
 
-llhttp is strict about line ends, names, lengths and chunks. What it lets pass and is refused here: other
-transfer codings than chunked, more or less than one Host, targets that are no path, fields without bound,
-trailers and chunk extensions without bound. A request that asks for another protocol makes llhttp stop
-before the body; as any server may, this one ignores the wish, so the body has to be parsed all the same.
+Why there are rules beside llhttp: it is strict about line ends, names, lengths and chunks, but it accepts transfer
+codings other than chunked, more or less than one Host field, targets that are not a path, and heads, trailers and
+chunk extensions of any size. These are refused here. A request that asks for another protocol makes llhttp stop before
+the body; this server ignores such a request, as any server may, so the body has to be parsed all the same.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 import httptools
 import structlog
 
-from trunkline.http.wire.exchange import Exchange, Wire
-from trunkline.http.wire.request_heads import Heads
+from trunkline.http.wire.exchange import Connection, Exchange
+from trunkline.http.wire.request_heads import RequestHeads
 
-_FRAMING_BYTES_FOR_EACH = 16
-"""A chunk of one byte costs six on the wire; one that costs more than this is made to keep us busy."""
+_FRAMING_BYTES_PER_BODY_BYTE_MAX = 16
+"""A chunk of one byte takes six bytes. A client that needs more than this per byte only wants to keep us busy."""
 _HOST_CHARS = b"!$%&'()*+,-.:;=[]_~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_WATCHED = frozenset({b"host", b"transfer-encoding", b"expect", b"upgrade"})
+_CHECKED = frozenset({b"host", b"transfer-encoding", b"expect", b"upgrade"})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 _log = structlog.get_logger("trunkline.http")
@@ -32,7 +32,7 @@ _log = structlog.get_logger("trunkline.http")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The numbers of a connection, from `limits/table.py`."""
+    """The bounds of one connection, from `limits/table.py`."""
 
     header_bytes_max: int
     headers_length_max: int
@@ -44,7 +44,7 @@ class Bounds:
 
 
 class Malformed(Exception):
-    """The bytes on the wire are no acceptable request: answered with `status`, then the connection ends."""
+    """The bytes are not an acceptable request: the response has `status`, and ends the connection."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -53,16 +53,16 @@ class Malformed(Exception):
 
 
 class RequestParser:
-    """The requests of one connection.
+    """Parses the requests of one connection.
 
-    `requests` are those whose head is complete, in their order. `failure` is what is wrong with the bytes
-    behind them; nothing may be fed after it.
+    `requests` are those whose head is complete, in their order; whoever begins one takes it out. `failure` is what is
+    wrong with the bytes behind them; `feed` must not be called after it.
     """
 
     __slots__ = (
         "_bounds",
         "_codings",
-        "_exchange",
+        "_connection",
         "_head_bytes",
         "_head_bytes_max",
         "_headers_length_max",
@@ -70,54 +70,48 @@ class RequestParser:
         "_hosts",
         "_parser",
         "_unseen_bytes",
-        "_wire",
         "failure",
+        "partial",
         "requests",
     )
 
-    def __init__(self, wire: Wire, bounds: Bounds, heads: Heads) -> None:
+    def __init__(self, connection: Connection, bounds: Bounds, heads: RequestHeads) -> None:
         self.requests: deque[Exchange] = deque()
         self.failure: Malformed | None = None
-        self._wire = wire
+        self._connection = connection
         self._heads = heads
         self._bounds = bounds
         self._head_bytes_max = bounds.header_bytes_max
         self._headers_length_max = bounds.headers_length_max
-        self._exchange: Exchange | None = None
+        self.partial: Exchange | None = None
+        """The request that has begun and is not complete."""
         self._head_bytes = 0
         self._unseen_bytes = 0
         self._hosts = 0
         self._codings = 0
         self._parser: Any = httptools.HttpRequestParser(self)
 
-    @property
-    def amid(self) -> bool:
-        """A request has begun and is not complete."""
-        return self._exchange is not None
-
-    @property
-    def only(self) -> Exchange | None:
-        """The one request that has come, whole and plain, with nothing begun or wrong behind it; else None."""
-        if len(self.requests) != 1 or self._exchange is not None or self.failure is not None:
-            return None
-        exchange = self.requests[0]
-        return None if exchange.is_handshake else exchange
-
     def close(self) -> None:
-        """Let go of everything that holds this object."""
-        self._parser = self._exchange = None
+        """Drop everything that refers to this object."""
+        self._parser = self.partial = None
         self.requests.clear()
-        del self._wire
+        del self._connection
 
-    def feed(self, data: bytes) -> None:
-        """Parse `data`; what is wrong with it stands in `failure`."""
-        if self._exchange is None and not self.requests and (found := self._heads.find(data)) is not None:
-            # llhttp stands before a head, and does not need to see a whole request.
-            self.requests.append(Exchange(self._wire, *found))
-            return
+    def feed(self, data: bytes) -> Exchange | None:
+        """Parse `data`. If it is not acceptable, `failure` is set.
+
+        Returns the request if exactly one waits in `requests`, it is complete and not a handshake, and nothing else
+        was begun behind it; else None.
+        """
+        if self.partial is None and not self.requests and (found := self._heads.find(data)) is not None:
+            # llhttp is between two requests, so it need not see one that is whole.
+            known, body = found
+            exchange = Exchange(self._connection, known, body)
+            self.requests.append(exchange)
+            return exchange
         while data:
-            exchange = self._exchange
-            had = -1 if exchange is None or not exchange.method else len(exchange.body)
+            partial = self.partial
+            had = -1 if partial is None or not partial.method else len(partial.body)
             rest = b""
             try:
                 self._parser.feed_data(data)
@@ -126,40 +120,43 @@ class RequestParser:
             except httptools.HttpParserCallbackError as wrapped:
                 self.failure = _cause(wrapped)
             except httptools.HttpParserInvalidMethodError:
-                self.failure = Malformed(501, "The method of the request is not one that this server knows.")
+                self.failure = Malformed(501, "This server does not know the method of the request.")
             except httptools.HttpParserError as error:
                 self.failure = Malformed(400, f"The request is malformed: {error}.")
             if self.failure is not None:
-                return
-            if self._exchange is not None:
-                self._bound_unfinished(exchange, had, len(data))
+                return None
+            if self.partial is not None:
+                self._bound_unfinished(partial, had, len(data))
             data = rest
+        if len(self.requests) != 1 or self.partial is not None or self.requests[0].is_handshake:
+            return None
+        return self.requests[0]
 
     def _bound_unfinished(self, before: Exchange | None, had: int, fed_bytes: int) -> None:
-        """Bound what llhttp has taken in and not shown yet: half a field, a trailer, a chunk's extension."""
-        exchange = self._exchange
+        """Bound what llhttp has consumed without a callback: half a field, a trailer, a chunk extension."""
+        exchange = self.partial
         assert exchange is not None
         if exchange is not before or (had < 0) != (not exchange.method):
-            # A head or a body began in this piece, which is bounded itself.
+            # A head or a body began in these bytes, whose number is bounded itself.
             self._unseen_bytes = 0
             return
-        seen = 0 if had < 0 else sum(map(len, exchange.body[had:])) * _FRAMING_BYTES_FOR_EACH
+        seen = 0 if had < 0 else sum(map(len, exchange.body[had:])) * _FRAMING_BYTES_PER_BODY_BYTE_MAX
         self._unseen_bytes = max(0, self._unseen_bytes + fed_bytes - seen)
         if self._unseen_bytes > self._head_bytes_max:
             self.failure = self._too_large()
 
     def _after_upgrade(self, rest: bytes) -> bytes:
-        """llhttp stops at an upgrade. Returns what is to be parsed still."""
-        exchange = self._exchange
+        """llhttp stops at an upgrade. Returns the bytes that still have to be parsed."""
+        exchange = self.partial
         assert exchange is not None
         if exchange.is_handshake:
-            # WebSocket: whatever follows is not ours to parse.
+            # WebSocket: what follows is parsed by another protocol.
             exchange.after_upgrade = rest
             exchange.complete = True
-            self._exchange = None
+            self.partial = None
             return b""
         self._parser = httptools.HttpRequestParser(self)
-        # A fresh parser stands before a head; this one is for it alone, the exchange has its own already.
+        # A new parser expects a head before a body. This one is not seen by anybody: the exchange has its own.
         framing = b"".join(b"%b: %b\r\n" % field for field in exchange.headers if field[0] in _FRAMING)
         self._parser.feed_data(b"POST / HTTP/1.1\r\n" + framing + b"\r\n")
         return rest
@@ -167,15 +164,15 @@ class RequestParser:
     # Callbacks of llhttp.
 
     def on_message_begin(self) -> None:
-        if self._exchange is not None:
-            return  # the head that stands for an ignored upgrade
+        if self.partial is not None:
+            return  # the head that `_after_upgrade` made
         if len(self.requests) >= self._bounds.pipelined_requests_max:
-            raise Malformed(429, "Too many requests at once on one connection; wait for their answers.")
-        self._exchange = Exchange(self._wire)
+            raise Malformed(429, "Too many requests at once on one connection; wait for their responses.")
+        self.partial = Exchange(self._connection)
         self._head_bytes = self._hosts = self._codings = 0
 
     def on_url(self, url: bytes) -> None:
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.method:
             return
@@ -185,34 +182,34 @@ class RequestParser:
             raise Malformed(414, f"The target of the request is longer than {self._head_bytes_max} bytes.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.method:
-            return  # a trailer: nothing here reads them
+            return  # a trailer, which nothing here reads
         self._head_bytes += len(name) + len(value) + 4
         headers = exchange.headers
         if self._head_bytes > self._head_bytes_max or len(headers) >= self._headers_length_max:
             raise self._too_large()
         name, value = name.lower(), value.rstrip()
         headers.append((name, value))
-        if name in _WATCHED:
-            self._watch(exchange, name, value)
+        if name in _CHECKED:
+            self._check_field(exchange, name, value)
 
-    def _watch(self, exchange: Exchange, name: bytes, value: bytes) -> None:
+    def _check_field(self, exchange: Exchange, name: bytes, value: bytes) -> None:
         if name == b"host":
             self._hosts += 1
             if value.translate(None, _HOST_CHARS):
-                raise Malformed(400, "The Host field of the request is no host.")
+                raise Malformed(400, "The Host field of the request is not a valid host.")
         elif name == b"upgrade":
             exchange.upgrade = value.lower()
         elif name == b"expect":
             exchange.expects = True
             if value.lower() != b"100-continue":
-                raise Malformed(417, "Expect: only 100-continue is known here.")
+                raise Malformed(417, "Expect: this server knows only 100-continue.")
         else:
             self._codings += 1
             if value.lower() != b"chunked" or self._codings > 1:
-                raise Malformed(501, "Transfer-Encoding: only chunked, and only once, is known here.")
+                raise Malformed(501, "Transfer-Encoding: this server knows only chunked, and only once.")
 
     def _too_large(self) -> Malformed:
         return Malformed(
@@ -222,7 +219,7 @@ class RequestParser:
         )
 
     def on_headers_complete(self) -> None:
-        exchange, parser = self._exchange, self._parser
+        exchange, parser = self.partial, self._parser
         assert exchange is not None
         if exchange.method:
             return
@@ -232,13 +229,13 @@ class RequestParser:
                 raise Malformed(400, "Transfer-Encoding is not part of HTTP/1.0.")
             exchange.expects = False
         elif version != "1.1":
-            raise Malformed(505, f"HTTP/{version} is not spoken here; use HTTP/1.1.")
+            raise Malformed(505, f"This server does not speak HTTP/{version}; use HTTP/1.1.")
         if self._hosts != 1 and (self._hosts or version == "1.1"):
             raise Malformed(400, "The request needs exactly one Host field.")
         exchange.version = version
         exchange.keep_alive = parser.should_keep_alive()
         if not exchange.keep_alive:
-            self._heads = _NO_HEADS  # llhttp refuses whatever follows, and it has to see that
+            self._heads = _NO_HEADS  # llhttp refuses whatever follows, so it has to see it
         method = parser.get_method()
         name = _METHODS.get(method) or _rare_method(method)
         if exchange.target[:1] != b"/" or b"#" in exchange.target:
@@ -250,29 +247,29 @@ class RequestParser:
             and parser.should_upgrade()
         ):
             if any(field in _FRAMING for field, _ in exchange.headers):
-                raise Malformed(400, "A request for a WebSocket has no body.")
+                raise Malformed(400, "A request for a WebSocket must not have a body.")
             exchange.is_handshake = True
         exchange.method = name
         self.requests.append(exchange)
 
     def on_body(self, piece: bytes) -> None:
-        assert self._exchange is not None
-        self._exchange.body.append(piece)
+        assert self.partial is not None
+        self.partial.body.append(piece)
 
     def on_message_complete(self) -> None:
-        exchange = self._exchange
+        exchange = self.partial
         assert exchange is not None
         if exchange.upgrade and self._parser.should_upgrade():
-            return  # llhttp has left the body out: `_after_upgrade` follows
+            return  # llhttp has skipped the body: `_after_upgrade` follows
         exchange.complete = True
-        self._exchange = None
+        self.partial = None
 
 
-_NO_HEADS = Heads(0)
+_NO_HEADS = RequestHeads(0)
 
 
 def _cause(wrapped: httptools.HttpParserCallbackError) -> Malformed:
-    """What a callback raised: our own refusal, or a bug."""
+    """The refusal that a callback raised; any other exception is a bug."""
     cause = wrapped.__cause__ or wrapped.__context__
     if isinstance(cause, Malformed):
         return cause
@@ -287,21 +284,21 @@ def _rare_method(method: bytes) -> str:
 
 
 def _to_origin_form(exchange: Exchange, method: str) -> None:
-    """Turn a target that is no plain path into one (RFC 9112, 3.2), or refuse it.
+    """Turn a target that is not a path into one (RFC 9112, 3.2), or raise Malformed.
 
-    The authority of an absolute form takes the place of the Host field, as it must.
+    The authority of an absolute form replaces the Host field, as the RFC requires.
     """
     target = exchange.target
     if b"#" in target:
-        raise Malformed(400, "The target of the request has a fragment, which is never sent.")
+        raise Malformed(400, "The target of the request has a fragment, which must not be sent.")
     if target == b"*" and method == "OPTIONS":
         return
     scheme, separator, rest = target.partition(b"://")
     authority, slash, path = rest.partition(b"/")
     authority, question, query = authority.partition(b"?")
     if not separator or scheme.lower() not in (b"http", b"https") or not authority:
-        raise Malformed(400, "The target of the request is neither a path nor an address.")
+        raise Malformed(400, "The target of the request is neither a path nor a URL.")
     if authority.translate(None, _HOST_CHARS):
-        raise Malformed(400, "The target of the request names no host.")
+        raise Malformed(400, "The target of the request has no valid host.")
     exchange.target = b"/" + question + query + slash + path if question else b"/" + path
     exchange.headers = [(name, authority if name == b"host" else value) for name, value in exchange.headers]

@@ -71,7 +71,7 @@ async def serve_nothing(port: int) -> None:
     """Serve it on the engine until this process is ended."""
     config = Config()
     config.bind = [f"127.0.0.1:{port}"]
-    await Engine(nothing, config, Limits(), refusal).serve(trio.sleep_forever)
+    await Engine(nothing, config, Limits(), refusal, fast_path=None).serve(trio.sleep_forever)
 
 
 async def ceiling(workspace: Workspace, cores: Cores, connections: int, seconds: float) -> float:

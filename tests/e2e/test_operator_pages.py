@@ -102,6 +102,19 @@ async def test_the_metrics_count_what_happened(server: Server) -> None:
     assert value(after, "trunkline_store_used_bytes") > 0
 
 
+async def test_the_metrics_count_heads_that_come_again(server: Server) -> None:
+    """Only what the fast path took is looked up, so this also shows that the product has one."""
+    device = await server.device(await server.application())
+    await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+    async with server.client() as client:
+        for _ in range(5):
+            assert (await client.get(f"{device}/state")).status_code == 200
+    after = await metrics(server)
+    ours = server.settings.engine == "fast"
+    assert value(after, "trunkline_heads_known") == (1 if ours else 0)
+    assert (value(after, "trunkline_heads_found_total") > 0) == ours
+
+
 async def test_the_metrics_name_nobody(server: Server) -> None:
     """No id, no token, no path: labels of a small and known number of values."""
     device = await server.device(await server.application("a secret name"))

@@ -23,7 +23,8 @@ from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import refusal
 from trunkline.http.serve import _config, bind
 from trunkline.http.wire.engine import Engine
-from trunkline.http.wire.exchange import Delivery, Exchange
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import FastPath, Respond
 from trunkline.limits.settings import Settings
 
 Scope = dict[str, Any]
@@ -53,8 +54,8 @@ def application(http: Handler, websocket: Handler | None = None) -> Handler:
     return app
 
 
-class Doored:
-    """An application with a door: subclasses say what `begin` takes, the rest goes to `http`."""
+class Fast:
+    """An application with a fast path: subclasses say what `begin` takes, the rest goes to `http`."""
 
     def __init__(self, http: Handler) -> None:
         self._app = application(http)
@@ -62,7 +63,7 @@ class Doored:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond) -> bool:
         raise NotImplementedError
 
 
@@ -324,12 +325,14 @@ async def serving(
     app: Handler,
     engine: str = "fast",
     *,
+    fast_path: FastPath | None = None,
     limits: dict[str, Any] | None = None,
     at_the_end: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> AsyncIterator[Wired]:
     """Serve an application as the product is served. `limits` overrides single numbers, the rest are settings.
 
+    `fast_path` is asked by our own engine; the stock one has none.
     `at_the_end` is called when the server is told to stop, before anything else runs.
     """
     chosen = Settings(engine=engine, log_level="error", **settings)
@@ -346,7 +349,7 @@ async def serving(
     if engine == "stock":
         run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=told_to_stop, mode="asgi")  # type: ignore[arg-type]
     else:
-        ours = Engine(app, config, chosen.limits, refusal)
+        ours = Engine(app, config, chosen.limits, refusal, fast_path=fast_path)
         run = partial(ours.serve, told_to_stop)
 
     async def served(task_status: trio.TaskStatus[list[str]]) -> None:

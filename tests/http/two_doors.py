@@ -127,7 +127,7 @@ async def two_doors(
         post = KeyPost(**options.get("key", {}))
         made = await house.system.ask(ref, CreateRecord(resource="applicationKey", body=post, by=by))
         async with (
-            serving(hot, engine, limits=changed) as before,
+            serving(hot, engine, fast_path=hot, limits=changed) as before,
             serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]
         ):
             twins = []

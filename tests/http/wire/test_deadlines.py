@@ -7,8 +7,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.raw_wire import Receive, Scope, Send, application, echo, reply, serving, whole_body
-from trunkline.http.wire import http1
 from trunkline.http.wire.engine import REAP_S
+from trunkline.http.wire.exchange_channel import HALF_CLOSED_S
+from trunkline.http.wire.socket_transport import LINGER_S
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -238,8 +239,29 @@ async def test_a_client_that_never_closes_is_left_soon(mock_clock: MockClock) ->
         await peer.exchange(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         await wait_all_tasks_blocked()
         assert wired.engine.connections == 1
-        await passes(mock_clock, http1.LINGER_S)
+        await passes(mock_clock, LINGER_S)
         assert wired.engine.connections == 0
+
+
+async def test_an_application_that_does_not_let_itself_be_ended_is_timed_out_once(
+    mock_clock: MockClock,
+) -> None:
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        with trio.CancelScope(shield=True):
+            await whole_body(receive)
+        await reply(send, b"all the same")
+
+    async with serving(application(http), limits=LIMITS) as wired:
+        peer = await wired.connect()
+        await peer.send(POST)
+        for _ in range(4):
+            await passes(mock_clock, 30)
+        assert wired.engine.timed_out == 1
+        await peer.send(b"hello")
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.body == b"all the same"
+        assert await peer.rest() == b""
 
 
 async def test_half_closed_and_nothing_to_come(mock_clock: MockClock) -> None:
@@ -257,6 +279,6 @@ async def test_half_closed_and_nothing_to_come(mock_clock: MockClock) -> None:
         await peer.half_close()
         await wait_all_tasks_blocked()
         assert not told.is_set()
-        await passes(mock_clock, http1.HALF_CLOSED_S)
+        await passes(mock_clock, HALF_CLOSED_S)
         assert told.is_set()
         assert await peer.rest() == b""

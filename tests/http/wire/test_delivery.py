@@ -14,34 +14,48 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.raw_wire import Doored, Peer, Wired, echo, serving
+from tests.http.raw_wire import (
+    Fast,
+    Peer,
+    Receive,
+    Scope,
+    Send,
+    Wired,
+    application,
+    echo,
+    reply,
+    serving,
+    until_disconnect,
+    whole_body,
+)
 from tests.patience import PATIENCE_S
-from trunkline.http.wire.exchange import Delivery, Exchange
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import Respond
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 TEXT = [(b"content-type", b"text/plain")]
 LARGE = b"x" * (8 << 20)
 
 
-class Later(Doored):
+class Later(Fast):
     """An application whose answers wait until the test delivers them; `/asgi` goes the ordinary way."""
 
     def __init__(self) -> None:
         super().__init__(echo)
-        self.begun: list[tuple[bytes, Delivery]] = []
+        self.begun: list[tuple[bytes, Respond]] = []
         self._arrived = trio.Event()
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond) -> bool:
         if exchange.target == b"/asgi":
             return False
         if exchange.target == b"/now":
-            done(200, TEXT, b"at once")
+            respond(200, TEXT, b"at once")
             return True
-        self.begun.append((exchange.target + exchange.whole_body(), done))
+        self.begun.append((exchange.target + exchange.whole_body(), respond))
         self._arrived.set()
         return True
 
-    async def next(self) -> tuple[bytes, Delivery]:
+    async def next(self) -> tuple[bytes, Respond]:
         """The next request that was taken."""
         with trio.fail_after(PATIENCE_S):
             while not self.begun:
@@ -53,7 +67,7 @@ class Later(Doored):
 @asynccontextmanager
 async def later(**settings: Any) -> AsyncIterator[tuple[Wired, Later, Peer]]:
     app = Later()
-    async with serving(app, **settings) as wired:
+    async with serving(app, fast_path=app, **settings) as wired:
         yield wired, app, await wired.connect()
 
 
@@ -115,6 +129,65 @@ async def test_a_request_that_comes_while_the_answer_waits_is_answered_after_it(
         second(200, TEXT, b"2")
         bodies = [(await peer.answer()).body for _ in range(2)]  # type: ignore[union-attr]
         assert bodies == [b"1", b"2"]
+
+
+class Listening(Later):
+    """The same, but `/asgi` listens for its client while it waits to be released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = trio.Event()
+        self._app = application(self._http)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await whole_body(receive)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(until_disconnect, receive)
+            await self.released.wait()
+            await reply(send, b"asgi")
+
+
+async def test_requests_are_answered_in_order_however_they_were_read() -> None:
+    """One after the other: awaited, parsed ahead, received behind an awaited one, and unread in the socket."""
+    app = Listening()
+    async with serving(app, fast_path=app) as wired:
+        peer = await wired.connect()
+        await peer.send(b"GET /asgi HTTP/1.1\r\nHost: x\r\n\r\n" + GET % 1)
+        await wait_all_tasks_blocked()
+        await peer.send(GET % 2)
+        await wait_all_tasks_blocked()
+        app.released.set()
+        answers = [await peer.answer()]
+        for number in (1, 2, 3):
+            target, done = await app.next()
+            if number == 1:
+                await peer.send(GET % 3)
+                await wait_all_tasks_blocked()
+            assert (target, app.begun) == (b"/%d" % number, [])
+            done(200, TEXT, target)
+            answers.append(await peer.answer())
+        assert [answer and answer.body for answer in answers] == [b"asgi", b"/1", b"/2", b"/3"]
+
+
+async def test_a_fast_path_that_fails_ends_its_connection_only(log: list[dict[str, Any]]) -> None:
+    class Failing(Later):
+        def begin(self, exchange: Exchange, respond: Respond) -> bool:
+            if exchange.target == b"/fails":
+                raise RuntimeError("a bug")
+            return super().begin(exchange, respond)
+
+    app = Failing()
+    async with serving(app, fast_path=app) as wired:
+        other = await wired.connect()
+        for before in (b"", b"GET /now HTTP/1.1\r\nHost: x\r\n\r\n"):  # begun by the task, and by a callback
+            peer = await wired.connect()
+            if before:
+                await peer.exchange(before)
+            await peer.send(b"GET /fails HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await peer.answer() is None
+        assert [entry["event"] for entry in log] == ["request failed"] * 2
+        log.clear()
+        assert (await other.exchange(b"GET /now HTTP/1.1\r\nHost: x\r\n\r\n")).body == b"at once"
 
 
 async def test_what_is_malformed_behind_it_is_refused_after_the_answer() -> None:
@@ -265,6 +338,23 @@ async def test_a_drain_waits_for_the_answer_and_ends_the_connection_with_it() ->
         assert answer.body == b"before the end"
         assert answer.header(b"connection") == b"close"
         assert await peer.answer() is None
+        await peer.close()
+        await wired.stop()
+
+
+async def test_a_drain_reads_what_came_behind_the_last_answer_so_that_nothing_is_reset() -> None:
+    async with later() as (wired, app, peer):
+        await peer.send(GET % 1)
+        _, done = await app.next()
+        wired.drain()
+        await peer.send(GET % 2 + GET % 3)
+        await wait_all_tasks_blocked()
+        done(200, TEXT, b"the last")
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.body == b"the last"
+        await wait_all_tasks_blocked()
+        assert await peer.stream.receive_some(10) == b"", "an end, not a reset"
         await peer.close()
         await wired.stop()
 

@@ -16,9 +16,12 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
 from tests.patience import PATIENCE_S
-from trunkline.http.wire import engine, http1
+from trunkline.http.wire import engine
 from trunkline.http.wire.engine import DESCRIPTORS_BESIDE, Engine, allow_descriptors
 from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.exchange_channel import ExchangeChannel
+from trunkline.http.wire.http1 import Http1Connection
+from trunkline.http.wire.request_parser import RequestParser
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -195,26 +198,62 @@ def test_the_process_may_have_as_many_descriptors_as_connections(
     assert limits["now"] == (allowed, 4096)
 
 
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("begun", [b"", b"PR", GET[:10]])
+async def test_who_leaves_before_a_request_is_complete_hears_nothing(begun: bytes, apart: bool) -> None:
+    """Also where the bytes could still be the beginning of HTTP/2."""
+    async with serving(application(echo)) as wired:
+        peer = await wired.connect()
+        await peer.send(begun)
+        if apart:
+            await wait_all_tasks_blocked()
+        await peer.half_close()
+        assert await peer.rest() == b""
+        await wired.deserted()
+
+
+CONNECTION_PARTS = (Http1Connection, ExchangeChannel, RequestParser)
+
+
 def alive(kind: type) -> dict[int, Any]:
-    """Everything of a kind that is in memory, by its identity, which is its own for as long as this is kept."""
+    """Everything of a kind that is in memory, by its identity, which nothing else has for as long as this is kept."""
     return {id(each): each for each in gc.get_objects() if isinstance(each, kind)}
 
 
+def left_of(kind: type, identities: set[int]) -> list[Any]:
+    """Those of a kind and with one of these identities that are in memory still."""
+    return [each for each in gc.get_objects() if isinstance(each, kind) and id(each) in identities]
+
+
 async def test_a_connection_that_idles_holds_no_request() -> None:
-    # What a failure of another test keeps is not ours.
-    exchanges, connections = alive(Exchange), alive(http1.Http1Connection)
-    async with serving(application(echo)) as wired:
+    """Only what this test made is looked for: other tests may have left theirs."""
+    exchanges: set[int] = set()
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = receive.__self__  # type: ignore[attr-defined]
+        assert isinstance(exchange, Exchange)
+        exchanges.add(id(exchange))
+        await echo(scope, receive, send)
+
+    before = [alive(kind) for kind in CONNECTION_PARTS]
+    async with serving(application(http)) as wired:
         peers = [await wired.connect() for _ in range(10)]
         for peer in peers:
             await peer.exchange(GET)
         await wait_all_tasks_blocked()
+        parts = [
+            alive(kind).keys() - known.keys() for kind, known in zip(CONNECTION_PARTS, before, strict=True)
+        ]
+        assert [*map(len, parts)] == [10, 10, 10]
+        assert exchanges
         gc.collect()
-        assert alive(Exchange).keys() <= exchanges.keys()
+        assert not left_of(Exchange, exchanges)
         for peer in peers:
             await peer.close()
         await wired.deserted()
         # And nothing of a connection waits for the collector.
-        assert alive(http1.Http1Connection).keys() <= connections.keys()
+        for kind, ours in zip(CONNECTION_PARTS, parts, strict=True):
+            assert not left_of(kind, ours)
 
 
 # The end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 import structlog
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.http.raw_wire import (
-    Doored,
+    Fast,
     Receive,
     Scope,
     Send,
+    Wired,
     application,
     reply,
     serving,
@@ -23,7 +25,8 @@ from tests.http.raw_wire import (
     whole_body,
 )
 from tests.http.wire.test_smuggling import CASES
-from trunkline.http.wire.exchange import Delivery, Exchange
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import Respond
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 BASES = sorted({case.data for case in CASES.values()})
@@ -62,20 +65,28 @@ async def http(scope: Scope, receive: Receive, send: Send) -> None:
         nursery.cancel_scope.cancel()
 
 
-class Taking(Doored):
-    """The same, but whole requests other than PUT are taken by the door, half of them answered later."""
+class Taking(Fast):
+    """The same, but whole requests other than PUT are taken by the fast path, half of them answered later."""
 
     def __init__(self) -> None:
         super().__init__(http)
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond) -> bool:
         if exchange.method == "PUT":
             return False
         if exchange.whole_body():
-            trio.lowlevel.current_trio_token().run_sync_soon(done, 200, (), b"begun")
+            trio.lowlevel.current_trio_token().run_sync_soon(respond, 200, (), b"begun")
         else:
-            done(200, (), b"begun")
+            respond(200, (), b"begun")
         return True
+
+
+def served(*, fast: bool) -> AbstractAsyncContextManager[Wired]:
+    """A server of these applications: with a fast path, or with an application that is always awaited."""
+    if not fast:
+        return serving(application(http))
+    app = Taking()
+    return serving(app, fast_path=app)
 
 
 @pytest.fixture
@@ -85,14 +96,14 @@ def unlogged() -> Iterator[None]:
     assert entries == []
 
 
-@given(pieces=streams(), door=st.booleans())
+@given(pieces=streams(), fast=st.booleans())
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_any_bytes_are_answered_or_end_the_connection(
-    unlogged: None, pieces: list[bytes], door: bool
+    unlogged: None, pieces: list[bytes], fast: bool
 ) -> None:
-    # At the door what came before is known, so everything comes twice.
-    pieces = pieces * 2 if door else pieces
-    async with serving(Taking() if door else application(http)) as wired:
+    # On the fast path what came before is known, so everything comes twice.
+    pieces = pieces * 2 if fast else pieces
+    async with served(fast=fast) as wired:
         other = await wired.connect()
         peer = await wired.connect()
         try:
@@ -115,13 +126,13 @@ async def test_any_bytes_are_answered_or_end_the_connection(
         await wired.deserted()
 
 
-@given(pieces=streams(), ending=st.sampled_from(["close", "reset"]), door=st.booleans())
+@given(pieces=streams(), ending=st.sampled_from(["close", "reset"]), fast=st.booleans())
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_a_client_may_leave_at_any_moment(
-    unlogged: None, pieces: list[bytes], ending: str, door: bool
+    unlogged: None, pieces: list[bytes], ending: str, fast: bool
 ) -> None:
-    pieces = pieces * 2 if door else pieces
-    async with serving(Taking() if door else application(http)) as wired:
+    pieces = pieces * 2 if fast else pieces
+    async with served(fast=fast) as wired:
         peer = await wired.connect()
         try:
             for piece in pieces:

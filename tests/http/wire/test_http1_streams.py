@@ -52,6 +52,27 @@ async def test_an_answer_that_the_application_breaks_off_is_the_last(silent: obj
         assert len(received) < 32 << 20
 
 
+async def test_a_part_whose_sending_was_broken_off_leaves_before_the_next_one(silent: object) -> None:
+    """An application may give up a send that takes long, and go on: no byte of the answer is missing."""
+    size = 32 << 20
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send_first, send)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        await send(part(b"the end"))
+
+    async def send_first(send: Send) -> None:
+        await reply(send, bytes(size), headers=[(b"content-length", b"%d" % (size + 7))], more=True)
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect(receive_buffer_bytes=65_536)
+        for _ in range(2):
+            answer = await peer.exchange(GET)
+            assert answer.body == bytes(size) + b"the end"
+
+
 async def test_a_stream_into_a_fast_reader_leaves_the_others_their_turn(silent: object) -> None:
     done = trio.Event()
 

@@ -98,7 +98,7 @@ async def test_an_edge_tells_only_of_what_is_new_unless_told_that_there_is_more(
     assert await waited(readiness, ours)
     ours.recv(1)
     assert not await waited(readiness, ours)
-    readiness.more(ours.fileno())
+    readiness.mark_readable(ours.fileno())
     assert await waited(readiness, ours)
     assert not await waited(readiness, ours)
 
@@ -129,6 +129,21 @@ async def test_a_wait_can_be_ended_and_cancelled(
         readiness.wake(ours.fileno())
     theirs.send(b"x")
     assert await waited(readiness, ours)
+
+
+async def test_a_wait_that_is_cancelled_before_its_task_runs_loses_nothing(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    theirs.send(b"x")
+    readiness.add(ours.fileno())
+    await wait_all_tasks_blocked()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await readiness.wait(ours.fileno())
+    assert scope.cancelled_caught
+    assert await waited(readiness, ours)
+    assert not await waited(readiness, ours)
 
 
 async def test_nothing_is_left_of_a_socket_for_the_next_one_of_its_number(readiness: Readiness) -> None:

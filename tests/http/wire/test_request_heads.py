@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from trio.testing import wait_all_tasks_blocked
 
-from tests.http.raw_wire import Doored, Peer, Wired, echo, serving
+from tests.http.raw_wire import Fast, Peer, Wired, echo, serving
 from tests.http.two_doors import GOOD_BODIES, HOT, Twin, comparable, request, two_doors
 from tests.http.wire.test_fuzz import streams
 from trunkline.actors.records.messages import DeleteRecord
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
-from trunkline.http.wire.exchange import Delivery, Exchange, Wire
-from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, Heads
+from trunkline.http.wire.exchange import Connection, Exchange
+from trunkline.http.wire.fast_path import Respond
+from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, RequestHeads
 from trunkline.http.wire.request_parser import Bounds, RequestParser
 
 STATE = HOT["device.sendState"]
@@ -37,21 +38,22 @@ BOUNDS = Bounds(
 # On the wire.
 
 
-class Telling(Doored):
+class Telling(Fast):
     """An application that takes each whole request, and says whether its head was looked up."""
 
     def __init__(self) -> None:
         super().__init__(echo)
 
-    def begin(self, exchange: Exchange, done: Delivery) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond) -> bool:
         told = [(b"known", str(exchange.known is not None).encode())]
-        done(200, told, exchange.target + b" " + exchange.whole_body())
+        respond(200, told, exchange.target + b" " + exchange.whole_body())
         return True
 
 
 @asynccontextmanager
 async def telling(**limits: Any) -> AsyncIterator[tuple[Wired, Peer]]:
-    async with serving(Telling(), limits=limits) as wired:
+    app = Telling()
+    async with serving(app, fast_path=app, limits=limits) as wired:
         peer = await wired.connect()
         await peer.exchange(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n")
         yield wired, peer
@@ -102,6 +104,21 @@ async def test_what_is_not_the_same_bytes_at_once_is_parsed(pieces: tuple[bytes,
         assert not known
         assert b"one" in body
         assert await ask(peer, post(b"one")) == (True, b"/a one")
+
+
+async def test_the_second_half_of_a_head_is_not_kept_as_a_head() -> None:
+    data = post(b"one", b"Accept: *")
+    async with telling() as (wired, peer):
+        await ask(peer, post(b"one"))
+        for half in (data[:20], data[20:]):
+            await peer.send(half)
+            await wait_all_tasks_blocked()
+        assert (await peer.answer()) is not None
+        before = len(wired.engine.heads)
+        other = await wired.connect()
+        await other.exchange(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await other.exchange(data[20:])).status in (400, 501)
+        assert len(wired.engine.heads) == before == 1
 
 
 async def test_more_than_one_request_at_once_is_parsed() -> None:
@@ -159,39 +176,42 @@ def understood(exchange: Exchange) -> tuple[Any, ...]:
     )
 
 
-WIRE = cast("Wire", None)
+CONNECTION = cast("Connection", None)
 """Nothing is answered here."""
 
-SHARED = Heads(64)
+SHARED = RequestHeads(64)
 """Lives as long as the test, so that what comes in one example is known in the next."""
 
 
 @given(pieces=streams())
 @settings(max_examples=500)
 def test_what_is_looked_up_is_what_would_be_parsed(pieces: list[bytes]) -> None:
-    parsed, looked_up = RequestParser(WIRE, BOUNDS, Heads(0)), RequestParser(WIRE, BOUNDS, SHARED)
+    parsed, looked_up = (
+        RequestParser(CONNECTION, BOUNDS, RequestHeads(0)),
+        RequestParser(CONNECTION, BOUNDS, SHARED),
+    )
     for piece in [piece for piece in pieces for _ in range(2)]:
-        begins = not looked_up.amid
+        begins = looked_up.partial is None
         for parser in (parsed, looked_up):
             parser.feed(piece)
         assert str(parsed.failure) == str(looked_up.failure)
         assert [*map(understood, parsed.requests)] == [*map(understood, looked_up.requests)]
-        assert parsed.amid == looked_up.amid
+        assert (parsed.partial is None) == (looked_up.partial is None)
         if parsed.failure is not None or any(exchange.is_handshake for exchange in parsed.requests):
             return
-        if begins and len(looked_up.requests) == 1 and not looked_up.amid:
+        if begins and len(looked_up.requests) == 1 and looked_up.partial is None:
             SHARED.keep(piece, looked_up.requests[0])
-        if not parsed.amid:
+        if parsed.partial is None:
             parsed.requests.clear()
             looked_up.requests.clear()
 
 
 def test_nothing_is_looked_up_behind_the_last_request() -> None:
-    heads = Heads(64)
-    first = RequestParser(WIRE, BOUNDS, heads)
+    heads = RequestHeads(64)
+    first = RequestParser(CONNECTION, BOUNDS, heads)
     first.feed(post(b"one"))
     heads.keep(post(b"one"), first.requests[0])
-    last = RequestParser(WIRE, BOUNDS, heads)
+    last = RequestParser(CONNECTION, BOUNDS, heads)
     last.feed(post(b"one"))
     assert last.requests.popleft().known is not None
     last.feed(post(b"two", b"Connection: close"))

@@ -1,0 +1,64 @@
+"""The application as an ASGI callable: the scope of a request, and what is logged when a call fails.
+
+Owns the scope of our own HTTP/1.1 connections. Does not own `receive` and `send`, which are methods of `Exchange`, nor
+the scopes of the stock protocols, which are Hypercorn's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import unquote
+
+import structlog
+
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.transport import ClientGone
+
+Application = Callable[..., Awaitable[None]]
+Address = tuple[str, int] | None
+"""Host and port of one end of a connection; None for a Unix socket."""
+
+EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
+"""What the scope says of this connection: here, that a body has to come in time. The stock protocol has no such
+bound, so an application that waits for a body there has to bound it itself."""
+
+_VERSIONS = {"version": "3.0", "spec_version": "2.4"}
+_log = structlog.get_logger("trunkline.http")
+
+
+def http_scope(
+    exchange: Exchange, client: Address, server: Address, state: dict[str, Any] | None
+) -> dict[str, Any]:
+    """The scope of a request. `state` is what the lifespan has put there; each request gets a copy."""
+    raw_path, _, query = exchange.target.partition(b"?")
+    path = raw_path.decode("ascii")
+    scope = {
+        "type": "http",
+        "asgi": _VERSIONS,
+        "http_version": exchange.version,
+        "method": exchange.method,
+        "scheme": "http",
+        "path": unquote(path) if "%" in path else path,
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": exchange.headers,
+        "client": client,
+        "server": server,
+        "extensions": EXTENSIONS,
+    }
+    if state:
+        scope["state"] = state.copy()
+    return scope
+
+
+def log_crash(exchange: Exchange, bug: Exception) -> None:
+    """Log what an application raised, unless it is only that the client has left."""
+    rest: BaseException | None = bug
+    if isinstance(bug, BaseExceptionGroup):
+        _, rest = bug.split(ClientGone)
+    elif isinstance(bug, ClientGone):
+        rest = None
+    if rest is not None:
+        _log.error("request failed", method=exchange.method, path=exchange.path, exc_info=rest)

@@ -1,0 +1,32 @@
+"""The interface of an application that can answer a whole request without a task.
+
+Owns what the engine and such an application agree on. Whoever starts the engine passes it in, or None: then each
+request is answered by awaiting the ASGI application.
+
+Why: a request of a busy device is answered by a commit that many requests share. Waking a task to begin it and
+again to send its response costs as much as parsing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.headers import Fields
+
+Respond = Callable[[int, Fields, bytes], None]
+"""Takes the response to one request: status, header fields, body. Never raises and does not wait."""
+
+
+class FastPath(Protocol):
+    """Answers whole requests by callback, in front of the ASGI application."""
+
+    def begin(self, exchange: Exchange, respond: Respond, /) -> bool:
+        """Take a complete request, if it can be answered without waiting for anything but a callback.
+
+        True where it was taken: `respond` is then called exactly once, before this returns or later, from the
+        event loop. False where the request was left untouched: the ASGI application is awaited for it. Must not
+        raise, and must not take longer than a task may keep the loop to itself.
+        """
+        ...
