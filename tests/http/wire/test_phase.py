@@ -32,7 +32,7 @@ def test_no_request_is_begun_once_the_last_response_was_sent() -> None:
     assert followers(Phase.LINGERING) == {Phase.CLOSED}
 
 
-@pytest.mark.parametrize("phase", WITH_REQUEST)
+@pytest.mark.parametrize("phase", sorted(WITH_REQUEST, key=str))
 def test_a_request_gets_its_response_before_the_next_one_begins(phase: Phase) -> None:
     """The one exception: what the fast path declines goes to the application, as the same request."""
     others = followers(phase) & WITH_REQUEST
