@@ -10,22 +10,11 @@ import pytest
 
 from tests.e2e.conftest import Server
 from tests.e2e.rows import ROWS, path_of, send
+from trunkline.actors.catalogue import COUNTED
 from trunkline.actors.runtime.ref import Ref
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 HEX24 = "a" * 24
-
-COUNTED = (
-    "apiTokenCount",
-    "dashCount",
-    "dataTableCount",
-    "deviceCount",
-    "deviceRecipeCount",
-    "eventCount",
-    "keyCount",
-    "webhookCount",
-)
-"""What the summary of an application counts."""
 
 
 async def test_an_application_is_made_found_changed_and_deleted(server: Server) -> None:

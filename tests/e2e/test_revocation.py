@@ -144,3 +144,56 @@ async def test_a_key_that_is_bound_later_binds_the_tokens_made_before(server: Se
     assert "network address" in answer["message"]
     await server.call("PATCH", key, {"addressFilterType": "all"})
     await server.call("GET", device, token=token, status=200)
+
+
+# What a change costs everybody else.
+
+
+async def test_a_saved_record_revokes_nobody_and_wakes_no_stream(server: Server) -> None:
+    application = await server.application()
+    device, other = await server.device(application), await server.device(application)
+    token, key = await server.device_token(device)
+    _, other_key = await server.device_token(other)
+    hook = await server.call("POST", f"{application}/webhooks", {"name": "h"}, status=201)
+    system = server.system
+    async with server.client(token) as client, client.stream("GET", f"{device}/commandStream") as stream:
+        assert stream.status_code == 200
+        await server.call("GET", device, token=token, status=200)
+        before = system.revocations.revoked
+        await server.call("PATCH", f"{application}/webhooks/{hook['id']}", {"name": "changed"})
+        await server.call("PATCH", key, {"description": "only words"})
+        await server.call("PATCH", other_key, {"status": "inactive"})
+        await server.call("PATCH", device, {"description": "only words"})
+        await server.call("PATCH", application, {"description": "only words"})
+        await server.call("PATCH", "/me", {"location": "somewhere"})
+        await server.call("DELETE", other)
+        assert system.revocations.revoked == before
+        await server.call("PATCH", key, {"status": "inactive"})
+        assert system.revocations.revoked > before
+
+
+async def test_a_key_that_chooses_by_tags_ends_its_streams_with_the_tag(server: Server) -> None:
+    application = await server.application()
+    body = {"name": "d", "tags": [{"key": "floor", "value": "2"}]}
+    device = f"{application}/devices/{(await server.call('POST', f'{application}/devices', body))['id']}"
+    chosen = {"filterType": "whitelist", "deviceTags": [{"key": "floor"}]}
+    made = await server.call("POST", f"{application}/keys", chosen, status=201)
+    credentials = {"deviceId": device[-24:], "key": made["key"], "secret": made["secret"]}
+    token = (await server.call("POST", "/auth/device", credentials))["token"]
+    path = f"{device}/commandStream?keepAliveInterval=60"
+    async with server.client(token) as client, client.stream("GET", path) as stream:
+        assert stream.status_code == 200
+        await server.call("PATCH", device, {"tags": [{"key": "roof", "value": "1"}]})
+        assert await ended(stream)
+
+
+async def test_what_nobody_uses_any_more_is_not_remembered(server: Server) -> None:
+    device = await server.device(await server.application())
+    token, key = await server.device_token(device)
+    async with server.client(token) as client, client.stream("GET", f"{device}/commandStream") as stream:
+        assert stream.status_code == 200
+        await server.call("PATCH", key, {"status": "inactive"})
+        assert await ended(stream)
+    subjects = server.system.revocations._bearers
+    assert bytes.fromhex(device[-24:]) not in subjects
+    assert bytes.fromhex(key[-24:]) not in subjects

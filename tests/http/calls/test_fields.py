@@ -59,7 +59,7 @@ def test_a_placeholder_that_nobody_can_read_is_an_error_of_the_row() -> None:
 
 
 def test_an_actor_that_the_path_does_not_lead_to_is_an_error_of_the_row() -> None:
-    with pytest.raises(TypeError, match="has no {applicationId}, which device needs"):
+    with pytest.raises(TypeError, match=r"has no \{applicationId\}, which device needs"):
         route("/devices/{deviceId}", to=DEVICE_ACTOR)
 
 
