@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 
 from trunkline.bench.client import REQUEST_TIMEOUT_S
 from trunkline.bench.errors import BenchError, ConnectFailed, ProtocolViolation, TimedOut, WireError
@@ -155,6 +156,7 @@ class Load:
         self.reconnects = 0
         self._interval_s = 0.0 if rate is None else 1 / rate
         self.tallies = list(dict.fromkeys(caller.tally for caller in callers))
+        self._callers = tuple(callers)
         self._ready = deque(callers)
         self._connections = [CallConnection(self) for _ in range(connections)]
         self._idle: deque[CallConnection] = deque()
@@ -284,10 +286,14 @@ class Load:
         self._start_due()
 
     def _count_unsent(self, end_s: float) -> None:
-        """Count the due calls that found no free connection, each with its waiting time until the end as latency."""
+        """Count the due calls that found no free connection, each with its waiting time until the end as latency.
+
+        They are counted for the callers whose turn it would have been: first those that are ready, then the others.
+        """
+        turns = cycle(dict.fromkeys([*self._ready, *self._callers]))
         while self._due_s < end_s:
             self.unsent += 1
-            self.tallies[0].latency.record(end_s - self._due_s)
+            next(turns).tally.latency.record(end_s - self._due_s)
             self._next_due()
 
     def _next_due(self) -> None:

@@ -70,6 +70,7 @@ class Workspace:
             shutil.chown(path, user.name, user.group)
         return path
 
+    @trio.lowlevel.enable_ki_protection
     def start(
         self,
         command: Sequence[str],
@@ -78,7 +79,10 @@ class Workspace:
         unprivileged: bool = False,
         stop: signal.Signals = signal.SIGTERM,
     ) -> None:
-        """Start a program; ``stop`` is the signal for a clean end."""
+        """Start a program; ``stop`` is the signal for a clean end.
+
+        Protected from KeyboardInterrupt: otherwise a program could run before ``close`` knows of it.
+        """
         user = _user(unprivileged)
         with self._log(command[0]).open("wb") as log, on_cores(self._cores):
             process = subprocess.Popen(  # noqa: S603 - the programs that are compared
@@ -135,8 +139,12 @@ class Workspace:
             self._failure(self._running[-1][0], f"was not ready after {READY_TIMEOUT_S:g} s")
         )
 
+    @trio.lowlevel.enable_ki_protection
     def close(self) -> None:
-        """Stop all programs that were started here, the last one first, and delete the directory."""
+        """Stop all programs that were started here, the last one first, and delete the directory.
+
+        Protected from KeyboardInterrupt, so that a second signal does not leave a program running.
+        """
         while self._running:
             process, stop = self._running.pop()
             _stop(process, stop)

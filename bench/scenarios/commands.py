@@ -136,11 +136,14 @@ class CommandStreams(LoadObserver):
     def open(self) -> None:
         """Open all streams; raises ConnectFailed if that takes too long."""
         self._waiting = iter(self._lines)
+        self._opening = True
         for line in islice(self._waiting, CONNECTING_MAX):
             line.start()
         if not self._reactor.run(clock() + OPENING_TIMEOUT_S):
             live = sum(line.live for line in self._lines)
             raise ConnectFailed(f"Of {len(self._lines):,} streams only {live:,} could be opened.")
+        # From now on the reactor belongs to the load: a stream that is opened again must not stop it.
+        self._opening = False
 
     def settle(self) -> None:
         """Wait until everything acknowledged has arrived, for ARRIVAL_TIMEOUT_S at most."""
@@ -172,7 +175,7 @@ class CommandStreams(LoadObserver):
         following = next(self._waiting, None)
         if following is not None:
             following.start()
-        elif all(line.live for line in self._lines):
+        elif self._opening and all(line.live for line in self._lines):
             self._reactor.stop()
 
     def _take(self, arrivals: Arrivals, event: Event) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import trio
 
+from tests.bench.simulation import World
 from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.command_ledger import Arrivals, CommandLedger
 from trunkline.bench.event_stream import Event
 from trunkline.bench.ledger import ACKNOWLEDGED, REFUSED, Audit
 from trunkline.bench.reactor import Reactor, clock
+from trunkline.bench.scenarios.commands import CommandStreams
 from trunkline.bench.session import Session
 from trunkline.bench.stream_connection import StreamConnection
 
@@ -118,3 +121,38 @@ async def test_a_refused_stream_is_tried_again(fake_api: Any, monkeypatch: Any) 
     with trio.fail_after(PATIENCE_S):
         await trio.to_thread.run_sync(listen)
     assert problems == ["The server ended the stream."] * 3
+
+
+def test_a_stream_that_reopens_does_not_end_the_load(monkeypatch: Any) -> None:
+    """The streams stop the reactor once, when all of them are open for the first time."""
+    world = World()
+
+    class SimulatedStream:
+        live = False
+
+        def __init__(self, *_: Any, on_open: Any, **__: Any) -> None:
+            self._on_open = on_open
+
+        def start(self) -> None:
+            world.call_at(world.now_s + 1.0, self._open)
+
+        def _open(self) -> None:
+            self.live = True
+            self._on_open()
+
+    scenario = SimpleNamespace(
+        arrivals=[Arrivals(name, CommandLedger([name])) for name in "abc"],
+        session=SimpleNamespace(origin=None),
+        fleet=SimpleNamespace(path=lambda *_: "", get=lambda *_: b""),
+    )
+    monkeypatch.setattr("trunkline.bench.scenarios.commands.clock", world.clock)
+    monkeypatch.setattr("trunkline.bench.scenarios.commands.StreamConnection", SimulatedStream)
+    streams = CommandStreams(scenario, world)  # type: ignore[arg-type]
+    streams.open()
+    assert world.now_s == 1.0
+    reopened = streams._lines[1]
+    reopened.live = False
+    reopened.start()
+    stopped = world.run(5.0)
+    assert reopened.live
+    assert (stopped, world.now_s) == (False, 5.0)

@@ -85,6 +85,28 @@ def test_starts_that_never_found_a_free_connection_are_told_with_their_waiting(w
     assert knock.tally.unknown == 1
 
 
+def test_starts_without_a_free_connection_count_for_the_kinds_whose_turn_it_was(world: World) -> None:
+    """Three kinds of calls in the ratio 2 : 1 : 1, and one connection that gets no answer."""
+    world.answer = lambda now_s: 100.0
+    posts, lists, commands = Tally("posts"), Tally("lists"), Tally("commands")
+    knocks = [Knock(tally, world) for tally in (posts, posts, lists, commands)]
+    load = Load(world, ORIGIN, knocks, connections=1, rate=10)  # type: ignore[arg-type]
+    load.open()
+    load.run(0.95)
+    assert (posts.sent, load.unsent) == (1, 9)
+    assert [tally.latency.count for tally in (posts, lists, commands)] == [5, 2, 2]
+    assert lists.latency.max_s == pytest.approx(0.75)
+
+
+def test_starts_count_also_while_all_callers_have_to_pause(world: World) -> None:
+    world.respond = lambda now_s: Response(
+        429, b"HTTP/1.1 429\r\nretry-after: 60", b'{"type":"T","message":"M"}'
+    )
+    load, (knock,) = opened(world, callers=1, connections=1, rate=10)
+    load.run(0.95)
+    assert (knock.refusals, load.unsent, knock.tally.latency.count) == (1, 9, 9)
+
+
 def test_the_last_answers_are_waited_for(world: World) -> None:
     world.answer = lambda now_s: 0.4
     load, (knock,) = opened(world, callers=1, connections=1)

@@ -1,4 +1,4 @@
-"""A comparison gives all peers the same load, stops its programs, and reports unavailable peers in a sentence."""
+"""A comparison gives all peers the same load, leaves nothing running, and reports unavailable peers in a sentence."""
 
 from __future__ import annotations
 
@@ -60,74 +60,6 @@ def python(program: str) -> list[str]:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "workspace", [], None)
-
-
-async def test_a_program_is_stopped_by_its_id_and_its_directory_deleted(workspace: Workspace) -> None:
-    with reserved_port() as port, trio.fail_after(PATIENCE_S):
-        workspace.start(
-            python(f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)")
-        )
-        await workspace.listens(port)
-    (pid,) = workspace.pids
-    assert psutil.pid_exists(pid)
-    workspace.close()
-    assert not psutil.pid_exists(pid)
-    assert not workspace.directory.exists()
-
-
-async def test_a_stubborn_program_is_killed_with_what_it_started(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trunkline.bench.peers.programs.STOP_TIMEOUT_S", 0.1)
-    told = workspace.directory / "child"
-    workspace.start(
-        python(
-            "import pathlib, signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-            f"pathlib.Path({str(told)!r} + '.new').write_text(str(child.pid))\n"
-            f"pathlib.Path({str(told)!r} + '.new').rename({str(told)!r}); time.sleep(600)"
-        )
-    )
-    with trio.fail_after(PATIENCE_S):
-        await workspace.until(told.exists)
-    child = psutil.Process(int(told.read_text()))
-    workspace.close()
-    assert not psutil.pid_exists(workspace.pids[0])
-    child.wait(PATIENCE_S)
-
-
-async def test_a_program_that_ends_is_a_sentence_with_its_last_line(workspace: Workspace) -> None:
-    workspace.start(python("print('first'); print('the port is taken'); raise SystemExit(3)"))
-    with (
-        trio.fail_after(PATIENCE_S),
-        pytest.raises(PeerUnavailable, match=r"python\S* ended with 3: the port is taken"),
-        reserved_port() as port,
-    ):
-        await workspace.listens(port)
-    workspace.close()
-
-
-async def test_a_command_that_fails_or_hangs_is_a_sentence(workspace: Workspace) -> None:
-    with trio.fail_after(PATIENCE_S):
-        assert await workspace.run(python("print(' done ')")) == "done"
-        with pytest.raises(PeerUnavailable, match=r"python\S* failed: no room"):
-            await workspace.run(python("print('no room'); raise SystemExit(1)"))
-        with pytest.raises(PeerUnavailable, match=r"did not end in 0\.1 s"):
-            await workspace.run(python("import time; time.sleep(600)"), timeout_s=0.1)
-    workspace.close()
-
-
-def test_a_program_is_found_or_named_with_its_package(tmp_path: Path) -> None:
-    own = tmp_path / "bin"
-    own.mkdir()
-    (own / "mosquitto").write_text("#!/bin/sh\n")
-    (own / "mosquitto").chmod(0o755)
-    workspace = Workspace(tmp_path / "workspace", [own], None)
-    assert workspace.find("mosquitto", "mosquitto") == str(own / "mosquitto")
-    with pytest.raises(
-        PeerUnavailable, match=r"no-such-thing is not installed \(Debian: apt-get install thing\)\."
-    ):
-        workspace.find("no-such-thing", "thing")
 
 
 @pytest.mark.slow
