@@ -23,9 +23,9 @@ from trunkline.actors.values.terms import (
     IsoTime,
     Key,
     Links,
-    Moment,
     Name,
     RecordView,
+    Timestamp,
 )
 
 EVENT_FIELDS: Final = Fields(
@@ -71,7 +71,7 @@ class EventPost(Body, frozen=True):
     data: Any = UNSET
     device_id: Id | UnsetType = UNSET
     event_tags: EventTags | UnsetType = UNSET
-    creation_date: Moment | UnsetType = UNSET
+    creation_date: Timestamp | UnsetType = UNSET
     disable_tag_change_tracking: bool = False
 
 

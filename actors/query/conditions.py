@@ -18,7 +18,7 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.fields import Field
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.timestamps import MomentError, iso, parse_iso
+from trunkline.actors.values.timestamps import TimestampError, iso, parse_iso
 from trunkline.store import keys
 
 Doc = Mapping[str, Any]
@@ -315,7 +315,7 @@ def _read_time(operand: object, path: str) -> Any:
     if isinstance(text, str):
         try:
             return parse_iso(text)
-        except MomentError as error:
+        except TimestampError as error:
             raise QueryError(path, error.problem) from None
     raise QueryError(
         path,
