@@ -121,7 +121,7 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> Listing:
         kind,
         message.application,
         match=all_of(matches),
-        near=tuple(ways(kind, message.application, query_bounds.join_all(bounds))),
+        near=tuple(ways(kind, message.application, query_bounds.intersect_fields(bounds))),
     )
 
 

@@ -22,7 +22,7 @@ from trunkline.actors.events.messages import (
     ListEvents,
     RecentChoice,
 )
-from trunkline.actors.query.bounds import join_all
+from trunkline.actors.query.bounds import intersect_fields
 from trunkline.actors.query.compile import Bounds, compile_glob, compile_query, glob_bounds
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, part_index
@@ -80,7 +80,7 @@ def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -
         matches += [query.matches] if choice.query else []
         bounds.append(query.bounds)
     state = "new" if isinstance(choice, RecentChoice) else choice.state
-    return Chosen(all_of(matches), state, tuple(_ways(application, join_all(bounds))))
+    return Chosen(all_of(matches), state, tuple(_ways(application, intersect_fields(bounds))))
 
 
 def fits(chosen: Chosen, id: bytes, doc: Doc) -> bool:
