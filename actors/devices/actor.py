@@ -347,7 +347,7 @@ class Device(Actor):
         values = self.head.values
         self.head.values = {number: values[number] for number in values if number in attributes.names}
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
-        doc["lastUpdated"] = records.later(self.system.clock.wall_ms(), self.doc)
+        doc["lastUpdated"] = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         self._store(doc)
 
     def _store(self, doc: Doc) -> None:

@@ -108,7 +108,7 @@ class Job:
         It is there whole or not at all, and on disk when this returns; a later attempt replaces it. Returns what
         is put into the output as `file`. Raises PayloadTooLarge over `job_result_bytes_max`.
         """
-        return await self.system.part(Results).write(self.application, self.id, name, content_type, fill)
+        return await self.system.component(Results).write(self.application, self.id, name, content_type, fill)
 
     def noted(self, note: Doc | None = None) -> NoteJob:
         """The message that brings the log up to date."""

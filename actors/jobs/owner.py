@@ -57,7 +57,7 @@ class JobOwner(Actor):
 
     def on_queue_job(self, message: QueueJob) -> bytes:
         """Queue a job; the answer is its id. Raises TooManyRequests at its gate and what its kind refuses."""
-        jobs, application = self.system.part(JobQueue), self.ref.id
+        jobs, application = self.system.component(JobQueue), self.ref.id
         kind = jobs.kinds[message.operation]
         limits = self.system.limits
         if len(jobs) >= limits.jobs_waiting_length_max:
@@ -178,7 +178,7 @@ class JobOwner(Actor):
         else:
             opened.pop(id, None)
         self._keep_open(opened)
-        self.after_commit(partial(self.system.part(JobQueue).count, ended["status"]))
+        self.after_commit(partial(self.system.component(JobQueue).count, ended["status"]))
 
     def _ways(self, message: QueueJob) -> list[Doc]:
         """How somebody will be told of the end. Raises Invalid for what can not be written to or called."""
@@ -188,7 +188,7 @@ class JobOwner(Actor):
             check_address(email)
             ways.append({"by": "email", "to": email})
         if message.callback_url is not None:
-            check_url(message.callback_url, private=self.system.part(JobQueue).calls_private_networks)
+            check_url(message.callback_url, private=self.system.component(JobQueue).calls_private_networks)
             ways.append({"by": "callback", "to": message.callback_url})
         return ways
 

@@ -68,7 +68,7 @@ class Jobs:
     def __init__(self, system: System, queue: JobQueue, notifier: Notifier) -> None:
         self.queue = queue
         self.running: dict[bytes, Job] = {}
-        self.results = system.part(Results)
+        self.results = system.component(Results)
         self.notifier = notifier
         self._system = system
         self._scope = trio.CancelScope()

@@ -31,8 +31,8 @@ class Host(Protocol):
     random_bytes: Callable[[int], bytes]
     check_batch: Callable[[Ref, Batch], None] | None
 
-    def part(self, type: type[T]) -> T:
-        """The one object of this type that the system was given."""
+    def component(self, type: type[T]) -> T:
+        """The component of this type."""
         ...
 
     def has_subscribers(self, ref: Ref, topic: str) -> bool:

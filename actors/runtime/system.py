@@ -97,23 +97,23 @@ class System:
         self.streams = Streams(limits)
         self.revocations = Revocations()
         self.check_batch: Callable[[Ref, Batch], None] | None = None
-        self._parts: dict[type, Any] = {}
+        self._components: dict[type, Any] = {}
         self.draining = False
         self._registry = Registry(limits, clock)
         self._mailboxes = self._registry.mailboxes
         self._turns = Turns(self, self._registry, self.streams, kinds)
         self._nursery: trio.Nursery | None = None
 
-    # Its parts: what packages above the runtime add to the system (jobs, plain resources).
+    # Components: objects of packages above the runtime (jobs, plain resources).
 
-    def add(self, part: object) -> None:
-        """Give the system a part that actors and readers find by its type."""
-        self._parts[type(part)] = part
+    def add_component(self, component: object) -> None:
+        """Register an object that actors and readers get by its type."""
+        self._components[type(component)] = component
 
-    def part(self, type: type[T]) -> T:
-        """The part of this type. Raises KeyError where there is none."""
-        part: T = self._parts[type]
-        return part
+    def component(self, type: type[T]) -> T:
+        """The component of this type. Raises KeyError if there is none."""
+        component: T = self._components[type]
+        return component
 
     # Asking.
 

@@ -20,7 +20,7 @@ import trio
 from trunkline.actors import authority, readers
 from trunkline.actors.accounts.reach import chooses_by_tags, key_admits_address
 from trunkline.actors.readers import LATER, read_at_once
-from trunkline.actors.records.revision import Tagged
+from trunkline.actors.records.revision import WithEtag
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Crashed, DomainError, Forbidden, NotFound
@@ -347,7 +347,7 @@ def reply(call: Call, status: int, value: Any, headers: Headers | None = None) -
     """The JSON answer of a value: links where they are wanted, an entity tag and 304 where it has one."""
     headers = [JSON] if headers is None else headers
     etag = None
-    if type(value) is Tagged:
+    if type(value) is WithEtag:
         value, etag = value
     elif isinstance(value, dict) and "_type" in value:
         etag = value.get("_etag")
