@@ -27,7 +27,7 @@ class Account(RecordOwner):
 
     kind: ClassVar[str] = "user"
     noun: ClassVar[str] = "user"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateUser})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateUser})
     own: ClassVar[Kind] = USER
 
     __slots__ = ()

@@ -65,7 +65,7 @@ class Device(Actor):
 
     kind: ClassVar[str] = "device"
     noun: ClassVar[str] = "device"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
 
     __slots__ = ("_follows", "attributes", "head", "raw")
 
@@ -256,7 +256,7 @@ class Device(Actor):
         """Create the record; the answer is its id."""
         if self.exists:
             raise Invalid(f"id: there is already a device {self.ref.id.hex()}.")
-        if not self._is_held():
+        if not self._parent_exists():
             raise NotFound(f"There is no application {self.ref.parent.hex()}.")
         now_ms = self.system.clock.wall_ms()
         body = message.body

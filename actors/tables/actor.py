@@ -54,7 +54,7 @@ class DataTable(Actor):
 
     kind: ClassVar[str] = "dataTable"
     noun: ClassVar[str] = "data table"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDataTable})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateDataTable})
 
     __slots__ = ("_rows_prefix", "_unique", "counts", "raw", "row_ids", "table")
 
@@ -85,7 +85,7 @@ class DataTable(Actor):
         """Create the table; the answer is its id."""
         if self.exists:
             raise Invalid(f"id: there is already a data table {self.ref.id.hex()}.")
-        if not self._is_held():
+        if not self._parent_exists():
             raise NotFound(f"There is no application {self.ref.parent.hex()}.")
         body = message.body
         docs: list[dict[str, Any]] = []

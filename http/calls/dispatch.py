@@ -103,7 +103,7 @@ class Dispatcher:
         assert route.message is not None
         if route.to is None:
             return reply(call, route.ok, await self.read(call, route.message))
-        self.system.check_crowd()
+        self.system.check_load()
         message = self.message(call, route.message)
         if route.lane and type(call.body) is list:
             async with self.lane.taken(len(call.body)):
@@ -175,7 +175,7 @@ class Dispatcher:
                     return False
                 verdict = None
             else:
-                system.check_crowd()
+                system.check_load()
                 decoded = None
                 if route.decoder is not None and (body or not route.optional_body):
                     decoded = decode(route.decoder, body)

@@ -95,7 +95,7 @@ class Cards:
         self, parent: bytes, field: str, descending: bool, per_page: int, match: Any = None, **more: Any
     ) -> list[bytes]:
         """All pages, one after the other."""
-        equal = ("suit", more["part"]) if "part" in more else more.pop("equal", None)
+        equal = ("suit", more["facet"]) if "facet" in more else more.pop("equal", None)
         found: list[bytes] = []
         with self.store.snapshot() as snapshot:
             for page in range(len(self.model) + 2):
@@ -175,7 +175,7 @@ suited = st.fixed_dictionaries(
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(PARENTS), ids, suited | st.none()), max_size=30), st.integers(1, 4))
-def test_the_parts_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
+def test_the_facets_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
     history: list[tuple[bytes, bytes, dict[str, Any] | None]], per_page: int
 ) -> None:
     with TemporaryDirectory() as path, Store.open(Path(path), map_size_bytes=2**22) as store:
