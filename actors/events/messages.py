@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.accounts.messages import Email
 from trunkline.actors.jobs.messages import (
     CallbackUrl,
-    Told,
+    NotifyBody,
 )
 from trunkline.actors.query.fields import ID, ID_AS_TEXT, TAGS, TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
@@ -299,7 +299,7 @@ class EventsDeleted(View, frozen=True):
     removed: int
 
 
-class EventExport(Told, frozen=True):
+class EventExport(NotifyBody, frozen=True):
     """Which events are exported, and how; without `query` all of them."""
 
     query: EventQuery | UnsetType = UNSET

@@ -18,7 +18,7 @@ import structlog
 import trio
 
 from trunkline.actors import authority, readers
-from trunkline.actors.accounts.reach import chooses_by_tags, key_admits_address
+from trunkline.actors.accounts.reach import filters_by_tags, key_admits_address
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag
 from trunkline.actors.runtime.ref import Ref
@@ -282,7 +282,7 @@ class Dispatcher:
         if device is not None and principal.kind == "device" and principal.device_id != device:
             with self.system.store.snapshot() as snapshot:
                 authority.check_device(snapshot, principal, device, states=call.route.device == "self")
-            if chooses_by_tags(principal.key):
+            if filters_by_tags(principal.key):
                 revocations.add_subject(principal, device)
 
     # The steps in between.

@@ -282,14 +282,14 @@ async def test_old_logs_are_forgotten_by_number_and_by_age(tmp_path: Path) -> No
         for _ in range(5):
             ids.append(await at.queue(application))
             await at.ended(application, ids[-1])
-        await at.system.component(Jobs).forget_old()
+        await at.system.component(Jobs).delete_old()
         assert [log["id"] for log in await at.logs(application)] == [id.hex() for id in ids[2:]]
         clock = at.system.clock
         assert isinstance(clock, ManualClock)
         clock.pass_s(3 * 86_400)
         young = await at.queue(application)
         await at.ended(application, young)
-        await at.system.component(Jobs).forget_old()
+        await at.system.component(Jobs).delete_old()
         assert [log["id"] for log in await at.logs(application)] == [young.hex()]
 
 
@@ -298,7 +298,7 @@ async def test_open_jobs_are_never_forgotten(tmp_path: Path) -> None:
     async with desk(tmp_path / "data", held, {"job_logs_max": 1}) as at:
         application = await at.application()
         ids = [await at.queue(application) for _ in range(3)]
-        await at.system.component(Jobs).forget_old()
+        await at.system.component(Jobs).delete_old()
         assert len(await at.logs(application)) == 3
         held.go.set()
         for id in ids:
