@@ -59,7 +59,7 @@ class Principal(Bearer):
         Bearer.__init__(self)
         for subject in (self.user_id, self.application_id, self.device_id, self.token_id):
             if subject is not None:
-                self.rests_on(subject)
+                self.add_subject(subject)
 
     def expired(self, now_ms: int) -> bool:
         """Whether the token has come to its end."""
@@ -139,7 +139,7 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
         device_id=subject,
         key=key,
     )
-    principal.rests_on(key_id)
+    principal.add_subject(key_id)
     return principal
 
 

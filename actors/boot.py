@@ -102,11 +102,11 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
 
 def furnish(system: System, settings: Settings) -> None:
     """Give a system its parts: the plain resources and the jobs."""
-    system.add(RESOURCES)
-    system.add(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
-    system.add(Results(system))
+    system.add_component(RESOURCES)
+    system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
+    system.add_component(Results(system))
     notifier = Notifier(settings, system.limits, system.store.outbox)
-    system.add(Jobs(system, system.part(JobQueue), notifier))
+    system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
 
 @asynccontextmanager
@@ -115,11 +115,11 @@ async def running(system: System) -> AsyncIterator[System]:
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(run_sweep, system)
-        await nursery.start(system.part(Jobs).run)
+        await nursery.start(system.component(Jobs).run)
         try:
             yield system
         finally:
-            await system.part(Jobs).stop()
+            await system.component(Jobs).stop()
             system.drain()
             nursery.cancel_scope.cancel()
 

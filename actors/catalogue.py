@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.accounts.actor import Account
+from trunkline.actors.accounts.actor import User
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
@@ -38,7 +38,7 @@ from trunkline.actors.tables.export import ROW_EXPORT
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
 
-ACTORS: Final[tuple[type[Actor], ...]] = (Account, Application, Device, DataTable, EventLog)
+ACTORS: Final[tuple[type[Actor], ...]] = (User, Application, Device, DataTable, EventLog)
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
     KEYS,

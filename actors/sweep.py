@@ -136,7 +136,7 @@ def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
 
 def _held(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Iterator[Step]:
     """What a record holds beside itself."""
-    for db, prefix in kind.holds(parent, id):
+    for db, prefix in kind.owned_keys(parent, id):
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 

@@ -77,7 +77,7 @@ async def serve(
         config = _config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
-        system.part(Results).base_url = (
+        system.component(Results).base_url = (
             settings.public_url or address_of(listening, tls=settings.certfile is not None)
         ).rstrip("/")
         async with boot.running(system), trio.open_nursery() as nursery:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.records.placement import strays
+from trunkline.actors.records.placement import misplaced_writes
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.store.batch import Batch
@@ -13,7 +13,7 @@ def hold_placement(system: System) -> None:
     """Let a turn fail that writes a key which lives elsewhere and is no exception of the list."""
 
     def check(ref: Ref, batch: Batch) -> None:
-        found = list(strays(KINDS, ref, batch))
+        found = list(misplaced_writes(KINDS, ref, batch))
         assert not found, found
 
     system.check_batch = check

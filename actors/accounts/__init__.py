@@ -1,1 +1,1 @@
-"""Users: the account actor, passwords, API tokens and what a device token reaches."""
+"""Users: the user actor, passwords, API tokens, and the devices that a device token can access."""

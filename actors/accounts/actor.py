@@ -1,6 +1,6 @@
-"""The account actor: the only writer of a user's record and of the user's API tokens.
+"""The user actor: the only writer of a user's record and of the user's API tokens.
 
-An account checks one password at a time, so that guessing at one account cannot use every core.
+A user's passwords are verified one at a time, so that guessing the password of one user cannot use every core.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from trunkline.actors.values.errors import Invalid, Unauthorized
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso, parse_iso
 
-_GUARDED = ("email", "password", "token_cutoff")
+_CREDENTIAL_FIELDS = ("email", "password", "token_cutoff")
 
 
-class Account(RecordOwner):
+class User(RecordOwner):
     """One user. `ref.parent` is `ids.ROOT`."""
 
     kind: ClassVar[str] = "user"
     noun: ClassVar[str] = "user"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateUser})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateUser})
     own: ClassVar[Kind] = USER
 
     __slots__ = ()
 
     async def on_create_user(self, message: CreateUser) -> Created:
-        """Create the account; the answer is its id. Raises `Invalid` where the e-mail address is taken."""
+        """Create the user; the answer is the id. Raises `Invalid` if another user has the e-mail address."""
         password_hash = await hash_password(message.password)
         self._claim_email(message.email)
         return self.create(
@@ -48,15 +48,15 @@ class Account(RecordOwner):
         )
 
     async def on_log_in(self, message: LogIn) -> Session | None:
-        """The session that begins; None where the password is wrong."""
+        """Begin a session; None if the password is wrong."""
         if not await verify_password(self.doc["passwordHash"], message.password):
             return None
-        # Never before the cutoff, so that a clock that was set back locks nobody out.
+        # Never before the cutoff, so that a clock that was set back does not lock the user out.
         since_ms = max(self.system.clock.wall_ms(), self.doc["tokenCutoff"])
         return Session(token_generation(self.doc), since_ms)
 
     async def on_patch_me(self, message: PatchMe) -> None:
-        """Change the account. What guards it needs the present password as well."""
+        """Change the user. Changes of e-mail address, password and token cutoff need the current password."""
         check_match(message.if_match, self.raw)
         body = message.body
         changes: Doc = msgspec.to_builtins(body)
@@ -64,7 +64,7 @@ class Account(RecordOwner):
         changes.pop("password", None)
         if isinstance(body.token_cutoff, str):
             changes["tokenCutoff"] = self._cutoff(body.token_cutoff)
-        if any(getattr(body, field) is not msgspec.UNSET for field in _GUARDED):
+        if any(getattr(body, field) is not msgspec.UNSET for field in _CREDENTIAL_FIELDS):
             await self._check_credentials(body)
         if isinstance(body.password, str):
             changes |= await self._new_password(body.password)
@@ -77,7 +77,7 @@ class Account(RecordOwner):
         self.change(await self._new_password(message.password))
 
     async def _new_password(self, password: str) -> Doc:
-        """What changes with the password. A new generation ends all tokens of the old one, whatever the clocks say."""
+        """The fields that change with the password. The new generation ends earlier tokens, regardless of clocks."""
         password_hash = await hash_password(password)
         now_ms = self.system.clock.wall_ms()
         return {
@@ -88,7 +88,7 @@ class Account(RecordOwner):
         }
 
     def _cutoff(self, text: str) -> int:
-        """A moment up to now; it never moves back, or tokens that had ended would hold again."""
+        """Parse the cutoff. It must not be in the future, nor move back, or ended tokens would become valid again."""
         cutoff_ms = parse_iso(text, field="tokenCutoff")
         now_ms = self.system.clock.wall_ms()
         if cutoff_ms > now_ms:
@@ -113,16 +113,16 @@ class Account(RecordOwner):
             raise Unauthorized("currentCredentials.password: is not the present password.")
 
     def _claim_email(self, email: str) -> None:
-        """An e-mail address belongs to one account; upper and lower case are the same address."""
-        taken = f"email: {email} belongs to another account; use another address."
+        """Claim an e-mail address, which only one user can have. Case is ignored."""
+        taken = f"email: {email} belongs to another user; use another address."
         self.claim("email", email, taken, fold=True)
 
 
 def email_key(email: str) -> bytes:
-    """Where the id of the account with this e-mail address lies."""
+    """The key at which the id of the user with this e-mail address is stored."""
     return unique_key(USER, "email", email, fold=True)
 
 
 def token_generation(doc: Doc) -> int:
-    """Counts the passwords of the account; a token of an earlier one does not hold."""
+    """The number of password changes of the user; tokens of an earlier generation are invalid."""
     return int(doc.get("tokenGeneration", 0))

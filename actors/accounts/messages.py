@@ -1,4 +1,4 @@
-"""Logging in, and the account of the current user: bodies, messages and answers."""
+"""Logging in, and the current user: bodies, messages and answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Text = Annotated[str, Meta(max_length=1024)]
 
 
 class UserCredentials(Body, frozen=True):
-    """What a user logs in with. `tokenTTL` in seconds, 0 for a token that does not expire."""
+    """The credentials of a user. `tokenTTL` in seconds, 0 for a token that does not expire."""
 
     email: Email
     password: Annotated[str, Meta(min_length=8, max_length=2048)]
@@ -38,7 +38,7 @@ class UserCredentials(Body, frozen=True):
 
 
 class DeviceCredentials(Body, frozen=True):
-    """What a device logs in with: its id, and an access key of its application with the secret."""
+    """The credentials of a device: its id, and an access key of its application with the secret."""
 
     device_id: Id
     key: str | UnsetType = UNSET
@@ -55,7 +55,7 @@ class AuthedUser(View, frozen=True):
 
 
 class AuthedDevice(View, frozen=True):
-    """A device's bearer token. `restricted` says that its key does not reach every device."""
+    """A device's bearer token. `restricted`: its key does not allow access to every device."""
 
     application_id: Id
     device_id: Id
@@ -69,7 +69,7 @@ class AuthedDevice(View, frozen=True):
 
 
 class CurrentCredentials(Body, frozen=True):
-    """The password of now, where something is changed that guards the account."""
+    """The current password, needed to change e-mail address, password or token cutoff."""
 
     password: Annotated[str, Meta(min_length=8, max_length=2048)]
     two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
@@ -92,7 +92,7 @@ class MePatch(Body, frozen=True):
 
 
 class MeChoice(Query, frozen=True):
-    """What the answer about the current user holds."""
+    """What the answer about the current user contains."""
 
     include_recent: bool = False
     summary_exclude: str | None = None
@@ -122,10 +122,10 @@ class MeView(RecordView, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """The log-in that a user's token goes back to, also where it was renewed since.
+    """The log-in from which a user's token originates, also if the token was renewed since.
 
-    `generation` counts the passwords of the account, `since_ms` is the moment of the log-in. A token holds
-    while its generation is the account's and its session did not begin before the account's token cutoff.
+    `generation` is the number of password changes, `since_ms` the time of the log-in. A token is valid while its
+    generation is the user's and its session did not begin before the user's token cutoff.
     """
 
     generation: int
@@ -133,7 +133,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class CreateUser(Message, frozen=True):
-    """Create the user behind the ref. `password` is hashed by the account, never stored."""
+    """Create the user at the ref. `password` is hashed by the actor, never stored."""
 
     email: str
     password: str
@@ -141,26 +141,26 @@ class CreateUser(Message, frozen=True):
 
 
 class LogIn(Message, frozen=True):
-    """Check a password; the answer is the `Session` that begins, None where it is wrong."""
+    """Verify a password; the answer is the new `Session`, None if the password is wrong."""
 
     password: str
 
 
 class PatchMe(Message, frozen=True):
-    """Change the account's record."""
+    """Change the user's record."""
 
     body: MePatch
     if_match: str | None = None
 
 
 class SetPassword(Message, frozen=True):
-    """Set a password without the old one (an operator's right), and end all tokens made before."""
+    """Set a password without the old one (only operators may), and invalidate all earlier tokens."""
 
     password: str
 
 
 class GetMe(Message, frozen=True):
-    """The current user."""
+    """Read the current user."""
 
     user: bytes
     query: MeChoice

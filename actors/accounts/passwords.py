@@ -1,4 +1,4 @@
-"""Passwords: hashed with Argon2id in a worker thread, so a log-in costs the event loop nothing."""
+"""Passwords: hashed with Argon2id in a worker thread, so that a log-in does not block the event loop."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ _hasher = argon2.PasswordHasher()
 _threads: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("argon2_threads")
 
 
-_NEW_PASSWORD = 12
+_LENGTH_MIN = 12
 
 
 def check_new_password(password: str) -> None:
-    """Raise `Invalid` where `password` is too weak to be set."""
+    """Raise `Invalid` if `password` is too weak."""
     kinds = (str.islower, str.isupper, str.isdigit, lambda sign: not sign.isalnum())
     strong = all(any(kind(sign) for sign in password) for kind in kinds)
-    if len(password) < _NEW_PASSWORD or len(password) > 2048 or not strong:
+    if len(password) < _LENGTH_MIN or len(password) > 2048 or not strong:
         raise Invalid(
             "password: needs 12 characters or more, with a lower-case and an upper-case letter, a digit and a sign."
         )
 
 
-async def burn() -> None:
-    """Spend the time of one check, so that an unknown address answers no sooner than a wrong password."""
-    await verify_password(_hash_of_nobody(), "nobody")
+async def simulate_verification() -> None:
+    """Take as long as one verification, so that an unknown address is not refused sooner than a wrong password."""
+    await verify_password(_impossible_hash(), "nobody")
 
 
-def _hash_of_nobody() -> str:
-    """A hash that no password fits and that costs as much to check as any other."""
+def _impossible_hash() -> str:
+    """A hash that no password matches and that costs as much to verify as any other."""
     unpadded = ("A" * 22, "A" * 43)  # 16 bytes of salt and 32 of digest in base64
     cost = f"m={_hasher.memory_cost},t={_hasher.time_cost},p={_hasher.parallelism}"
     return f"$argon2id$v=19${cost}${'$'.join(unpadded)}"
 
 
 async def hash_password(password: str) -> str:
-    """The Argon2id hash that is stored, with its salt and its cost."""
+    """The Argon2id hash to store, which contains its salt and its cost parameters."""
     return await trio.to_thread.run_sync(_hasher.hash, password, limiter=_limiter())
 
 
 async def verify_password(password_hash: str, password: str) -> bool:
-    """Whether the password is the one that was hashed."""
+    """Whether `password` is the one that was hashed."""
 
     def check() -> bool:
         try:
@@ -56,7 +56,7 @@ async def verify_password(password_hash: str, password: str) -> bool:
 
 
 def _limiter() -> trio.CapacityLimiter:
-    """At most two hashes at once: each holds a core for 50 ms and 64 MiB of memory."""
+    """At most two hashes at once: each uses a core for 50 ms and 64 MiB of memory."""
     try:
         return _threads.get()
     except LookupError:

@@ -1,4 +1,4 @@
-"""What a device token reaches: which devices an access key allows. Pure rules over documents."""
+"""The reach of a device token: the devices that it and its access key can access. Pure rules over documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FilterType = Literal["all", "whitelist", "blacklist", "none"]
 
 
 def reaches(reach: Reach, device: Mapping[str, Any]) -> bool:
-    """Whether a device (a document with its `id` in hexadecimal) lies within the reach of a device token."""
+    """Whether a device (a document with its `id` in hexadecimal) is within the reach of a device token."""
     if reach.device_id == device["id"]:
         return True
     key = {
@@ -25,17 +25,17 @@ def reaches(reach: Reach, device: Mapping[str, Any]) -> bool:
 
 def key_admits(key: Mapping[str, Any], device: Mapping[str, Any]) -> bool:
     """Whether an access key allows a device (a document with its `id` in hexadecimal)."""
-    chosen = key["filterType"]
-    if chosen == "all":
+    filter_type = key["filterType"]
+    if filter_type == "all":
         return True
-    if chosen == "none":
+    if filter_type == "none":
         return False
     named = device["id"] in key["deviceIds"] or has_tag(device["tags"], key["deviceTags"])
-    return named if chosen == "whitelist" else not named
+    return named if filter_type == "whitelist" else not named
 
 
-def chooses_by_tags(key: Mapping[str, Any]) -> bool:
-    """Whether the devices of an access key depend on their tags. `key` is empty where there is none."""
+def filters_by_tags(key: Mapping[str, Any]) -> bool:
+    """Whether the access key allows devices depending on their tags. `key` is empty if there is no access key."""
     return bool(key) and key["filterType"] in ("whitelist", "blacklist") and bool(key["deviceTags"])
 
 
@@ -51,24 +51,24 @@ def has_tag(tags: Sequence[Mapping[str, str]], filters: Sequence[Mapping[str, st
 
 def key_admits_address(key: Mapping[str, Any], address: str) -> bool:
     """Whether an access key may be used from this network address (its list names addresses and networks)."""
-    chosen = key.get("addressFilterType", "all")
-    if chosen == "all":
+    filter_type = key.get("addressFilterType", "all")
+    if filter_type == "all":
         return True
     try:
         caller = ipaddress.ip_address(address)
     except ValueError:
         return False
     if isinstance(caller, ipaddress.IPv6Address) and caller.ipv4_mapped is not None:
-        # On a socket for both versions an IPv4 caller arrives as ::ffff:192.0.2.7.
+        # On a socket for both IP versions the address of an IPv4 caller has the form ::ffff:192.0.2.7.
         caller = caller.ipv4_mapped
     listed = any(caller in ipaddress.ip_network(entry, strict=False) for entry in key["addresses"])
-    return listed if chosen == "whitelist" else not listed
+    return listed if filter_type == "whitelist" else not listed
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What a device token sees of its application: its own device, and those that its key allows.
+    """The devices that a device token can access: its own device, and those that its key allows.
 
-    Ids are in hexadecimal, as documents carry them.
+    Ids are in hexadecimal, as in documents.
     """
 
     device_id: str

@@ -1,6 +1,6 @@
 """API tokens: tokens of an application or of a user for programs. Scopes and expiry are fixed at creation.
 
-The record says that the token holds; the token itself is signed and shown once by the edge, and kept nowhere.
+A token is valid while its record is active. The token itself is signed by `http/`, shown once, and stored nowhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TokenPost(Body, frozen=True):
 
 
 class TokenPatch(Body, frozen=True):
-    """Changes of an API token; `inactive` ends access with it."""
+    """Changes of an API token; `inactive` revokes it."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
@@ -68,7 +68,7 @@ class TokenView(RecordView, frozen=True, kw_only=True):
 
 
 def _check(change: Change) -> None:
-    """The end of a new token, and what is not supported."""
+    """Refuse an expiry in the past, and features that are not supported."""
     if change.new.pop("defaultRole", None) not in (None, "admin"):
         raise Invalid("defaultRole: roles are not supported by this server yet; restrict the token by scope.")
     if change.new.pop("orgRoles", None):
@@ -79,14 +79,14 @@ def _check(change: Change) -> None:
         raise Invalid("expirationDate: lies in the past; such a token would never hold.")
 
 
-def _owner(ids: Ids) -> Doc:
-    """Whose token it is."""
+def _owner_fields(ids: Ids) -> Doc:
+    """The fields for the owner of the token."""
     owner_type = "application" if "application" in ids else "user"
     return {"ownerId": ids[owner_type].hex(), "ownerType": owner_type}
 
 
-def _maker(_ids: Ids, doc: Doc, _query: object) -> Doc:
-    """Who made the token."""
+def _creator_fields(_ids: Ids, doc: Doc, _query: object) -> Doc:
+    """The fields for the creator of the token."""
     return {
         "creatorId": doc["createdById"],
         "creatorType": doc["createdByType"],
@@ -101,7 +101,8 @@ API_TOKEN: Final = Kind(
     counted_as="apiTokenCount",
     ends_access=frozenset({"status", "name"}),
 )
-"""The name is written into what is made with the token, so a new one counts from the next call."""
+"""The name of a token is stored in the records that it creates. It is in `ends_access`, so that a new name applies
+from the next call."""
 
 APPLICATION_TOKENS: Final = Resource(
     name="applicationApiToken",
@@ -112,8 +113,8 @@ APPLICATION_TOKENS: Final = Resource(
     view=TokenView,
     shows_once=True,
     check=_check,
-    derive=_maker,
-    owner=_owner,
+    derive=_creator_fields,
+    owner=_owner_fields,
 )
 
 USER_TOKENS: Final = replace(APPLICATION_TOKENS, name="userApiToken", parent="user")

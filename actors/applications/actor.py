@@ -34,7 +34,7 @@ class Application(RecordOwner, JobOwner):
     kind: ClassVar[str] = "application"
     noun: ClassVar[str] = "application"
     own: ClassVar[Kind] = APPLICATION
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateApplication})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateApplication})
 
     __slots__ = ()
 

@@ -11,7 +11,7 @@ from trunkline.actors.applications.messages import ApplicationView, GetApplicati
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION, USER
-from trunkline.actors.records.listing import Listing, ids_of_part, read_page
+from trunkline.actors.records.listing import Listing, ids_of_facet, read_page
 from trunkline.actors.records.page import all_of, envelope, glob_match
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.revision import Found
@@ -43,7 +43,7 @@ def list_applications(counted: Counted, reading: Reading, message: ListApplicati
     if query.org_id:
         raise Invalid("orgId: organizations are not supported by this server yet; leave it out.")
     match = all_of(glob_match(query, query.filter_field))
-    listing = Listing.of(query, APPLICATION, ROOT, match=match, part=message.user.hex())
+    listing = Listing.of(query, APPLICATION, ROOT, match=match, facet=message.user.hex())
     found, total = read_page(reading, listing)
     include, exclude = query.summary_include, query.summary_exclude
     items = [_show(counted, reading.snapshot, each, include, exclude) for each in found]
@@ -101,7 +101,7 @@ def get_me(counted: Counted, reading: Reading, message: GetMe) -> Shown:
 
 def _summary_of(counted: Counted, snapshot: Snapshot, user: bytes) -> dict[str, int]:
     """What the user owns, counted."""
-    owned = list(ids_of_part(snapshot, APPLICATION, ROOT, user.hex()))
+    owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
     return {
         "apiTokenCount": records.total(snapshot, API_TOKEN, user),
         "appCount": len(owned),

@@ -42,7 +42,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.structs import Created, Message, Renamed
-from trunkline.actors.values.terms import Moment
+from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import HOUR_MS, SECONDS_BELOW, iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode, encode_numbered
@@ -65,7 +65,7 @@ class Device(Actor):
 
     kind: ClassVar[str] = "device"
     noun: ClassVar[str] = "device"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
 
     __slots__ = ("_follows", "attributes", "head", "raw")
 
@@ -157,7 +157,7 @@ class Device(Actor):
             point[FLOW_VERSION] = report.flow_version
         return time_ms, point
 
-    def _time(self, moment: Moment, now_ms: int, field: str = "time") -> int:
+    def _time(self, moment: Timestamp, now_ms: int, field: str = "time") -> int:
         if type(moment) is int and SECONDS_BELOW <= moment <= now_ms:
             return moment
         time_ms = parse_report_time(moment, now_ms, field=field)
@@ -243,7 +243,7 @@ class Device(Actor):
             self._count("deviceDisconnect", 1, now_ms)
         self._store({**self.doc, "connection": connection})
 
-    def _moment(self, moment: Moment | None, now_ms: int, field: str) -> int:
+    def _moment(self, moment: Timestamp | None, now_ms: int, field: str) -> int:
         return now_ms if moment is None else self._time(moment, now_ms, field)
 
     def _log(self, time_ms: int, entry: dict[str, Any]) -> None:
@@ -256,7 +256,7 @@ class Device(Actor):
         """Create the record; the answer is its id."""
         if self.exists:
             raise Invalid(f"id: there is already a device {self.ref.id.hex()}.")
-        if not self._is_held():
+        if not self._parent_exists():
             raise NotFound(f"There is no application {self.ref.parent.hex()}.")
         now_ms = self.system.clock.wall_ms()
         body = message.body
@@ -347,7 +347,7 @@ class Device(Actor):
         values = self.head.values
         self.head.values = {number: values[number] for number in values if number in attributes.names}
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
-        doc["lastUpdated"] = records.later(self.system.clock.wall_ms(), self.doc)
+        doc["lastUpdated"] = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         self._store(doc)
 
     def _store(self, doc: Doc) -> None:

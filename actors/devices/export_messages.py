@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.devices.terms import DeviceQuery
-from trunkline.actors.jobs.messages import Told, ToldQuery
+from trunkline.actors.jobs.messages import NotifyBody, NotifyQuery
 from trunkline.actors.values.structs import Body
 from trunkline.actors.values.terms import Ids, Key, TagFilters
 
@@ -27,7 +27,7 @@ class DataExportOptions(DeviceExportOptions, frozen=True):
     file_per_device: bool = False
 
 
-class DataExport(Told, frozen=True):
+class DataExport(NotifyBody, frozen=True):
     """Whose states are exported: times in ms, 0 is now, negative counts back from now.
 
     The devices are those that are named by id, by tag or by query; without any of the three all of them.
@@ -41,14 +41,14 @@ class DataExport(Told, frozen=True):
     options: DataExportOptions = DataExportOptions()
 
 
-class DevicesExport(Told, frozen=True):
+class DevicesExport(NotifyBody, frozen=True):
     """Whose records are exported, and how; without `query` those of all devices."""
 
     query: DeviceQuery | UnsetType = UNSET
     format: Literal["csv", "json"] = "csv"
 
 
-class DeviceExport(Told, frozen=True):
+class DeviceExport(NotifyBody, frozen=True):
     """Which states of a device are exported: times in ms, 0 is now, negative counts back from now."""
 
     attributes: Annotated[list[Key], Meta(max_length=256)] | UnsetType = UNSET
@@ -57,7 +57,7 @@ class DeviceExport(Told, frozen=True):
     options: DeviceExportOptions = DeviceExportOptions()
 
 
-class DeviceExportQuery(ToldQuery, frozen=True):
+class DeviceExportQuery(NotifyQuery, frozen=True):
     """The same in the query string: everything, unless it says otherwise."""
 
     start: int = 1

@@ -24,7 +24,7 @@ from trunkline.actors.devices.read_messages import (
 from trunkline.actors.devices.reads import Declared, Opened, open_declared
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.answer_size import AnswerSize
-from trunkline.actors.values.timestamps import MOMENT_MS_MAX, iso, resolve_moment, resolve_range
+from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX, iso, resolve_range, resolve_timestamp
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -164,8 +164,8 @@ def _span(query: History, now_ms: int) -> Range:
         end=query.end,
         duration=duration,
         since=query.since,
-        default_start=-MOMENT_MS_MAX,
-        default_end=MOMENT_MS_MAX,
+        default_start=-TIMESTAMP_MS_MAX,
+        default_end=TIMESTAMP_MS_MAX,
     )
     return span.start_ms, span.end_ms
 
@@ -190,7 +190,7 @@ def composite_span(start: int, end: float, now_ms: int) -> Range:
     the device's clock runs a little ahead of ours or was never set.
     """
     span = resolve_range(now_ms, start=start, end=end)
-    return span.start_ms if start != 1 else 0, span.end_ms if end else MOMENT_MS_MAX
+    return span.start_ms if start != 1 else 0, span.end_ms if end else TIMESTAMP_MS_MAX
 
 
 def chosen_names(attributes: str | None) -> frozenset[str] | None:
@@ -263,5 +263,5 @@ def _composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
     """True where points must be read because something was reported after the end of the range."""
     if not message.query.end:
         return False
-    end_ms = resolve_moment(message.query.end, message.now_ms, field="end")
+    end_ms = resolve_timestamp(message.query.end, message.now_ms, field="end")
     return Head.read(snapshot, message.device).newest_ms > end_ms

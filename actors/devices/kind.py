@@ -38,7 +38,7 @@ DEVICE: Final = Kind(
     sort_key=_sort_key,
     counted_as="deviceCount",
     ends_access=frozenset({"tags"}),
-    holds=_reported,
+    owned_keys=_reported,
 )
 """Access keys may choose devices by their tags."""
 
@@ -47,5 +47,5 @@ DELETED_DEVICE: Final = Kind(
     noun="device",
     indexes=("name", "creationDate", "lastUpdated", "connectionStatus", "deletedAt"),
     sort_key=_sort_key,
-    holds=_reported,
+    owned_keys=_reported,
 )

@@ -15,11 +15,11 @@ from trunkline.actors.values.terms import (
     Id,
     Ids,
     Key,
-    Moment,
     Name,
     SortDirection,
     TagFilters,
     Tags,
+    Timestamp,
 )
 
 # Bodies.
@@ -67,7 +67,7 @@ class StateReport(Body, frozen=True):
     """One state of a device: values of declared attributes at one time. Without `time`: now."""
 
     data: Reported
-    time: Moment | None = None
+    time: Timestamp | None = None
     meta: Any = UNSET
     flow_version: Name | UnsetType = UNSET
 
@@ -80,7 +80,7 @@ class CommandPost(Body, frozen=True):
 
     name: Name
     payload: Any = UNSET
-    time: Moment | None = None
+    time: Timestamp | None = None
 
 
 class CommandToMany(Body, frozen=True):
@@ -88,7 +88,7 @@ class CommandToMany(Body, frozen=True):
 
     name: Name
     payload: Any = UNSET
-    time: Moment | None = None
+    time: Timestamp | None = None
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
     device_query: DeviceQuery | UnsetType = UNSET
@@ -101,15 +101,15 @@ _Address = Annotated[str, Meta(min_length=2, max_length=39)]
 class Connected(Body, frozen=True, tag_field="status", tag="connected"):
     """The device is connected, by its own word or that of whoever watches it."""
 
-    connected_at: Moment | None = None
+    connected_at: Timestamp | None = None
     ip_address: _Address | UnsetType = UNSET
 
 
 class Disconnected(Body, frozen=True, tag_field="status", tag="disconnected"):
     """The device is gone."""
 
-    connected_at: Moment | None = None
-    disconnected_at: Moment | None = None
+    connected_at: Timestamp | None = None
+    disconnected_at: Timestamp | None = None
     disconnect_reason: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
     messages_from_client: _Count32 | UnsetType = UNSET
     messages_to_client: _Count32 | UnsetType = UNSET

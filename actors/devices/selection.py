@@ -27,7 +27,7 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.compile import Bounds, compile_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.listing import Listing, candidates, read_page, ways
+from trunkline.actors.records.listing import Listing, candidates, find_access_paths, read_page
 from trunkline.actors.records.page import Match, all_of, envelope, glob_match, glob_range
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.revision import Found
@@ -121,7 +121,9 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> Listing:
         kind,
         message.application,
         match=all_of(matches),
-        near=tuple(ways(kind, message.application, query_bounds.join_all(bounds))),
+        access_paths=tuple(
+            find_access_paths(kind, message.application, query_bounds.intersect_fields(bounds))
+        ),
     )
 
 
@@ -176,7 +178,7 @@ def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> Listi
         DEVICE,
         message.application,
         match=all_of(matches),
-        near=tuple(ways(DEVICE, message.application, wanted.bounds)),
+        access_paths=tuple(find_access_paths(DEVICE, message.application, wanted.bounds)),
     )
 
 
@@ -245,8 +247,8 @@ def _narrowed(
     snapshot: Snapshot, application: bytes, bounds: Mapping[str, Bounds]
 ) -> Iterator[tuple[bytes, Doc]]:
     """All devices that lie within the bounds, and maybe others, in no promised order."""
-    near = tuple(ways(DEVICE, application, bounds))
-    return candidates(snapshot, Listing(DEVICE, application, "id", False, 0, 1, near=near))
+    near = tuple(find_access_paths(DEVICE, application, bounds))
+    return candidates(snapshot, Listing(DEVICE, application, "id", False, 0, 1, access_paths=near))
 
 
 def select_devices(reading: Reading, message: SelectDevices) -> list[bytes]:

@@ -38,7 +38,7 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.values.errors import Invalid, NotFound, Overloaded, PayloadTooLarge, TooMuchAtOnce
+from trunkline.actors.values.errors import ChangeTooLarge, Invalid, NotFound, Overloaded, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import HOUR_MS, iso, parse_report_time
@@ -150,7 +150,7 @@ class EventLog(Actor):
         except ReadQueueFull as full:
             raise Overloaded(f"{full} Try again in a second.") from full
         if len(ids) > most:
-            raise TooMuchAtOnce(f"More than {most} events match, which is the bound of one change.")
+            raise ChangeTooLarge(f"More than {most} events match, which is the bound of one change.")
         return list(self._meant(ids, chosen))
 
     def _meant(self, ids: Iterable[bytes], chosen: Chosen) -> Iterator[tuple[bytes, Doc]]:
@@ -165,7 +165,7 @@ class EventLog(Actor):
     def _check_size(self) -> None:
         if self._is_full():
             most = self.system.limits.changed_events_bytes_max
-            raise TooMuchAtOnce(f"This change would write more than {most} bytes at once.")
+            raise ChangeTooLarge(f"This change would write more than {most} bytes at once.")
 
     def _is_full(self) -> bool:
         return self.batch is not None and self.batch.size_bytes > self.system.limits.changed_events_bytes_max

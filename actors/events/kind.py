@@ -40,8 +40,8 @@ EVENT: Final = Kind(
     noun="event",
     indexes=("creationDate", "lastUpdated", "level", "state", "subject", "deviceId"),
     sort_key=_sort_key,
-    part="state",
-    part_indexes=("creationDate", SEVERITY),
+    facet="state",
+    facet_indexes=("creationDate", SEVERITY),
     counted_as="eventCount",
-    holds=_details,
+    owned_keys=_details,
 )

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.accounts.messages import Email
 from trunkline.actors.jobs.messages import (
     CallbackUrl,
-    Told,
+    NotifyBody,
 )
 from trunkline.actors.query.fields import ID, ID_AS_TEXT, TAGS, TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
@@ -23,9 +23,9 @@ from trunkline.actors.values.terms import (
     IsoTime,
     Key,
     Links,
-    Moment,
     Name,
     RecordView,
+    Timestamp,
 )
 
 EVENT_FIELDS: Final = Fields(
@@ -71,7 +71,7 @@ class EventPost(Body, frozen=True):
     data: Any = UNSET
     device_id: Id | UnsetType = UNSET
     event_tags: EventTags | UnsetType = UNSET
-    creation_date: Moment | UnsetType = UNSET
+    creation_date: Timestamp | UnsetType = UNSET
     disable_tag_change_tracking: bool = False
 
 
@@ -299,7 +299,7 @@ class EventsDeleted(View, frozen=True):
     removed: int
 
 
-class EventExport(Told, frozen=True):
+class EventExport(NotifyBody, frozen=True):
     """Which events are exported, and how; without `query` all of them."""
 
     query: EventQuery | UnsetType = UNSET

@@ -22,17 +22,17 @@ from trunkline.actors.events.messages import (
     ListEvents,
     RecentChoice,
 )
-from trunkline.actors.query.bounds import join_all
+from trunkline.actors.query.bounds import intersect_fields
 from trunkline.actors.query.compile import Bounds, compile_glob, compile_query, glob_bounds
 from trunkline.actors.records import records
-from trunkline.actors.records.kind import Doc, part_index
+from trunkline.actors.records.kind import Doc, facet_index
 from trunkline.actors.records.listing import (
+    AccessPath,
     Listing,
-    Way,
     candidates,
+    find_access_paths,
     index_range,
     read_page,
-    ways,
 )
 from trunkline.actors.records.page import all_of, envelope
 from trunkline.actors.records.reading import Reading
@@ -62,7 +62,7 @@ class Chosen(NamedTuple):
 
     match: Match | None
     part: str | None = None
-    near: tuple[Way, ...] = ()
+    near: tuple[AccessPath, ...] = ()
 
 
 def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -> Chosen:
@@ -80,7 +80,7 @@ def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -
         matches += [query.matches] if choice.query else []
         bounds.append(query.bounds)
     state = "new" if isinstance(choice, RecentChoice) else choice.state
-    return Chosen(all_of(matches), state, tuple(_ways(application, join_all(bounds))))
+    return Chosen(all_of(matches), state, tuple(_ways(application, intersect_fields(bounds))))
 
 
 def fits(chosen: Chosen, id: bytes, doc: Doc) -> bool:
@@ -94,12 +94,12 @@ _STORED_PLAINLY = frozenset({"id", "creationDate", "lastUpdated", "subject", "de
 """Fields with an index by what the query sees. `level` and `state` are sorted by their rank."""
 
 
-def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[Way]:
+def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[AccessPath]:
     """The ways to all events that lie within the bounds, one for each field with an index."""
     plain = {field: each for field, each in bounds.items() if field in _STORED_PLAINLY}
-    yield from ways(EVENT, application, plain)
+    yield from find_access_paths(EVENT, application, plain)
     if "state" in bounds:
-        parts = (part_index("creationDate", state) for state in EVENT_STATES if state in bounds["state"])
+        parts = (facet_index("creationDate", state) for state in EVENT_STATES if state in bounds["state"])
         yield tuple(index_range(EVENT, application, part) for part in parts)
     if "level" in bounds:
         ranks = (keys.sortable(rank) for rank, level in enumerate(LEVELS) if level in bounds["level"])
@@ -194,7 +194,7 @@ def event_listing(message: ListEvents) -> Listing:
     query = message.query
     chosen = choose(message.application, query)
     return Listing.of(
-        query, EVENT, message.application, match=chosen.match, part=chosen.part, near=chosen.near
+        query, EVENT, message.application, match=chosen.match, facet=chosen.part, access_paths=chosen.near
     )
 
 
@@ -203,7 +203,7 @@ def list_events(reading: Reading, message: ListEvents) -> Shown:
     snapshot = reading.snapshot
     query = message.query
     listing = event_listing(message)
-    count = records.total(snapshot, EVENT, message.application, listing.part)
+    count = records.total(snapshot, EVENT, message.application, listing.facet)
     reading.check_time(is_long=min(query.per_page, count) > SHOWN_INLINE_MAX)
     found, total = read_page(reading, listing)
     showing = Showing(snapshot, message.application)
@@ -228,8 +228,8 @@ def get_most_recent_event(reading: Reading, message: GetMostRecentEvent) -> Show
         page=0,
         per_page=1,
         match=chosen.match,
-        part=chosen.part,
-        near=chosen.near,
+        facet=chosen.part,
+        access_paths=chosen.near,
     )
     found, count = read_page(reading, listing)
     shown: Shown = {"event": Showing(snapshot, application).show(found[0])} if found else {}

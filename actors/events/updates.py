@@ -16,7 +16,7 @@ from msgspec import UNSET
 from trunkline.actors.events.messages import EventPatch
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
-from trunkline.actors.records.records import later
+from trunkline.actors.records.records import next_update_ms
 
 NameOf = Callable[[str], str | None]
 """The name of the device with this id; None where it has none (any more)."""
@@ -37,7 +37,7 @@ def updated(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: NameO
     """
     if body == EventPatch():
         return Updated(doc, None)
-    time_ms = later(now_ms, doc)
+    time_ms = next_update_ms(now_ms, doc)
     after: Doc = {**doc, "lastUpdated": time_ms}
     update: Doc = {**source(by), "creationDate": time_ms}
     if body.comment is not UNSET:

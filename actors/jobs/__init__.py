@@ -1,1 +1,1 @@
-"""Jobs: work that a call only queues. Their records, the runner, their results and notifications."""
+"""Jobs: work that a call queues and the server does later. Records, runner, results and notifications."""

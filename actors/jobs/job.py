@@ -1,30 +1,30 @@
-"""What a job is: a kind, which says how the work is done, and a run of it.
+"""A kind of job, and one run of a job.
 
-A job is work that a call only queues: exports, and changes of very many things. The call is answered with 202
-when the job is on disk. The application actor owns the records (`jobs/owner.py`), a runner (`jobs/runner.py`)
-takes the queued jobs one after the other, and whoever asks sees them in the application's job log
+A job is work that a call queues and the server does later: exports, and changes of very many things. The call is
+answered with 202 when the job is on disk. The application actor owns the records (`jobs/owner.py`), a runner
+(`jobs/runner.py`) takes the queued jobs one after the other, and callers see them in the application's job log
 (`jobs/reads.py`).
 
 How to add a kind of job:
 
-1. Write `async def run(job: Job) -> Doc | None` in a module of its own. It does the work and returns what the
-   log shows as `output`. What it needs to know stands in `job.input`.
-2. Make it a `JobKind`, and put that into `JOB_KINDS` of `catalogue.py`.
-3. In `http/resources` give the row `job=JobQueued` beside its own reply, or `ok=202` and `reply=JobQueued`
-   where it always queues one, and let its handler call `queue_job` of `http/resources/jobs.py`.
+1. Write `async def run(job: Job) -> Doc | None` in its own module. It does the work and returns the `output` that
+   the log shows. Its parameters are in `job.input`.
+2. Define a `JobKind` with it, and add that to `JOB_KINDS` of `catalogue.py`.
+3. In `http/resources` give the row `job=JobQueued` in addition to its own reply, or `ok=202` and `reply=JobQueued`
+   if it always queues a job, and let its handler call `queue_job` of `http/resources/jobs.py`.
 
-What a run may rely on, and what it must keep to:
+The rules for a run:
 
-- It may be begun again from the start at any time: after a crash, a restart, or a failure that may pass (a
-  full disk, a bound of the server). So doing a part twice must be as good as doing it once. Work that writes
-  in chunks notes with `job.save` where it is, and finds that in `job.note` when it is begun again.
-- Reads go through `job.read`, in a worker thread on a snapshot; writes through `job.ask`, in chunks that
-  leave the actor time for others. Nothing large is held in memory.
-- A result that is a file is written by `job.write_file`, which returns what belongs into the output as `file`.
-  Who queued the job is sent a link to it; nothing needs to be done for that.
-- A `DomainError` that says what is wrong ends the job as `errored` with its sentence. What may pass is tried
-  again; after `job_attempts_max` attempts the job has `failed`.
-- It sets `job.completed` and `job.total` (from a worker thread, too); the log follows every few seconds.
+- It may be started again at any time: after a crash, a restart, or a temporary failure (a full disk, a limit of
+  the server). So every step must be idempotent. Work that writes in chunks saves its position with `job.save`,
+  and finds it in `job.note` when it is started again.
+- It reads with `job.read`, in a worker thread on a snapshot, and writes with `job.ask`, in chunks that
+  leave the actor time for other messages. It keeps nothing large in memory.
+- It writes a result file with `job.write_file`, which returns the value for `file` in the output. A link to
+  the file is sent to the recipients of notifications automatically.
+- A permanent `DomainError` ends the job as `errored` with its message. After a temporary error the job is tried
+  again; after `job_attempts_max` attempts it has `failed`.
+- It sets `job.completed` and `job.total` (also from a worker thread); the log is updated every few seconds.
 - It is cancelled when the server stops, and when its application is deleted.
 """
 
@@ -35,7 +35,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from trunkline.actors.jobs.messages import NoteJob, QueueJob, ResourceType
+from trunkline.actors.jobs.messages import QueueJob, ResourceType, SaveProgress
 from trunkline.actors.jobs.results import Fill, Results
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
@@ -54,9 +54,9 @@ _SHORT = re.compile(r"[0-9A-Za-z_-]{16}\Z")
 class JobKind(NamedTuple):
     """A kind of job.
 
-    `operation` is the one that queues it, and its name in the log. `check` may refuse before anything is
-    queued (a query that can not be read, a table that is not there); it runs within the turn, so it must be
-    short. `gate` names the limit of how many jobs of this kind one resource may have open; None for no such.
+    `operation` is the operation that queues it, and its name in the log. `check` may refuse before the job is
+    queued (an invalid query, a missing table); it runs within the turn, so it must be short. `gate` names the
+    limit on the open jobs of this kind for one resource; None: no limit.
     """
 
     operation: str
@@ -67,7 +67,7 @@ class JobKind(NamedTuple):
 
 
 class Job:
-    """A run of a job. `by` is who asked for it, `attempt` counts from 1."""
+    """A run of a job. The `by_` attributes describe who requested it, `attempt` counts from 1."""
 
     def __init__(self, system: System, application: bytes, id: bytes, doc: Doc) -> None:
         self.system = system
@@ -94,34 +94,34 @@ class Job:
         return await self.system.read(query)
 
     async def ask(self, ref: Ref, message: Message) -> Any:
-        """What an actor answers; what it wrote is on disk by then."""
+        """Ask an actor and return the value of its answer; its writes are on disk then."""
         return (await self.system.ask(ref, message)).value
 
     async def save(self, note: Doc) -> None:
-        """Note durably where the work is. After a restart the next run finds it in `note`."""
+        """Store the position of the work durably. After a restart the next run finds it in `note`."""
         self.note = note
-        await self.ask(self.owner, self.noted(note))
+        await self.ask(self.owner, self.progress_message(note))
 
     async def write_file(self, name: str, content_type: str, fill: Fill) -> Doc:
-        """Write a file in a worker thread: `fill(snapshot, write)` writes its bytes, piece by piece.
+        """Write a result file in a worker thread: `fill(snapshot, write)` writes its bytes, piece by piece.
 
-        It is there whole or not at all, and on disk when this returns; a later attempt replaces it. Returns what
-        is put into the output as `file`. Raises PayloadTooLarge over `job_result_bytes_max`.
+        The write is atomic, and on disk when this returns; a later attempt replaces the file. Returns the value for
+        `file` in the output. Raises PayloadTooLarge above `job_result_bytes_max`.
         """
-        return await self.system.part(Results).write(self.application, self.id, name, content_type, fill)
+        return await self.system.component(Results).write(self.application, self.id, name, content_type, fill)
 
-    def noted(self, note: Doc | None = None) -> NoteJob:
-        """The message that brings the log up to date."""
-        return NoteJob(id=self.id, completed=self.completed, total=self.total, note=note)
+    def progress_message(self, note: Doc | None = None) -> SaveProgress:
+        """The message that stores the current progress, and `note`, if given."""
+        return SaveProgress(id=self.id, completed=self.completed, total=self.total, note=note)
 
 
 def short_job_id(id: bytes) -> str:
-    """The id of a job as the answer that queues it carries it: at most 21 characters are allowed there."""
+    """The short form of a job id, for the answer that queues it, where it may have at most 21 characters."""
     return base64.urlsafe_b64encode(id).decode()
 
 
 def parse_job_id(text: str) -> bytes:
-    """The id of a job in either form: 24 hexadecimal digits, or as the answer that queued it."""
+    """Parse a job id in either form: 24 hexadecimal digits, or the short form (`short_job_id`)."""
     if _SHORT.match(text) is not None:
         return base64.urlsafe_b64decode(text)
     return parse_id(text, "jobId")

@@ -1,4 +1,4 @@
-"""Jobs: what queues one, what moves it on, and what its log shows."""
+"""Jobs: the messages that change them, the bodies that requests share, and the views of the job log."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ JobStatus = Literal["queued", "inProgress", "completed", "errored", "failed"]
 ResourceType = Literal["application", "dashboard", "datatable", "event", "device", "notebook", "deviceRecipe"]
 
 ENDED = frozenset({"completed", "errored", "failed"})
-"""The statuses that a job ends with: done; refused, with a sentence why; given up after several attempts."""
+"""The final statuses of a job: done; refused with a reason; failed after several attempts."""
 
 
-# What is answered.
+# Answers.
 
 
 class JobQueued(View, frozen=True):
-    """The job is on disk and will be done, also after a restart. `jobId` finds its log."""
+    """The job is on disk and will be done, even after a restart. `jobId` identifies it in the job log."""
 
     success: Literal[True]
     job_queued: Literal[True]
@@ -66,7 +66,7 @@ class JobQueued(View, frozen=True):
 
 
 class JobProgress(View, frozen=True):
-    """How far a job is. What is counted depends on the job: rows, events, devices. `total` may be unknown."""
+    """The progress of a job. The unit depends on the job: rows, events, devices. `total` may be unknown."""
 
     completed: int
     status: JobStatus
@@ -81,7 +81,7 @@ class JobError(View, frozen=True):
 
 
 class JobLogView(View, frozen=True):
-    """A job: what was asked for, how far it is, and what came of it."""
+    """A job: its request, its progress and its result."""
 
     id: Id
     job_id: Id
@@ -118,20 +118,20 @@ class JobLogPage(Page, frozen=True):
 
 
 class DownloadLink(Query, frozen=True):
-    """What a link to a result carries."""
+    """The query string of a link to a result."""
 
     token: Annotated[str, Meta(max_length=1024)]
 
 
-# What the application actor is told. All but the first come from the runner.
+# Messages to the application actor. All but the first are sent by the runner.
 
 
 class QueueJob(Message, frozen=True):
-    """Queue a job of the kind that belongs to `operation`. Answers with its id.
+    """Queue a job of the kind for `operation`. The answer is its id.
 
-    `resource` is the id of what it is about (the application's own where it is about no single thing);
-    `input` is what the job needs to know, as plain values. Who is told of its end: `email`, by default the
-    address of `user` or else of the application's owner; and `callbackUrl`, where there is one.
+    `resource` is the id of its subject (the application's own if there is no single subject); `input` are its
+    parameters, as plain values. Its end is reported to `email`, by default the address of `user` or else of the
+    application's owner, and to `callback_url`, if given.
     """
 
     operation: str
@@ -144,13 +144,13 @@ class QueueJob(Message, frozen=True):
 
 
 class BeginJob(Message, frozen=True):
-    """Begin, or begin again, the job `id`. Answers with its record; None where there is nothing to do."""
+    """Begin an attempt of the job `id`. The answer is its record; None if there is nothing to do."""
 
     id: bytes
 
 
-class NoteJob(Message, frozen=True):
-    """Note how far the running job `id` is, and in `note` where it would go on after a restart."""
+class SaveProgress(Message, frozen=True):
+    """Store the progress of the running job `id`, and in `note` the position for a later attempt."""
 
     id: bytes
     completed: int
@@ -159,7 +159,7 @@ class NoteJob(Message, frozen=True):
 
 
 class EndJob(Message, frozen=True):
-    """End the job `id`. A job ends once: where it has ended already, nothing changes."""
+    """End the job `id`. If it has ended already, nothing changes."""
 
     id: bytes
     status: JobStatus
@@ -169,35 +169,35 @@ class EndJob(Message, frozen=True):
     error: dict[str, str] | None = None
 
 
-class ToldJob(Message, frozen=True):
-    """Somebody was told of the end of the job `id`, or could not be: then `problem` is a sentence."""
+class EndNotification(Message, frozen=True):
+    """A notification of the end of the job `id` was delivered or, with a `problem`, given up."""
 
     id: bytes
     by: str
     problem: str | None = None
 
 
-class PutBackJob(Message, frozen=True):
-    """Put the running job `id` back into the queue: the server stops, and the attempt shall not count."""
+class RequeueJob(Message, frozen=True):
+    """Put the running job `id` back into the queue without counting the attempt, because the server stops."""
 
     id: bytes
 
 
-class ForgetJobs(Message, frozen=True):
-    """Forget the jobs `ids`, as far as they have ended: the bound on logs is reached."""
+class DeleteJobs(Message, frozen=True):
+    """Delete the records of those of the jobs `ids` that have nothing left to do (retention of the job log)."""
 
     ids: list[bytes]
 
 
-class Told(Body, frozen=True):
-    """Who is told when the job has ended; by default the address of the caller's account."""
+class NotifyBody(Body, frozen=True):
+    """The recipients of the notification when the job has ended; by default the caller's e-mail address."""
 
     email: Email | UnsetType = UNSET
     callback_url: CallbackUrl | UnsetType = UNSET
 
 
-class ToldQuery(Query, frozen=True):
-    """Who is told when the job has ended; by default the address of the caller's account."""
+class NotifyQuery(Query, frozen=True):
+    """The recipients of the notification when the job has ended; by default the caller's e-mail address."""
 
     email: Email | None = None
     callback_url: CallbackUrl | None = None

@@ -1,6 +1,7 @@
-"""Telling people that their job has ended: by mail and by a callback.
+"""Notifications that a job has ended, by mail and by a callback.
 
-Owns what is said. The ways out are `outgoing/mail.py` and `outgoing/http_calls.py`; the runner says when and how often.
+Owns their content. Does not own sending (`outgoing/mail.py`, `outgoing/http_calls.py`), nor when and how often
+(`jobs/runner.py`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.outgoing.http_calls import post
-from trunkline.actors.outgoing.mail import Letter, Mail
+from trunkline.actors.outgoing.mail import Mail, MailMessage
 from trunkline.actors.records.kind import Doc
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.outbox import Outbox
 
-_SAID = {
+_OUTCOMES = {
     "completed": "has completed",
     "errored": "was refused",
     "failed": "has failed",
@@ -28,31 +29,40 @@ _ESCAPED = (
 
 
 class Notifier:
-    """Tells one person of one job, one way, once."""
+    """Sends one notification once."""
 
     def __init__(self, settings: Settings, limits: Limits, outbox: Outbox) -> None:
         self._limits = limits
         self._private = settings.callback_private_networks
         self._mail = Mail(settings, outbox, timeout_s=limits.outgoing_timeout_s)
 
-    async def tell(self, way: Doc, job: Doc, now_ms: int) -> None:
-        """Tell of `job`, which is its log with the link to its result. Raises `Undelivered` with a sentence."""
-        if way["by"] == "email":
-            await self._mail.send(_letter(way["to"], job, now_ms))
+    async def send(self, notification: Doc, job: Doc, now_ms: int) -> None:
+        """Send a notification of `job`, which is its log with the link to its result.
+
+        Raises `Undelivered` with a sentence.
+        """
+        if notification["by"] == "email":
+            await self._mail.send(_mail_message(notification["to"], job, now_ms))
             return
         headers = {"Idempotency-Key": job["id"]}
-        body = msgspec.json.encode(_told(job))
-        await post(way["to"], body, headers, timeout_s=self._limits.outgoing_timeout_s, private=self._private)
+        body = msgspec.json.encode(_callback_body(job))
+        await post(
+            notification["to"],
+            body,
+            headers,
+            timeout_s=self._limits.outgoing_timeout_s,
+            private=self._private,
+        )
 
 
-def _told(job: Doc) -> dict[str, Any]:
-    """What a callback carries: the job's log without what the caller said in the first place."""
+def _callback_body(job: Doc) -> dict[str, Any]:
+    """The body of a callback: the job's log without the input of the job."""
     return {name: value for name, value in job.items() if name not in ("input", "_etag", "_type")}
 
 
-def _letter(to: str, job: Doc, now_ms: int) -> Letter:
+def _mail_message(to: str, job: Doc, now_ms: int) -> MailMessage:
     lines = [
-        f"The job {job['name']} that was queued at {job['runQueuedAt']} {_SAID[job['status']]}.",
+        f"The job {job['name']} that was queued at {job['runQueuedAt']} {_OUTCOMES[job['status']]}.",
         "",
     ]
     if "error" in job:
@@ -75,5 +85,5 @@ def _letter(to: str, job: Doc, now_ms: int) -> Letter:
         f"Application: {job['applicationId']}",
         f"About: {job['resourceType']} {job['resourceId']}",
     ]
-    subject = f"{job['name']} {_SAID[job['status']]}"
-    return Letter(job["id"], to, subject, "\n".join(lines) + "\n", now_ms)
+    subject = f"{job['name']} {_OUTCOMES[job['status']]}"
+    return MailMessage(job["id"], to, subject, "\n".join(lines) + "\n", now_ms)

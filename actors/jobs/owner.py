@@ -1,11 +1,10 @@
-"""The records of jobs, as the application actor keeps them: queued, begun, moved on, ended, forgotten.
+"""The records of jobs: the part of the application actor that queues, begins, updates, ends and deletes them.
 
-Owns the life of a job's record and the gates. Does not own the work, nor when it is done (`jobs/runner.py`).
+Owns the life cycle of a job's record and the gates. Does not own the work, nor when it is done (`jobs/runner.py`).
 
-The open jobs of an application stand in one value beside the records, which changes in the batches that
-change them. So a gate is exact: it counts what is on disk or on its way there, never more (a commit that
-failed closes none) and never less (a restart opens none). And the runner finds them at a start without
-looking at any other record.
+The open jobs of an application are also stored in one value, which changes in the same batches as their records.
+So a gate is exact: it counts the jobs that are stored or submitted, even after a failed commit or a restart. And
+at a start the runner finds the open jobs without reading any other record.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import (
     ENDED,
     BeginJob,
+    DeleteJobs,
     EndJob,
-    ForgetJobs,
-    NoteJob,
-    PutBackJob,
+    EndNotification,
     QueueJob,
-    ToldJob,
+    RequeueJob,
+    SaveProgress,
 )
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.outgoing.http_calls import check_url
@@ -44,10 +43,10 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 OpenJobs = dict[bytes, list[Any]]
-"""By id the jobs that have still something to do: the operation and the resource. A third entry, TELLING, where
-the work is done and only somebody is still to be told; such a job holds no gate."""
+"""The jobs that have something left to do, by id: the operation and the resource. A third entry, NOTIFYING, means
+that only notifications are left; such a job does not count at a gate."""
 
-TELLING = "telling"
+NOTIFYING = "telling"
 
 
 class JobOwner(Actor):
@@ -56,8 +55,8 @@ class JobOwner(Actor):
     __slots__ = ()
 
     def on_queue_job(self, message: QueueJob) -> bytes:
-        """Queue a job; the answer is its id. Raises TooManyRequests at its gate and what its kind refuses."""
-        jobs, application = self.system.part(JobQueue), self.ref.id
+        """Queue a job; the answer is its id. Raises TooManyRequests at its gate, and errors of its kind's `check`."""
+        jobs, application = self.system.component(JobQueue), self.ref.id
         kind = jobs.kinds[message.operation]
         limits = self.system.limits
         if len(jobs) >= limits.jobs_waiting_length_max:
@@ -85,7 +84,7 @@ class JobOwner(Actor):
             "attempts": 0,
             "progress": {"completed": 0},
             "input": message.input,
-            "tell": self._ways(message),
+            "tell": self._notifications(message),
         }
         records.write(self, JOB, application, id, None, doc)
         self._keep_open(opened | {id: [message.operation, message.resource]})
@@ -93,7 +92,7 @@ class JobOwner(Actor):
         return id
 
     def on_begin_job(self, message: BeginJob) -> Doc | None:
-        """Count an attempt. None where the job has ended, also by this: it was begun too often."""
+        """Begin an attempt. None if the job has ended; a job that had too many attempts is ended here."""
         found = self._job(message.id)
         if found is None or found["status"] in ENDED:
             return None
@@ -115,8 +114,8 @@ class JobOwner(Actor):
         records.write(self, JOB, self.ref.id, message.id, found, begun)
         return begun
 
-    def on_note_job(self, message: NoteJob) -> None:
-        """Bring the log of a running job up to date."""
+    def on_save_progress(self, message: SaveProgress) -> None:
+        """Update the progress of a running job."""
         found = self._job(message.id)
         if found is None or found["status"] != "inProgress":
             return
@@ -138,21 +137,21 @@ class JobOwner(Actor):
             changes["error"] = message.error
         self._end(message.id, found, changes)
 
-    def on_told_job(self, message: ToldJob) -> None:
-        """Note that somebody was told, or could not be. With the last one the job is over."""
+    def on_end_notification(self, message: EndNotification) -> None:
+        """Store that a notification was delivered or given up. After the last one the job is no longer open."""
         found = self._job(message.id)
         if found is None:
             return
         now_ms = self.system.clock.wall_ms()
         news: Doc = {"at": now_ms} if message.problem is None else {"problem": message.problem}
-        told = [way | news if way["by"] == message.by else way for way in found["tell"]]
-        records.write(self, JOB, self.ref.id, message.id, found, {**found, "tell": told})
-        if all(map(is_settled, told)):
+        notifications = [each | news if each["by"] == message.by else each for each in found["tell"]]
+        records.write(self, JOB, self.ref.id, message.id, found, {**found, "tell": notifications})
+        if all(map(is_settled, notifications)):
             opened = self._open_jobs()
             opened.pop(message.id, None)
             self._keep_open(opened)
 
-    def on_put_back_job(self, message: PutBackJob) -> None:
+    def on_requeue_job(self, message: RequeueJob) -> None:
         """Queue a running job again; the attempt does not count."""
         found = self._job(message.id)
         if found is None or found["status"] != "inProgress":
@@ -160,7 +159,7 @@ class JobOwner(Actor):
         back = {**found, "status": "queued", "attempts": found["attempts"] - 1}
         records.write(self, JOB, self.ref.id, message.id, found, back)
 
-    def on_forget_jobs(self, message: ForgetJobs) -> None:
+    def on_delete_jobs(self, message: DeleteJobs) -> None:
         """Remove the records of jobs that have nothing left to do."""
         opened = self._open_jobs()
         for id in message.ids:
@@ -174,26 +173,26 @@ class JobOwner(Actor):
         records.write(self, JOB, self.ref.id, id, found, ended)
         opened = self._open_jobs()
         if ended["tell"]:
-            opened[id] = [*opened[id][:2], TELLING]
+            opened[id] = [*opened[id][:2], NOTIFYING]
         else:
             opened.pop(id, None)
         self._keep_open(opened)
-        self.after_commit(partial(self.system.part(JobQueue).count, ended["status"]))
+        self.after_commit(partial(self.system.component(JobQueue).count, ended["status"]))
 
-    def _ways(self, message: QueueJob) -> list[Doc]:
-        """How somebody will be told of the end. Raises Invalid for what can not be written to or called."""
-        ways: list[Doc] = []
+    def _notifications(self, message: QueueJob) -> list[Doc]:
+        """The notifications to send at the end. Raises Invalid for an unusable address or URL."""
+        notifications: list[Doc] = []
         email = message.email or self._address(message.user)
         if email is not None:
             check_address(email)
-            ways.append({"by": "email", "to": email})
+            notifications.append({"by": "email", "to": email})
         if message.callback_url is not None:
-            check_url(message.callback_url, private=self.system.part(JobQueue).calls_private_networks)
-            ways.append({"by": "callback", "to": message.callback_url})
-        return ways
+            check_url(message.callback_url, private=self.system.component(JobQueue).calls_private_networks)
+            notifications.append({"by": "callback", "to": message.callback_url})
+        return notifications
 
     def _address(self, user: bytes | None) -> str | None:
-        """The e-mail address of a user's account; without a user, of the owner of the application."""
+        """The e-mail address of a user; without a user, of the owner of the application."""
         if user is None:
             raw = self.system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, self.ref.id))
             user = None if raw is None else bytes.fromhex(decode(raw)["ownerId"])
@@ -218,13 +217,13 @@ class JobOwner(Actor):
             self.delete(keys.META, key)
 
 
-def is_settled(way: Doc) -> bool:
-    """Whether somebody was told this way, or it was given up."""
-    return "at" in way or "problem" in way
+def is_settled(notification: Doc) -> bool:
+    """Whether a notification was delivered or given up."""
+    return "at" in notification or "problem" in notification
 
 
 def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
-    """Application and id of every job that has something left to do, by application and age."""
+    """Yield application and id of every job that has something left to do, by application and age."""
     prefix = keys.JOBS_PREFIX
     for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
         for id in sorted(decode(raw)):
@@ -232,7 +231,7 @@ def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits) -> None:
-    """Raise TooManyRequests where the resource, or the application, has as many open jobs as it may have."""
+    """Raise TooManyRequests if the resource, or the application, has reached its limit of open jobs."""
     if len(opened) >= limits.application_jobs_max:
         raise TooManyRequests(
             f"The application has {len(opened)} open jobs, which is the most; come back when one has ended.",
@@ -251,7 +250,7 @@ def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits
         )
 
 
-def _progress(message: NoteJob | EndJob) -> Doc:
+def _progress(message: SaveProgress | EndJob) -> Doc:
     progress: Doc = {"completed": message.completed}
     if message.total is not None:
         progress["total"] = message.total

@@ -1,7 +1,7 @@
-"""The queue of jobs in memory: of ids only; what a job is stands on disk.
+"""The queue of jobs in memory. It contains only ids; the jobs themselves are on disk.
 
-Applications take turns, so that one with many jobs does not keep the others waiting. Within an application jobs are
-taken in the order in which they were queued.
+Applications alternate, so that one with many jobs does not delay the others. The jobs of one application are taken
+in the order in which they were queued.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trunkline.actors.jobs.job import JobKind
 
 
 class JobQueue:
-    """The jobs that wait, and the kinds of jobs that there are. `ended` counts by status the jobs that have ended."""
+    """The waiting jobs, and the kinds of jobs. `ended` counts the jobs that have ended, by status."""
 
     def __init__(self, kinds: Iterable[JobKind], *, calls_private_networks: bool) -> None:
         self.kinds = {kind.operation: kind for kind in kinds}
@@ -27,18 +27,18 @@ class JobQueue:
         self._woken = trio.Event()
 
     def __len__(self) -> int:
-        """How many jobs wait."""
+        """The number of waiting jobs."""
         return self._length
 
     def add(self, application: bytes, id: bytes) -> None:
-        """A job is on disk and waits."""
+        """Add a job that is on disk."""
         self._waiting.setdefault(application, deque()).append(id)
         self._length += 1
         woken, self._woken = self._woken, trio.Event()
         woken.set()
 
     def count(self, status: str) -> None:
-        """A job has ended."""
+        """Count a job that has ended."""
         self.ended[status] += 1
 
     async def next(self) -> tuple[bytes, bytes]:
@@ -49,5 +49,5 @@ class JobQueue:
         id = ids.popleft()
         self._length -= 1
         if ids:
-            self._waiting[application] = ids  # at the end: the others are next
+            self._waiting[application] = ids  # at the end, so that the other applications are next
         return application, id

@@ -1,4 +1,4 @@
-"""Reading the job log of an application."""
+"""The reads of the job log of an application."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def get_job_log(reading: Reading, message: GetJobLog) -> dict[str, Any]:
 
 
 def list_job_logs(reading: Reading, message: ListJobLogs) -> dict[str, Any]:
-    """A page of jobs. Raises `PayloadTooLarge` where what they were asked for is too much for one answer."""
+    """A page of jobs. Raises `PayloadTooLarge` if their inputs and outputs are too large for one answer."""
     query = message.query
     match = None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches
     found, total = read_page(reading, Listing.of(query, JOB, message.application, match=match))
-    weight = AnswerSize()
+    size = AnswerSize()
     for each in found:
-        weight.add(len(each.raw))
+        size.add(len(each.raw))
     items = [show_job(message.application, each) for each in found]
     shown = envelope("applicationJobLogs", items, total, query)
     shown["applicationId"] = message.application.hex()
@@ -43,7 +43,7 @@ def list_job_logs(reading: Reading, message: ListJobLogs) -> dict[str, Any]:
 
 
 def show_job(application: bytes, found: Found) -> dict[str, Any]:
-    """A job as the caller sees it, without the link to its result."""
+    """A job as the log shows it, without the link to its result."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {
         "id": id,
@@ -67,13 +67,15 @@ def show_job(application: bytes, found: Found) -> dict[str, Any]:
     shown |= {field: iso(doc[field]) for field in _TIMES if field in doc}
     shown |= {field: doc[field] for field in ("error", "output") if field in doc}
     if doc["tell"]:
-        shown["output"] = shown.get("output", {}) | {"told": [_show_way(way) for way in doc["tell"]]}
+        shown["output"] = shown.get("output", {}) | {
+            "told": [_show_notification(notification) for notification in doc["tell"]]
+        }
     return shown
 
 
-def _show_way(way: dict[str, Any]) -> dict[str, Any]:
-    """How somebody is told. The query of a callback may be a secret, so it is not shown."""
-    shown = {**way, "to": way["to"].partition("?")[0]}
-    if "at" in way:
-        shown["at"] = iso(way["at"])
+def _show_notification(notification: dict[str, Any]) -> dict[str, Any]:
+    """A notification as the log shows it. The query of a callback URL may contain a secret, so it is removed."""
+    shown = {**notification, "to": notification["to"].partition("?")[0]}
+    if "at" in notification:
+        shown["at"] = iso(notification["at"])
     return shown

@@ -1,4 +1,4 @@
-"""Exports of records as one file: a table, or an array in JSON."""
+"""Exports of records as one file: CSV, or a JSON array."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ async def export_records(
     shown: Callable[[Snapshot], Iterator[Doc]],
     row: Callable[[Doc], Doc] = lambda doc: doc,
 ) -> Doc:
-    """Write what `shown` yields, as the `format` of the input says, and return the result of the job.
+    """Write the records that `shown` yields, in the `format` of the input, and return the output of the job.
 
-    csv: a line for each record, with the `columns` out of `row(record)`. json: one array, a record a line. The
-    file is called after `what`, which is also the name of their number in the result.
+    csv: a line for each record, with the `columns` of `row(record)`. json: one array, with a line for each record.
+    `what` is the beginning of the file name, and the name of the number of records in the output.
     """
     lines = CsvLines()
 

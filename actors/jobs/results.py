@@ -1,12 +1,12 @@
-"""The results of jobs: files that somebody fetches, by a link that is proof enough, for a time.
+"""The results of jobs: files that can be downloaded with a signed link until they expire.
 
-Owns what a result is (`output.file` of a job's record, and a blob of the job's name), its bounds, the link,
-and its end. Does not own writing bytes to the disk (`store/blobs.py`) nor sending them (the edge).
+Owns results (`output.file` of a job's record, and a blob named after the job), their limits, links and expiry.
+Does not own writing bytes to the disk (`store/blobs.py`) nor sending them (`http/`).
 
-A link carries the job and the moment of its end (in the query, which no access log shows), signed with a key
-of its own, made from the secret of the data directory: no token opens a result, no link is a token, and a new
-secret ends all links. Whoever has the link has the file, as it is with a link in a mail; so it is shown only to
-who may queue such a job.
+A link contains the job and the time of expiry (in the query, which the access log omits). It is signed with a
+separate key that is derived from the secret of the data directory: no token opens a result, no link is a token,
+and a new secret invalidates all links. Whoever has the link can download the file, since the link is sent by mail;
+so it is shown only to callers who may queue such a job.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ Fill = Callable[["Snapshot", Write], None]
 
 PATH: Final = "/downloads"
 PIECE_BYTES: Final = 256 * 1024
-REST_PIECES: Final = 64
-REST_S: Final = 0.00005
-"""A thread that computes keeps the event loop waiting until the interpreter makes it give way. One that rests
-every 64 lines does so by itself. Measured on a busy machine: 99 of 100 waits of the loop under 20 ms instead of 45,
-for a third more time."""
+PAUSE_PIECES: Final = 64
+PAUSE_S: Final = 0.00005
+"""A thread that computes blocks the event loop until the interpreter switches threads. So the thread pauses every
+64 pieces. Measured on a busy machine: 99 of 100 waits of the loop under 20 ms instead of 45, for a third more time."""
 _ALGORITHM: Final = "HS256"
 _PURPOSE: Final = "download"
 _GONE: Final = "The link has expired, or what it led to is gone; run the job again."
@@ -62,24 +61,24 @@ _log = structlog.get_logger("trunkline.jobs")
 
 
 class Results:
-    """The results that this server keeps. `base_url` is where clients reach it, without a slash at the end."""
+    """The results of this server. `base_url` is the server's URL for clients, without a slash at the end."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._key: bytes | None = None
         self.base_url = ""
         self.downloads = 0
-        """Downloads that are under way."""
+        """The number of open downloads."""
 
     # Writing.
 
     async def write(
         self, application: bytes, id: bytes, file_name: str, content_type: str, fill: Fill
     ) -> Doc:
-        """Write a result, whole or not at all, and return what the record keeps of it.
+        """Write a result atomically, and return its description for the record.
 
-        Raises PayloadTooLarge for a result over its bound, StorageFull where the disk has no room or the bound
-        on all results is reached.
+        Raises PayloadTooLarge for a result above its limit, StorageFull if the disk is full or the limit on all
+        results is reached.
         """
         limits = self._system.limits
         blobs = self._system.store.results
@@ -103,7 +102,7 @@ class Results:
     # The link.
 
     def link(self, application: bytes, id: bytes, file: Doc) -> str:
-        """The address under which a result can be fetched until it expires."""
+        """The URL from which a result can be downloaded until it expires."""
         claims = {
             "aud": _PURPOSE,
             "sub": name_of(application, id),
@@ -113,17 +112,17 @@ class Results:
         return f"{self.base_url}{PATH}?token={token}"
 
     def add_link(self, application: bytes, id: bytes, shown: Doc) -> None:
-        """Add the link to a job that is to be shown, where it has a result."""
+        """Add the link to a shown job, if it has a result."""
         file = shown.get("output", {}).get("file")
         if file is not None:
             linked = {**file, "url": self.link(application, id, file)}
             shown["output"] = {**shown["output"], "file": linked}
 
     def open(self, token: str) -> Download:
-        """The result that the token of a link leads to.
+        """Open the result for the token of a link.
 
-        Raises Forbidden for a link that is not of this server, NotFound for one that has expired or whose result
-        is gone, Overloaded where as many downloads are under way as may be.
+        Raises Forbidden for a link that this server did not sign, NotFound for one that has expired or whose result
+        was removed, Overloaded at the limit of open downloads.
         """
         system = self._system
         try:
@@ -148,8 +147,8 @@ class Results:
         try:
             content = None if file is None else system.store.results.open(name.hex())
         except StoreError as failure:
-            _log.error("result can not be read", name=name.hex(), exc_info=failure)
-            raise Crashed("The file can not be read; the fault is logged.") from failure
+            _log.error("result cannot be read", name=name.hex(), exc_info=failure)
+            raise Crashed("The file cannot be read; the fault is logged.") from failure
         if file is None or content is None:
             raise NotFound(_GONE)
         return Download(self, file, content)
@@ -160,10 +159,10 @@ class Results:
             self._key = hmac.digest(secret, b"trunkline downloads", hashlib.sha256)
         return self._key
 
-    # The end.
+    # Expiry.
 
     async def sweep(self) -> int:
-        """Remove what has expired or belongs to no job any more; returns how many."""
+        """Remove results that have expired or whose job was deleted; return how many."""
         now_ms = self._system.clock.wall_ms()
         blobs = self._system.store.results
 
@@ -177,10 +176,10 @@ class Results:
 
 
 class Download:
-    """A result on its way to a client: `next` gives a piece, None is the end, `close` gives the file back.
+    """A download: `next` returns a piece, or None at the end; `close` releases the file.
 
-    The last piece is given only when the hash of all of them is that of what was written. So a client that got
-    as many bytes as were announced has the file as it was made.
+    The last piece is returned only if the hash of all pieces is that of the written file. So a client that got the
+    announced number of bytes has the correct file.
     """
 
     def __init__(self, results: Results, file: Doc, content: Content) -> None:
@@ -195,11 +194,11 @@ class Download:
 
     @property
     def digest(self) -> str:
-        """The hash as a `Repr-Digest` field has it (RFC 9530)."""
+        """The hash in the format of a `Repr-Digest` field (RFC 9530)."""
         return f"sha-256=:{base64.b64encode(bytes.fromhex(self.sha256)).decode()}:"
 
     async def next(self) -> bytes | None:
-        """The next piece, read in a worker thread when the one before has been taken."""
+        """Read the next piece in a worker thread."""
         if self._content is None or not self._left:
             return None
         return await trio.to_thread.run_sync(self._piece, self._content)
@@ -212,7 +211,7 @@ class Download:
         return piece
 
     def close(self) -> None:
-        """Give the file back. Idempotent."""
+        """Release the file. Idempotent."""
         if self._content is not None:
             self._content.close()
             self._content = None
@@ -225,7 +224,7 @@ def name_of(application: bytes, id: bytes) -> str:
 
 
 def file_of(snapshot: Snapshot, application: bytes, id: bytes) -> Doc | None:
-    """What the record of a job says of its result; None where there is no such job or no result."""
+    """The description of a result in the job's record; None if there is no such job or no result."""
     found = records.find(snapshot, JOB, application, id)
     if found is None:
         return None
@@ -234,12 +233,12 @@ def file_of(snapshot: Snapshot, application: bytes, id: bytes) -> Doc | None:
 
 
 def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
-    """Whether a blob still belongs to a job: to one that has not ended, or as a result that has not expired."""
+    """Whether a blob is still needed: its job has not ended, or the result has not expired."""
     try:
         ids = bytes.fromhex(name)
         found = records.find(snapshot, JOB, ids[:ID_BYTES], ids[ID_BYTES:])
     except ValueError:
-        return True  # not ours; an operator may have put it there
+        return True  # not written by this server; an operator may have put it there
     if found is None:
         return False
     if found.doc["status"] not in ENDED:
@@ -249,7 +248,7 @@ def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
 
 
 def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
-    """Sentences about results that are not what was written. One that is not there may have expired."""
+    """Yield a sentence for each damaged result. A missing one is not reported: it may have expired."""
     for name in blobs.names():
         try:
             ids = bytes.fromhex(name)
@@ -270,14 +269,14 @@ def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
 
 
 def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:
-    """Writes into a draft within the bounds, and lets the event loop in between."""
+    """Return a function that writes to a draft within the limits, and pauses regularly for the event loop."""
     pieces = 0
 
     def write(piece: bytes) -> None:
         nonlocal pieces
         pieces += 1
-        if not pieces % REST_PIECES:
-            time.sleep(REST_S)
+        if not pieces % PAUSE_PIECES:
+            time.sleep(PAUSE_S)
             trio.from_thread.check_cancelled()
         size = draft.size_bytes + len(piece)
         if size > bytes_max:

@@ -1,11 +1,11 @@
 """The runner: takes queued jobs one after the other, at most `jobs_running_max` at a time.
 
-Owns the attempts at doing a job and at telling of its end, and the retention of logs. Does not own the queue
-(`jobs/queue.py`), nor the records; each step is asked of the application actor, and is on disk before the next.
+Owns the attempts to do a job and to send its notifications, and the retention of logs. Does not own the queue
+(`jobs/queue.py`), nor the records (`jobs/owner.py`): each step is an ask of the application actor, and on disk
+before the next.
 
-At a start the queue is what the store holds as open,
-so jobs go on after a restart and after kill -9; what had begun is begun again. Where the server stops in
-good order, running jobs are put back, and the attempt does not count.
+At a start the open jobs in the store are queued, so jobs continue after a restart and after kill -9; a job that was
+running is started again. On a regular stop running jobs are put back into the queue, and the attempt does not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ import trio
 
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.kind import JOB
-from trunkline.actors.jobs.messages import ENDED, BeginJob, EndJob, ForgetJobs, JobStatus, PutBackJob, ToldJob
+from trunkline.actors.jobs.messages import (
+    ENDED,
+    BeginJob,
+    DeleteJobs,
+    EndJob,
+    EndNotification,
+    JobStatus,
+    RequeueJob,
+)
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.owner import is_settled, open_jobs
 from trunkline.actors.jobs.queue import JobQueue
@@ -41,46 +49,46 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 STOP_S = 5.0
-"""How long the end of the server waits for running jobs to be put back."""
+"""How long the server waits at its stop until running jobs are put back into the queue."""
 
 PAUSE_MAX_S = 300.0
-FORGET_SLICE = 100
+DELETE_SLICE = 100
 DAY_MS = 86_400_000
 
 _PASSING = (Overloaded, StorageFull, Crashed)
-"""Refusals that say nothing about the job: another attempt may do."""
+"""Temporary errors, which are not caused by the job: another attempt may succeed."""
 
 _log = structlog.get_logger("trunkline.jobs")
 
 
-class End(NamedTuple):
-    """What a run came to. `again` says that another attempt may do better."""
+class Outcome(NamedTuple):
+    """The outcome of a run. `retry`: another attempt may succeed."""
 
     status: JobStatus
     output: Doc | None = None
     error: dict[str, str] | None = None
-    again: bool = False
+    retry: bool = False
 
 
 class Jobs:
-    """The jobs of one system: those that wait, and the tasks that do them."""
+    """The jobs of one system: the queue, and the tasks that do the jobs."""
 
     def __init__(self, system: System, queue: JobQueue, notifier: Notifier) -> None:
         self.queue = queue
         self.running: dict[bytes, Job] = {}
-        self.results = system.part(Results)
+        self.results = system.component(Results)
         self.notifier = notifier
         self._system = system
         self._scope = trio.CancelScope()
         self._stopped = trio.Event()
         self._stopped.set()
         self._nursery: trio.Nursery | None = None
-        # A way each, so that slow callbacks keep no mail waiting.
+        # One limiter for each, so that slow callbacks do not delay mail.
         deliveries_max = system.limits.outgoing_deliveries_max
         self._outgoing = {by: trio.CapacityLimiter(deliveries_max) for by in ("email", "callback")}
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Do jobs until `stop`, or until cancelled. Started when all that the store holds is in the queue."""
+        """Do jobs until `stop`, or until cancelled. Started when all open jobs of the store are in the queue."""
         self._stopped = trio.Event()
         try:
             with self._scope:
@@ -90,14 +98,14 @@ class Jobs:
                 async with trio.open_nursery() as self._nursery:
                     for _ in range(self._system.limits.jobs_running_max):
                         self._nursery.start_soon(self._work)
-                    self._nursery.start_soon(self._keep_logs_short)
+                    self._nursery.start_soon(self._delete_expired)
                     task_status.started()
         finally:
             self._nursery = None
             self._stopped.set()
 
     async def stop(self) -> None:
-        """End the runner: running jobs are put back into the queue."""
+        """Stop the runner; running jobs are put back into the queue."""
         self._scope.cancel()
         with trio.move_on_after(2 * STOP_S, shield=True):
             await self._stopped.wait()
@@ -108,58 +116,60 @@ class Jobs:
         while True:
             application, id = await self.queue.next()
             try:
-                await self._do(application, id)
-            except Exception:  # noqa: BLE001 - a fault of the runner costs this run, not the runner
-                _log.exception("run of a job broke off", application=application.hex(), job=id.hex())
-                self._again(application, id, self._system.limits.job_attempts_max)
+                await self._run_job(application, id)
+            except Exception:  # noqa: BLE001 - a bug ends this run, not the runner
+                _log.exception("run of a job failed", application=application.hex(), job=id.hex())
+                self._retry_later(application, id, self._system.limits.job_attempts_max)
 
     async def _add_later(self, application: bytes, id: bytes, pause_s: float) -> None:
         await trio.sleep(pause_s)
         self.queue.add(application, id)
 
-    def _again(self, application: bytes, id: bytes, attempt: int) -> None:
+    def _retry_later(self, application: bytes, id: bytes, attempt: int) -> None:
         pause_s = min(self._system.limits.job_pause_s * 2 ** (attempt - 1), PAUSE_MAX_S)
         assert self._nursery is not None
         self._nursery.start_soon(self._add_later, application, id, pause_s)
 
     # One job.
 
-    async def _do(self, application: bytes, id: bytes) -> None:
-        """One attempt of a job, from its beginning to what came of it."""
+    async def _run_job(self, application: bytes, id: bytes) -> None:
+        """Make one attempt of a job, and store its outcome."""
         try:
             doc = await self._ask(application, BeginJob(id=id))
         except NotFound:
             return  # its application was deleted
         except DomainError:
-            self._again(application, id, 1)
+            self._retry_later(application, id, 1)
             return
         assert self._nursery is not None
-        if doc is None:  # it has ended, before or by this
-            self._nursery.start_soon(self._tell, application, id)
+        if doc is None:  # it has ended, earlier or because it had too many attempts
+            self._nursery.start_soon(self._notify, application, id)
             return
         job = self.running[id] = Job(self._system, application, id, doc)
-        left = True
+        unfinished = True
         try:
-            end = await self._outcome(job, self.queue.kinds.get(doc["name"]))
-            left = False
+            end = await self._run_kind(job, self.queue.kinds.get(doc["name"]))
+            unfinished = False
             if end is None:
                 return
-            if end.again and job.attempt < self._system.limits.job_attempts_max:
-                _log.info("job is begun again later", job=id.hex(), attempt=job.attempt, error=end.error)
-                self._again(application, id, job.attempt)
+            if end.retry and job.attempt < self._system.limits.job_attempts_max:
+                _log.info("job will be tried again", job=id.hex(), attempt=job.attempt, error=end.error)
+                self._retry_later(application, id, job.attempt)
                 return
             await self._end(job, end)
-            self._nursery.start_soon(self._tell, application, id)
+            self._nursery.start_soon(self._notify, application, id)
         finally:
             del self.running[id]
-            if left:
-                await self._put_back(job)
+            if unfinished:
+                await self._requeue(job)
 
-    async def _outcome(self, job: Job, kind: JobKind | None) -> End | None:
-        """Do the work; None where the application is gone. Raises nothing but cancellation."""
+    async def _run_kind(self, job: Job, kind: JobKind | None) -> Outcome | None:
+        """Do the work; None if the application was deleted. Raises nothing but cancellation."""
         if kind is None:
-            return End("errored", error=_error("Unsupported", "This version of the server has no such job."))
-        outcome: End | None = None
+            return Outcome(
+                "errored", error=_error("Unsupported", "This version of the server has no such job.")
+            )
+        outcome: Outcome | None = None
 
         async def work() -> None:
             nonlocal outcome
@@ -171,43 +181,43 @@ class Jobs:
             nursery.start_soon(work)
         return outcome
 
-    async def _attempt(self, job: Job, kind: JobKind) -> End:
+    async def _attempt(self, job: Job, kind: JobKind) -> Outcome:
         try:
-            return End("completed", output=await kind.run(job))
+            return Outcome("completed", output=await kind.run(job))
         except _PASSING as refusal:
-            return End("failed", error=_error(refusal.type, refusal.message), again=True)
+            return Outcome("failed", error=_error(refusal.type, refusal.message), retry=True)
         except DomainError as refusal:
-            return End("errored", error=_error(refusal.type, refusal.message))
+            return Outcome("errored", error=_error(refusal.type, refusal.message))
         except StoreError as refusal:
             name = (StorageFull if isinstance(refusal, StoreFull) else Overloaded).type
-            return End("failed", error=_error(name, str(refusal)), again=True)
-        except Exception as bug:  # noqa: BLE001 - whatever it is, the job gets its end and the runner goes on
+            return Outcome("failed", error=_error(name, str(refusal)), retry=True)
+        except Exception as bug:  # noqa: BLE001 - any bug ends the attempt, not the runner
             _log.error("job failed", name=kind.operation, job=job.id.hex(), exc_info=bug)
             sentence = "The server failed to do this job; the fault is logged."
-            return End("failed", error=_error(Crashed.type, sentence), again=True)
+            return Outcome("failed", error=_error(Crashed.type, sentence), retry=True)
 
     async def _show_progress(self, job: Job, work: trio.CancelScope) -> None:
-        """Bring the log up to date now and then; end the work where the application is gone."""
+        """Update the log regularly; cancel the work if the application was deleted."""
         shown = (job.completed, job.total)
         while True:
             await trio.sleep(self._system.limits.job_progress_s)
             try:
                 if shown != (job.completed, job.total):
                     shown = (job.completed, job.total)
-                    await job.ask(job.owner, job.noted())
-                elif not self._is_there(job.application):
+                    await job.ask(job.owner, job.progress_message())
+                elif not self._application_exists(job.application):
                     work.cancel()
             except NotFound:
                 work.cancel()
             except (DomainError, StoreError):
-                continue  # the log lags behind, no more
+                continue  # only the log is late
 
-    def _is_there(self, application: bytes) -> bool:
+    def _application_exists(self, application: bytes) -> bool:
         with self._system.store.snapshot() as snapshot:
             return records.find(snapshot, APPLICATION, ROOT, application) is not None
 
-    async def _end(self, job: Job, end: End) -> None:
-        """Write the end of a job. Until that is stored it holds its place here."""
+    async def _end(self, job: Job, end: Outcome) -> None:
+        """Store the end of a job. Until that succeeds, the job occupies its place in the runner."""
         ended = EndJob(
             id=job.id,
             status=end.status,
@@ -218,8 +228,8 @@ class Jobs:
         )
         await self._store(job.application, ended)
 
-    async def _store(self, application: bytes, message: EndJob | ToldJob) -> None:
-        """Ask until it is stored, however long the disk is full, or until the application is gone."""
+    async def _store(self, application: bytes, message: EndJob | EndNotification) -> None:
+        """Repeat the ask until it is stored, however long the disk is full, or until the application is deleted."""
         pause_s = self._system.limits.job_pause_s
         while True:
             try:
@@ -233,33 +243,35 @@ class Jobs:
             else:
                 return
 
-    async def _put_back(self, job: Job) -> None:
-        """The server stops. Where this is not stored any more, the next start finds an attempt that broke off."""
+    async def _requeue(self, job: Job) -> None:
+        """Put a job back into the queue at a stop. If this is not stored, the attempt counts after the next start."""
         with trio.move_on_after(STOP_S, shield=True), contextlib.suppress(DomainError):
-            await job.ask(job.owner, PutBackJob(id=job.id))
+            await job.ask(job.owner, RequeueJob(id=job.id))
 
     async def _ask(self, application: bytes, message: Message) -> Doc | None:
         answer = await self._system.ask(Ref("application", ROOT, application), message)
         value: Doc | None = answer.value
         return value
 
-    # Telling.
+    # Notifications.
 
-    async def _tell(self, application: bytes, id: bytes) -> None:
-        """Tell everybody who is to be told of the end of a job, at least once. Raises nothing but cancellation."""
+    async def _notify(self, application: bytes, id: bytes) -> None:
+        """Deliver all notifications of the end of a job, at least once. Raises nothing but cancellation."""
         try:
             found = self._found(application, id)
             if found is None or found.doc["status"] not in ENDED:
                 return
             async with trio.open_nursery() as nursery:
-                for way in found.doc["tell"]:
-                    if not is_settled(way):
-                        nursery.start_soon(self._tell_one_way, application, id, way)
-        except Exception:  # noqa: BLE001 - it must not end the runner; the next start tells them
-            _log.exception("telling left to the next start", application=application.hex(), job=id.hex())
+                for notification in found.doc["tell"]:
+                    if not is_settled(notification):
+                        nursery.start_soon(self._deliver, application, id, notification)
+        except Exception:  # noqa: BLE001 - it must not end the runner; they are sent after the next start
+            _log.exception(
+                "notifications postponed to the next start", application=application.hex(), job=id.hex()
+            )
 
-    async def _tell_one_way(self, application: bytes, id: bytes, way: Doc) -> None:
-        """Try `outgoing_attempts_max` times with doubling pauses; then the log says what was wrong."""
+    async def _deliver(self, application: bytes, id: bytes, notification: Doc) -> None:
+        """Try `outgoing_attempts_max` times with doubling pauses; after that the log shows the problem."""
         limits = self._system.limits
         problem: str | None = None
         for attempt in range(limits.outgoing_attempts_max):
@@ -268,22 +280,24 @@ class Jobs:
             found = self._found(application, id)
             if found is None:
                 return
-            problem = await self._attempt_to_tell(way, self.shown(application, found))
+            problem = await self._attempt_to_notify(notification, self.shown(application, found))
             if problem is None:
                 break
         if problem is not None:
-            _log.warning("nobody could be told of a job", job=id.hex(), by=way["by"], reason=problem)
-        await self._store(application, ToldJob(id=id, by=way["by"], problem=problem))
+            _log.warning(
+                "notification of a job given up", job=id.hex(), by=notification["by"], reason=problem
+            )
+        await self._store(application, EndNotification(id=id, by=notification["by"], problem=problem))
 
-    async def _attempt_to_tell(self, way: Doc, shown: Doc) -> str | None:
-        """Tell once; what went wrong, None where nothing did."""
+    async def _attempt_to_notify(self, notification: Doc, shown: Doc) -> str | None:
+        """Try to send once; return a sentence about the problem, None if there was none."""
         try:
-            async with self._outgoing[way["by"]]:
-                await self.notifier.tell(way, shown, self._system.clock.wall_ms())
+            async with self._outgoing[notification["by"]]:
+                await self.notifier.send(notification, shown, self._system.clock.wall_ms())
         except Undelivered as failure:
             return str(failure)
-        except Exception as bug:  # noqa: BLE001 - a fault here must not end the runner
-            _log.error("telling failed", by=way["by"], exc_info=bug)
+        except Exception as bug:  # noqa: BLE001 - a bug here must not end the runner
+            _log.error("notification of a job failed", by=notification["by"], exc_info=bug)
             return "The server failed to do this; the fault is logged."
         return None
 
@@ -299,31 +313,33 @@ class Jobs:
 
     # The logs.
 
-    async def _keep_logs_short(self) -> None:
-        """Forget ended jobs beyond the bounds, and results that have expired, every `purge_interval_s`."""
+    async def _delete_expired(self) -> None:
+        """Delete ended jobs above the limits, and expired results, every `purge_interval_s`."""
         while True:
             await trio.sleep(self._system.limits.purge_interval_s)
             try:
-                await self.forget_old()
+                await self.delete_old()
                 await self.results.sweep()
             except (DomainError, StoreError) as refusal:
-                _log.warning("old jobs are forgotten later", reason=str(refusal))
-            except Exception:  # noqa: BLE001 - what can not be forgotten must not end the server
-                _log.exception("forgetting old jobs failed")
+                _log.warning("deletion of old jobs postponed", reason=str(refusal))
+            except Exception:  # noqa: BLE001 - a failed deletion must not end the server
+                _log.exception("deletion of old jobs failed")
 
-    async def forget_old(self) -> None:
-        """Forget the jobs that are over the bounds in number or age, a slice at a time."""
+    async def delete_old(self) -> None:
+        """Delete the jobs above the limits in number or age, a slice at a time."""
         limits, now_ms = self._system.limits, self._system.clock.wall_ms()
         oldest_ms = now_ms - limits.job_log_days * DAY_MS
-        found = await self._system.read(lambda snapshot: old_jobs(snapshot, limits.job_logs_max, oldest_ms))
+        found = await self._system.read(
+            lambda snapshot: expired_jobs(snapshot, limits.job_logs_max, oldest_ms)
+        )
         for application, ids in found.items():
-            for start in range(0, len(ids), FORGET_SLICE):
+            for start in range(0, len(ids), DELETE_SLICE):
                 with contextlib.suppress(NotFound):
-                    await self._ask(application, ForgetJobs(ids=ids[start : start + FORGET_SLICE]))
+                    await self._ask(application, DeleteJobs(ids=ids[start : start + DELETE_SLICE]))
 
 
-def old_jobs(snapshot: Snapshot, length_max: int, oldest_ms: int) -> dict[bytes, list[bytes]]:
-    """By application the ended jobs that are to be forgotten: the oldest beyond the bound, and those too old."""
+def expired_jobs(snapshot: Snapshot, length_max: int, oldest_ms: int) -> dict[bytes, list[bytes]]:
+    """The ended jobs to delete, by application: the oldest above the limit, and those that are too old."""
     found: dict[bytes, list[bytes]] = {}
     for application, _ in records.scan(snapshot, APPLICATION, ROOT):
         surplus = records.total(snapshot, JOB, application) - length_max
@@ -341,7 +357,7 @@ def old_jobs(snapshot: Snapshot, length_max: int, oldest_ms: int) -> dict[bytes,
 
 
 def _has_old(snapshot: Snapshot, application: bytes, oldest_ms: int) -> bool:
-    """Whether the oldest job, which is the first by its id, was queued before that moment."""
+    """Whether the oldest job, which is the first by its id, was queued before `oldest_ms`."""
     prefix = keys.record_prefix(JOB.name, application)
     first = next(snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)), None)
     return first is not None and int.from_bytes(first[-12:-8], "big") * 1000 < oldest_ms

@@ -1,1 +1,1 @@
-"""What leaves the server by itself: mail and HTTP calls, with their fences."""
+"""Requests that the server itself sends: mail and HTTP calls, with the check of their addresses."""

@@ -1,11 +1,10 @@
-"""Callbacks: posting JSON to an address that a caller named, without becoming the caller's arm.
+"""Outgoing HTTP calls: posting JSON to a URL that a caller gives, protected against request forgery.
 
-Whoever may queue a job may make this server send a request, from where it stands. So an address has to be
-one of the open internet: http or https, without credentials, and every network address behind its name must
-be public. The request then goes to the very address that was checked (a name that is resolved again may say
-something else), with the name in `Host` and in TLS. Redirects are not followed, the answer's body is not
-read, and the whole attempt has a deadline. The operator may lift the rule for networks of their own
-(`callback_private_networks`).
+Whoever may queue a job can make this server send a request from inside its network. So a URL must be public:
+http or https, without credentials, and every network address of its host must be public. The request is sent to
+the address that was checked (resolving the name again might give another one), with the name in `Host` and in
+TLS. Redirects are not followed, the body of the answer is not read, and the whole attempt has a deadline.
+Operators may allow their own networks (`callback_private_networks`).
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ import trio
 from trunkline.actors.values.errors import Invalid
 
 ADDRESSES_MAX = 4
-"""How many addresses of a name are tried in one attempt."""
+"""How many addresses of a host are tried in one attempt."""
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_INSIDE = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("168.63.129.16/32"))
-"""Addresses by which clouds reach their own hosts from within, and which pass for public ones."""
+_CLOUD_INTERNAL = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("168.63.129.16/32"))
+"""Addresses of internal services of clouds that `ipaddress` considers public."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Undelivered(Exception):
-    """What was to be told was not taken. The text is a sentence."""
+    """A mail or a call was not accepted. The text is a sentence."""
 
 
 def check_url(url: str, *, private: bool) -> None:
-    """Raise `Invalid` where `url` can not be called back. `private` lets networks of the operator's own pass."""
+    """Raise `Invalid` if `url` cannot be called. `private` allows addresses that are not public."""
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError, TypeError) as error:
@@ -49,7 +48,7 @@ def check_url(url: str, *, private: bool) -> None:
         raise Invalid("callbackUrl: must not carry a user name or a password; put a token into its query.")
     if private:
         return
-    literal = _literal(parsed.host)
+    literal = _ip_literal(parsed.host)
     if parsed.host.rstrip(".").lower().endswith("localhost") or (
         literal is not None and not is_public(literal)
     ):
@@ -59,7 +58,7 @@ def check_url(url: str, *, private: bool) -> None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the open internet, also looked at through the forms that wrap another."""
+    """Whether an address is public. IPv6 addresses that contain an IPv4 address are public only if that one is, too."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if inner is None and address.teredo is not None:
@@ -77,16 +76,16 @@ def is_public(address: Address) -> bool:
         and not address.is_reserved
         and not address.is_link_local
         and not address.is_loopback
-        and not any(address in network for network in _INSIDE)
+        and not any(address in network for network in _CLOUD_INTERNAL)
     )
 
 
 async def post(url: str, body: bytes, headers: dict[str, str], *, timeout_s: float, private: bool) -> None:
-    """Post JSON once. Raises `Undelivered` with a sentence unless it is answered with 2xx in time."""
+    """Post JSON once. Raises `Undelivered` with a sentence unless the answer is 2xx and comes in time."""
     parsed = httpx.URL(url)
-    with trio.move_on_after(2 * timeout_s) as patience:
+    with trio.move_on_after(2 * timeout_s) as timeout:
         status = await _post(parsed, body, headers, timeout_s, private=private)
-    if patience.cancelled_caught:
+    if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
     if not 200 <= status < 300:
         hint = " (redirects are not followed)" if 300 <= status < 400 else ""
@@ -96,11 +95,11 @@ async def post(url: str, body: bytes, headers: dict[str, str], *, timeout_s: flo
 async def _post(
     url: httpx.URL, body: bytes, headers: dict[str, str], timeout_s: float, *, private: bool
 ) -> int:
-    addresses = await _resolved(url, private=private)
+    addresses = await _resolve(url, private=private)
     verify: ssl.SSLContext | bool = False
     if url.scheme == "https":
-        verify = await trio.to_thread.run_sync(_context)
-    named = {
+        verify = await trio.to_thread.run_sync(_tls_context)
+    request_headers = {
         "Content-Type": "application/json",
         "User-Agent": "trunkline",
         **headers,
@@ -113,7 +112,11 @@ async def _post(
     ) as client:
         for address in addresses:
             request = client.build_request(
-                "POST", url.copy_with(host=str(address)), content=body, headers=named, extensions=extensions
+                "POST",
+                url.copy_with(host=str(address)),
+                content=body,
+                headers=request_headers,
+                extensions=extensions,
             )
             try:
                 response = await client.send(request, stream=True)
@@ -124,16 +127,16 @@ async def _post(
                 raise Undelivered(f"{url.host} did not answer: {_reason(error)}.") from None
             await response.aclose()
             return response.status_code
-    raise Undelivered(f"{url.host} can not be reached: {failure}.")
+    raise Undelivered(f"{url.host} cannot be reached: {failure}.")
 
 
-async def _resolved(url: httpx.URL, *, private: bool) -> list[Address]:
-    """The addresses of the host. Raises `Undelivered` where there is none, or one that is not public."""
+async def _resolve(url: httpx.URL, *, private: bool) -> list[Address]:
+    """The addresses of the host. Raises `Undelivered` if there is none, or if one is not public."""
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
         found = await trio.socket.getaddrinfo(url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Undelivered(f"{url.host} can not be resolved.") from None
+        raise Undelivered(f"{url.host} cannot be resolved.") from None
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     if not private and not all(map(is_public, addresses)):
         raise Undelivered(
@@ -143,7 +146,7 @@ async def _resolved(url: httpx.URL, *, private: bool) -> list[Address]:
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong, in the words of the first error of the chain that has any."""
+    """The text of the first error in the chain of causes that has one."""
     cause: BaseException | None = error
     while cause is not None:
         if str(cause):
@@ -152,7 +155,7 @@ def _reason(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _literal(host: str) -> Address | None:
+def _ip_literal(host: str) -> Address | None:
     try:
         return ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -160,6 +163,6 @@ def _literal(host: str) -> Address | None:
 
 
 @cache
-def _context() -> ssl.SSLContext:
-    """What certificates are checked with; reading the authorities takes long, so once."""
+def _tls_context() -> ssl.SSLContext:
+    """The context that verifies certificates. Cached, since loading the authorities takes long."""
     return ssl.create_default_context()

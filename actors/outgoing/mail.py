@@ -1,7 +1,8 @@
-"""Mail: a message, and the way out: a mail server where one is set, else the outbox folder.
+"""Mail: sends messages through a mail server if one is configured, else stores them in the outbox folder.
 
-Owns the form of a message and one attempt to hand it over. When, how often, and what it says is for
-`jobs/notifications.py`. The standard library's client runs in a worker thread, since it waits for the network.
+Owns the format of a message and one attempt to deliver it. Does not own its text (`jobs/notifications.py`), nor
+when and how often delivery is attempted (`jobs/runner.py`). The client of the standard library runs in a worker
+thread, since it waits for the network.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from trunkline.store.errors import StoreError
 from trunkline.store.outbox import Outbox
 
 
-class Letter(NamedTuple):
-    """A message to one person. `id` makes a second delivery of it known as such."""
+class MailMessage(NamedTuple):
+    """A message to one person. `id` becomes part of the Message-ID, by which a repeated delivery can be recognized."""
 
     id: str
     to: str
@@ -37,7 +38,7 @@ class Letter(NamedTuple):
 
 
 class Mail:
-    """Hands letters over, as the settings say. Raises `SettingsError` for a password file that is not there."""
+    """Sends mail as configured. Raises `SettingsError` if the password file cannot be read."""
 
     def __init__(self, settings: Settings, outbox: Outbox, *, timeout_s: float) -> None:
         self._settings = settings
@@ -45,37 +46,37 @@ class Mail:
         self._timeout_s = timeout_s
         self._password = _password(settings)
 
-    async def send(self, letter: Letter) -> None:
-        """Hand a letter over. Raises `Undelivered` with a sentence where it was not taken."""
-        message = self._message(letter)
+    async def send(self, mail: MailMessage) -> None:
+        """Deliver a message. Raises `Undelivered` with a sentence if it was not accepted."""
+        message = self._email_message(mail)
         if self._settings.smtp_host is None:
             try:
-                await trio.to_thread.run_sync(self._outbox.put, letter.id, message.as_bytes())
+                await trio.to_thread.run_sync(self._outbox.put, mail.id, message.as_bytes())
             except StoreError as failure:
                 raise Undelivered(str(failure)) from None
             return
-        with trio.move_on_after(3 * self._timeout_s) as patience:
-            # Left behind where the server stops: the next start sends it again.
-            await trio.to_thread.run_sync(self._hand_over, message, abandon_on_cancel=True)
-        if patience.cancelled_caught:
+        with trio.move_on_after(3 * self._timeout_s) as timeout:
+            # Abandoned when the server stops; it is sent again after the next start.
+            await trio.to_thread.run_sync(self._deliver, message, abandon_on_cancel=True)
+        if timeout.cancelled_caught:
             raise Undelivered(f"The mail server did not take it within {3 * self._timeout_s:g} seconds.")
 
-    def _message(self, letter: Letter) -> EmailMessage:
+    def _email_message(self, mail: MailMessage) -> EmailMessage:
         settings = self._settings
         message = EmailMessage()
         try:
             message["From"] = settings.smtp_from
-            message["To"] = Address(addr_spec=letter.to)
-            message["Subject"] = " ".join(letter.subject.split())
+            message["To"] = Address(addr_spec=mail.to)
+            message["Subject"] = " ".join(mail.subject.split())
         except (ValueError, IndexError, HeaderParseError) as error:
-            raise Undelivered(f"The address can not be written to: {error}.") from None
-        message["Date"] = format_datetime(datetime.fromtimestamp(letter.sent_ms / 1000, UTC))
-        message["Message-ID"] = f"<{letter.id}@{settings.smtp_from.rpartition('@')[2].rstrip('>')}>"
+            raise Undelivered(f"The address cannot be written to: {error}.") from None
+        message["Date"] = format_datetime(datetime.fromtimestamp(mail.sent_ms / 1000, UTC))
+        message["Message-ID"] = f"<{mail.id}@{settings.smtp_from.rpartition('@')[2].rstrip('>')}>"
         message["Auto-Submitted"] = "auto-generated"
-        message.set_content(letter.text)
+        message.set_content(mail.text)
         return message
 
-    def _hand_over(self, message: EmailMessage) -> None:
+    def _deliver(self, message: EmailMessage) -> None:
         settings = self._settings
         assert settings.smtp_host is not None
         try:
@@ -86,8 +87,8 @@ class Mail:
                     server.login(settings.smtp_user, self._password)
                 server.send_message(message)
         except smtplib.SMTPRecipientsRefused as refusal:
-            code, said = next(iter(refusal.recipients.values()))
-            raise Undelivered(f"The mail server refused the recipient: {code} {_text(said)}.") from None
+            code, reply = next(iter(refusal.recipients.values()))
+            raise Undelivered(f"The mail server refused the recipient: {code} {_text(reply)}.") from None
         except smtplib.SMTPAuthenticationError as refusal:
             raise Undelivered(f"The mail server refused the log-in: {refusal.smtp_code}.") from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
@@ -100,7 +101,7 @@ class Mail:
 
 
 def check_address(text: str) -> None:
-    """Raise `Invalid` where `text` is no address that a message can be sent to."""
+    """Raise `Invalid` if `text` is not an address that a message can be sent to."""
     try:
         Address(addr_spec=text)
     except (ValueError, IndexError, HeaderParseError):
@@ -116,10 +117,10 @@ def _password(settings: Settings) -> str:
         return Path(settings.smtp_password_file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            "smtp_password_file", f"can not be read: {error}", "name a file that holds the password"
+            "smtp_password_file", f"cannot be read: {error}", "name a file that holds the password"
         ) from None
 
 
-def _text(said: bytes | str) -> str:
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+def _text(reply: bytes | str) -> str:
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
     return " ".join(text.split())[:200].rstrip(".")

@@ -1,1 +1,1 @@
-"""The advanced query: its grammar, its compiler and the bounds of indexes. Knows no resource."""
+"""The advanced query: its grammar, its compiler and the bounds for indexes. Contains no code for one resource."""

@@ -1,14 +1,14 @@
-"""Where the matches of a query must lie: what tells a reader which index could serve it.
+"""The bounds of a query: for each field, the values that a match can have, so that a reader can use an index.
 
-Owns `Bounds` and how they join. Does not own which condition gives which bounds (`query/conditions.py`), nor
-any index: a reader takes the bounds of a field it has an index for, reads what lies within, and still asks
-the query about each document. Bounds are never too narrow; they may be wider than the query.
+Owns `Bounds` with its union and intersection. Does not own the bounds of each condition
+(`query/conditions.py`), nor any index: a reader takes the bounds of an indexed field, reads the records within
+them, and still tests each document with the query. Bounds are never too narrow; they may be wider than the query.
 
-The order is that of lists, `keys.sortable`: null, false, true, numbers, texts by their case-folded form and
-then by themselves. Hence a range of texts, which a query compares by code point, is bounded only as "a text",
-while the beginning of a text and equality without regard to case are bounded well. Both ends of a range of
-numbers are included also where the query leaves them out: the bytes of an index tell integers beyond 2**64
-and long texts not apart.
+The order is that of sorted lists, `keys.sortable`: null, false, true, numbers, texts by their case-folded form
+and then by themselves. A query compares texts by code point, so a range of texts has no narrower bounds than
+"any text"; the beginning of a text and equality that ignores case have narrow bounds. Both ends of a range of
+numbers are included even if the query excludes them: index keys do not distinguish all integers beyond 2**64,
+nor all long texts.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from trunkline.store import keys
 Scalar = str | int | float | bool | None
 
 SPANS_MAX: Final = 1000
-"""Values or spans of one field. Past it a query is taken for unbounded: so many seeks cost as much as a scan,
+"""The most values or spans of one field. With more, the field is unbounded: so many seeks cost as much as a scan,
 and a query may list a hundred thousand values."""
 
 
 class Span(NamedTuple):
-    """A run of `keys.sortable` bytes: `low` and what sorts behind it, up to `high`, which is left out.
+    """A range of `keys.sortable` bytes, from `low` (included) to `high` (excluded).
 
-    With the prefix of an index before both it is a range of keys; the ids at the end of the keys do not hurt.
+    With the prefix of an index before both, it is a range of keys; the ids at the end of the keys do not matter.
     """
 
     low: bytes
@@ -38,10 +38,10 @@ class Span(NamedTuple):
 
 
 class Bounds:
-    """What a document must hold at one field to match; without spans nothing can match. Immutable.
+    """The values of one field that a matching document can have; if there are no spans, nothing matches. Immutable.
 
-    `spans` are in order and do not overlap. `values`, if it is not None, are all the values that a match may
-    hold, each once, among them None for null: equal as the query sees it, where 1 is 1.0 and is not true.
+    `spans` are in order and do not overlap. `values`, if not None, are all the values that a match can have,
+    each once (None for null). Equality is that of queries: 1 is 1.0 and is not true.
     """
 
     __slots__ = ("_spans", "values")
@@ -53,15 +53,15 @@ class Bounds:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The runs of `keys.sortable` bytes in which the field lies. Those of values are made when asked for."""
+        """The ranges of `keys.sortable` bytes of the field. Those of `values` are computed on first use."""
         if self._spans is None:
-            self._spans = _merged(_begins(keys.sortable(value)) for value in self.values or ())
+            self._spans = _merged(_span_of_prefix(keys.sortable(value)) for value in self.values or ())
         return self._spans
 
     def __contains__(self, value: Scalar) -> bool:
-        """Whether a match may hold this value."""
+        """Whether a match can have this value."""
         if self.values is not None:
-            return _same(value) in map(_same, self.values)
+            return _comparable(value) in map(_comparable, self.values)
         key = keys.sortable(value)
         place = bisect_right(self.spans, key, key=lambda span: span.low) - 1
         return place >= 0 and self.spans[place].low <= key < self.spans[place].high
@@ -75,23 +75,23 @@ _HEX: Final = re.compile(rb"[0-9a-f]{24}")
 
 
 def one_of(values: Iterable[Scalar]) -> Bounds:
-    """Bounds of what is equal to one of these values."""
-    return Bounds(None, tuple({_same(value): value for value in values}.values()))
+    """The bounds of values that are equal to one of these."""
+    return Bounds(None, tuple({_comparable(value): value for value in values}.values()))
 
 
 def within(low: bytes, high: bytes) -> Bounds:
-    """Bounds of the `keys.sortable` bytes from `low` to before `high`."""
+    """The bounds of values whose `keys.sortable` bytes are from `low` (included) to `high` (excluded)."""
     return Bounds((Span(low, high),) if low < high else ())
 
 
-def folded(text: str) -> Bounds:
-    """Bounds of the texts that are equal to this one but for their case."""
-    return Bounds((_begins(keys.sortable_folded(text)),))
+def equal_folded(text: str) -> Bounds:
+    """The bounds of texts that are equal to this one if case is ignored."""
+    return Bounds((_span_of_prefix(keys.sortable_folded(text)),))
 
 
-def starting(text: str) -> Bounds:
-    """Bounds of the texts that begin with this one, whatever their case."""
-    return Bounds((_begins(keys.sortable_start(text)),))
+def starting_with(text: str) -> Bounds:
+    """The bounds of texts that begin with this one if case is ignored."""
+    return Bounds((_span_of_prefix(keys.sortable_start(text)),))
 
 
 def at_least(value: Scalar) -> bytes:
@@ -101,22 +101,22 @@ def at_least(value: Scalar) -> bytes:
 
 def at_most(value: Scalar) -> bytes:
     """The `high` of a span of values that are at most this one."""
-    return _begins(keys.sortable(value)).high
+    return _span_of_prefix(keys.sortable(value)).high
 
 
-def both(one: Bounds, other: Bounds) -> Bounds:
-    """Bounds of what lies within both."""
+def intersection(one: Bounds, other: Bounds) -> Bounds:
+    """The bounds of values that are within both."""
     if one.values is None and other.values is None:
         return Bounds(tuple(_overlaps(one.spans, other.spans)))
     if one.values is None or other.values is None:
         listed, against = (other, one) if one.values is None else (one, other)
         return one_of(value for value in listed.values or () if value in against)
-    wanted = set(map(_same, other.values))
-    return one_of(value for value in one.values if _same(value) in wanted)
+    wanted = set(map(_comparable, other.values))
+    return one_of(value for value in one.values if _comparable(value) in wanted)
 
 
-def any_of(bounds: Iterable[Bounds]) -> Bounds | None:
-    """Bounds of what lies within one of these at least; None where these are too many to be of use."""
+def union(bounds: Iterable[Bounds]) -> Bounds | None:
+    """The bounds of values that are within at least one; None if they exceed `SPANS_MAX`."""
     given = list(bounds)
     if sum(len(each.spans if each.values is None else each.values) for each in given) > SPANS_MAX:
         return None
@@ -126,9 +126,9 @@ def any_of(bounds: Iterable[Bounds]) -> Bounds | None:
 
 
 def listed_ids(bounds: Bounds) -> list[bytes] | None:
-    """The values of a field of identifiers as ids of 12 bytes; None where the bounds do not list values.
+    """The values of a field of identifiers as ids of 12 bytes; None if the bounds do not list values.
 
-    Null and texts that are no identifier are left out, since no record has them.
+    Null and texts that are not identifiers are skipped, since no record has them.
     """
     if bounds.values is None:
         return None
@@ -137,9 +137,9 @@ def listed_ids(bounds: Bounds) -> list[bytes] | None:
 
 
 def id_ranges(bounds: Bounds) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield the spans of a field of identifiers as ranges of ids of 12 bytes, the form they have in keys.
+    """Yield the spans of a field of identifiers as ranges of ids of 12 bytes, which is their form in keys.
 
-    The second end is left out; None there means up to the last id.
+    The end is excluded; None means that the range includes the last id.
     """
     for span in bounds.spans:
         first = _first_id(span.low)
@@ -148,28 +148,28 @@ def id_ranges(bounds: Bounds) -> Iterator[tuple[bytes, bytes | None]]:
             yield first, end
 
 
-def join_all(parts: Iterable[Mapping[str, Bounds]]) -> dict[str, Bounds]:
-    """The bounds of each field where all parts must hold. A field that is not named is without bounds."""
+def intersect_fields(parts: Iterable[Mapping[str, Bounds]]) -> dict[str, Bounds]:
+    """The bounds of each field if all parts must match. A field that no part names is unbounded."""
     joined: dict[str, Bounds] = {}
     for part in parts:
         for field, bounds in part.items():
-            joined[field] = both(joined[field], bounds) if field in joined else bounds
+            joined[field] = intersection(joined[field], bounds) if field in joined else bounds
     return joined
 
 
-def join_any(parts: list[Mapping[str, Bounds]]) -> dict[str, Bounds]:
-    """The bounds of each field where one part must hold: only of fields that each part bounds."""
+def union_fields(parts: list[Mapping[str, Bounds]]) -> dict[str, Bounds]:
+    """The bounds of each field if one part must match: only of fields that every part bounds."""
     first, *rest = parts
     shared = [field for field in first if all(field in part for part in rest)]
-    joined = {field: any_of(part[field] for part in parts) for field in shared}
+    joined = {field: union(part[field] for part in parts) for field in shared}
     return {field: bounds for field, bounds in joined.items() if bounds is not None}
 
 
 def _first_id(bound: bytes) -> bytes | None:
-    """The first id whose `keys.sortable` bytes do not sort before these; None where there is none."""
+    """The first id whose `keys.sortable` bytes are not less than `bound`; None if there is none."""
     low, high = 0, _IDS
     if _HEX.fullmatch(digits := bound[1 : 1 + 2 * keys.ID_BYTES]):
-        # A whole identifier: it is the one, or the one before.
+        # The bound contains a whole identifier: the result is that one or the next.
         low = int(digits, 16)
         high = low + 1
     while low < high:
@@ -181,14 +181,14 @@ def _first_id(bound: bytes) -> bytes | None:
     return low.to_bytes(keys.ID_BYTES, "big") if low < _IDS else None
 
 
-def _begins(prefix: bytes) -> Span:
+def _span_of_prefix(prefix: bytes) -> Span:
     end = keys.prefix_end(prefix)
     assert end is not None, "the first byte of a sortable value is below 0xff"
     return Span(prefix, end)
 
 
 def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The spans in order, joined where they touch."""
+    """The spans in order; those that touch or overlap are merged."""
     merged: list[Span] = []
     for span in sorted(spans):
         if merged and span.low <= merged[-1].high:
@@ -211,6 +211,6 @@ def _overlaps(one: tuple[Span, ...], other: tuple[Span, ...]) -> Iterator[Span]:
             right += 1
 
 
-def _same(value: Scalar) -> tuple[bool, Scalar]:
-    """What tells values apart as a query does: true is not 1, and 1 is 1.0."""
+def _comparable(value: Scalar) -> tuple[bool, Scalar]:
+    """A value in a form whose equality is that of queries: true is not 1, and 1 is 1.0."""
     return isinstance(value, bool), value

@@ -1,17 +1,18 @@
-"""A query from bracketed names: `query[name][$eq]=pump&query[tags][floor]=2` as the JSON that means the same.
+"""Queries with bracketed names: converts `query[name][$eq]=pump&query[tags][floor]=2` to the equivalent JSON form.
 
-Owns how the texts of a URL are read, which carry no type: by the place where they stand and by what its field
-holds. Does not own the split of the names at their brackets (the edge), and refuses nothing: what fits nowhere
-stays as it is, so that the compiler refuses it and names the place.
+Texts in a URL have no type. This module owns how they are typed: by their position and by the type of the
+field. Does not own splitting names at their brackets (`http/`). It refuses nothing: what it cannot convert
+stays as it is, so that the compiler refuses it with its path.
 
-1. `null` is null, but in `$in` and `$nin`, where null cannot stand: there it is a text of four letters. It is
-   as well below `$startsWith`, `$endsWith` and `$contains`.
-2. For a field of texts or identifiers, and on both sides of a tag, everything else is the text as it is given.
+1. `null` is null, except in `$in` and `$nin`, which cannot contain null, and below `$startsWith`, `$endsWith`
+   and `$contains`: there it is the text "null".
+2. For a field of texts or identifiers, and for keys and values of tags, everything else is the text as given.
 3. For a time, a number is milliseconds; everything else is ISO text.
-4. For a number or a boolean, its JSON spelling; for a field that may hold any type, the JSON spelling of a
-   number or a boolean, else the text. What must be told apart there (the text "5") takes the JSON form.
-5. Where an array belongs, keys that are numbers give its order (`[$or][0]`, `[$in][]`), repeated names are its
-   items, and a single text is its only one. Elsewhere such keys are names, as in `[tags][2]`.
+4. For a field of numbers or booleans, the text is their JSON spelling. For a field of any type, a text that is
+   the JSON spelling of a number or a boolean is that value, and any other is a text. To query for the text
+   "5" in such a field, use the JSON form of the query.
+5. Where an array is expected, numeric keys give its order (`[$or][0]`, `[$in][]`), repeated names are its
+   items, and a single text is its only item. Elsewhere such keys are names, as in `[tags][2]`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 
 def read_query(query: object, fields: Mapping[str, Field]) -> object:
-    """The query as its JSON form gives it. `query` holds maps by the text in the brackets, lists and texts."""
+    """Return the query in its JSON form. `query` consists of maps by the text in the brackets, lists and texts."""
     if not isinstance(query, dict):
         return query
     read: dict[str, Any] = {}
@@ -50,7 +51,7 @@ def read_query(query: object, fields: Mapping[str, Field]) -> object:
 
 
 def array(value: object) -> object:
-    """What stands where an array belongs as one, if it can be."""
+    """Return `value` as a list if it can be converted (rule 5), else unchanged."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict) and value and all(_INDEX.fullmatch(key) for key in value):
@@ -78,7 +79,7 @@ def _read_operand(key: str, operand: object, field: Field) -> object:
 
 
 def _read_text(text: object, field: Field) -> object:
-    """A single value of a field; a container stays as it is, among them the `$date` of a time."""
+    """Convert a single value of a field; containers, such as the `$date` of a time, stay unchanged."""
     if not isinstance(text, str):
         return text
     if text == "null":

@@ -1,40 +1,40 @@
-"""The advanced query: one compiler for every resource, and the glob of list filters.
+"""The advanced query: one compiler for all resources, and the glob of list filters.
 
-Owns the logic of a query: which sub-queries and fields stand where. Does not own the tables of fields
-(`query/fields.py`), the meaning of one field's condition (`query/conditions.py`, `query/tags.py`), parsing
-JSON (the edge), or finding documents: a query is compiled once into nested closures, which are pure and may
-run in any thread, and says for which values of which fields it could match at all (`query/bounds.py`).
+Owns the logical structure of a query: sub-queries and fields. Does not own the tables of fields
+(`query/fields.py`), the condition of one field (`query/conditions.py`, `query/tags.py`), parsing JSON
+(`http/`), or finding documents. A query is compiled once into nested closures, which are pure and may run in
+any thread, and into bounds: the values of fields that it can match at all (`query/bounds.py`).
 
-A document is a mapping that holds at each field name what its `Field` says; a field that is left out is null.
-The rules are those of document databases, so that a query means here what its author expects:
+A document is a mapping from field names to values as their `Field` describes them; a missing field is null.
+The rules are those of document databases, so that a query means what its author expects:
 
-1. The entries of one object, fields and `$and`, `$or`, `$nor` alike, must all hold; `{}` matches everything.
-   `$nor` is exactly "not `$or`". An empty array of queries is refused, as document databases do: whoever
-   builds `$or` from a list that came out empty means "none of these", and every reading but a refusal may
-   delete what was not meant. `$in: []` stays what it says, in nothing, and `$nin: []` is its opposite.
-2. A literal means `$eq`; the operators of one object must all hold.
+1. The entries of one object, fields and `$and`, `$or`, `$nor` alike, must all match; `{}` matches everything.
+   `$nor` is exactly "not `$or`". An empty array of queries is refused, as in document databases: a caller who
+   builds `$or` from an empty list means "none of these", and any interpretation other than a refusal might
+   delete the wrong documents. `$in: []` matches nothing, and `$nin: []` is its opposite.
+2. A literal means `$eq`; the operators of one object must all match.
 3. Missing is null. `$eq: null` matches both, and so do `$gte: null` and `$lte: null`; `$gt` and `$lt` of null
    match nothing.
 4. `$ne` and `$nin` are exactly "not `$eq`" and "not `$in`": they match missing fields and other types.
-5. Types never meet: 1 is 1.0, but neither true nor "1". The range operators compare numbers with numbers,
-   texts with texts (by code point), false with true, and match nothing across types.
+5. Values of different types are never equal: 1 is 1.0, but neither true nor "1". The range operators compare
+   numbers with numbers, texts with texts (by code point), false with true, and match nothing across types.
 6. `$startsWith`, `$endsWith` and `$contains` match texts only. `$ci: true` ignores case (Unicode
-   case folding) of texts in these and in `$eq`, `$ne`, `$in` and `$nin`; the range operators do not heed it.
+   case folding) of texts in these and in `$eq`, `$ne`, `$in` and `$nin`; the range operators ignore `$ci`.
 7. A field of many values (kinds `ids`, `values`) matches an operator if any of its elements does, `$ne` and
-   `$nin` if none is equal. Two operators may be met by two elements. A list without elements is null:
-   whoever sees the resource cannot tell it from a missing one.
-8. Identifiers are compared as lower-case hex, whatever case the query is in.
-9. Times are compared as moments: with ISO text, `{"$date": text}`, or milliseconds since the epoch (never
-   relative to now: a compiled query has no clock). Operators on text see the ISO text that the API shows.
+   `$nin` if none is equal. Two operators may be matched by two different elements. An empty list is null:
+   callers cannot distinguish it from a missing one.
+8. Identifiers are compared as lower-case hex, regardless of the case in the query.
+9. Times are compared as timestamps: with ISO text, `{"$date": text}`, or milliseconds since the epoch (never
+   relative to now: a compiled query has no clock). Text operators see the ISO text that the API shows.
 10. Tags: null means "no tags". `{floor: "1"}` means a tag `floor` with the value `1`, and is the same as
-    `{$tagKey: "floor", $tagValue: "1"}`; several keys of a map must all hold. A text and `$in` ask for one
-    tag that fits every side given this way. Null and `$nin` forbid: of the tags that fit the other side,
-    there may be none at all (null), or none with one of these (`$nin`). So `{floor: null}` means "has no tag
-    floor", and `{floor: {$nin: ["1"]}}` matches devices without that tag too, as rule 4 says. Two forbidding
-    sides hold each for itself. `{$ne: ...}` is "not".
+    `{$tagKey: "floor", $tagValue: "1"}`; several keys of a map must all match. A text or `$in` requires one
+    tag that matches the key and the value given in this form. Null and `$nin` forbid tags: among the tags that
+    match the other side, there must be none at all (null), or none with one of these (`$nin`). So
+    `{floor: null}` means "has no tag floor", and `{floor: {$nin: ["1"]}}` also matches devices without that
+    tag, as in rule 4. If both sides forbid, each applies independently. `{$ne: ...}` is "not".
 
-A condition that can only be a mistake (an unknown field, a text that is no time, an object without an
-operator) is refused, rather than left to match nothing or, where rows are deleted by query, everything.
+A condition that can only be a mistake (an unknown field, a text that is not a time, an object without an
+operator) is refused. It must not silently match nothing or, if rows are deleted by query, everything.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from trunkline.actors.query.conditions import (
     Budget,
     Doc,
     Matches,
-    Part,
+    Predicate,
     QueryError,
     all_of,
     compile_condition,
@@ -74,27 +74,27 @@ __all__ = [
 ]
 
 DEPTH_MAX: Final = 16
-"""Levels of `$and`, `$or`, `$nor`. People write three; evaluation recurses once a level."""
+"""Levels of `$and`, `$or`, `$nor`. People write three; evaluation recurses once for each level."""
 
 CONDITIONS_MAX: Final = 1000
-"""Operators and sub-queries in all: well under a millisecond a document, and more than a person writes."""
+"""Operators and sub-queries in total: well under a millisecond for each document, and more than a person writes."""
 
 LOGICAL: Final = ("$and", "$or", "$nor")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A compiled query. Immutable and without state: one may serve many readers at once."""
+    """A compiled query. Immutable and stateless: many readers may use it at once."""
 
     matches: Matches
-    """Whether a document matches. Never raises for a document of the shape that the field table names."""
+    """Whether a document matches. Never raises for a document that conforms to the table of fields."""
 
     fields: frozenset[str]
-    """The fields it looks at, so that a reader need not build the parts of a document that stay unread."""
+    """The fields that it uses, so that a reader need not build the other parts of a document."""
 
     bounds: Mapping[str, Bounds]
-    """For each field where every match lies, as far as the query tells (`query/bounds.py`). A field that is
-    not here may hold anything; fields of many values, and tags, never are."""
+    """For each field, the bounds of its values in every match (`query/bounds.py`). A field that is missing here
+    is unbounded; fields of many values, and tags, always are."""
 
 
 def compile_query(
@@ -107,18 +107,18 @@ def compile_query(
     depth_max: int = DEPTH_MAX,
     conditions_max: int = CONDITIONS_MAX,
 ) -> Query:
-    """Compile a parsed query for documents that `fields` describes. Raises QueryError, which names the place.
+    """Compile a parsed query for documents that `fields` describes. Raises QueryError, which names the path.
 
-    `at` is put before each path, as in `deviceQuery.$or[1].name`. `items_max` bounds every array,
+    `at` is the prefix of each path, as in `deviceQuery.$or[1].name`. `items_max` limits every array,
     `tag_chars_max` the keys and values of tags.
     """
     budget = Budget(conditions_max, items_max=items_max, tag_chars_max=tag_chars_max)
     used: set[str] = set()
 
-    def compile_object(part: object, path: str, depth: int) -> Part:
+    def compile_object(part: object, path: str, depth: int) -> Predicate:
         if not isinstance(part, dict):
             raise QueryError(path, f'{shown(part)} is not a query; give an object such as {{"name": "pump"}}')
-        conditions: list[Part] = []
+        conditions: list[Predicate] = []
         for key, condition in part.items():
             place = f"{path}.{shown_key(key)}" if path else shown_key(key)
             if key in LOGICAL:
@@ -142,7 +142,7 @@ def compile_query(
                 )
         return all_of(conditions)
 
-    def compile_logical(key: str, items: object, path: str, depth: int) -> Part:
+    def compile_logical(key: str, items: object, path: str, depth: int) -> Predicate:
         if depth > depth_max:
             raise QueryError(path, f"this is nested too deep; give at most {depth_max} levels")
         if not isinstance(items, list):
@@ -163,10 +163,10 @@ def compile_query(
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
-    """Compile the `filter` of a list: `*` stands for any run of characters, all else for itself in any case.
+    """Compile the `filter` of a list: `*` matches any run of characters, every other character itself; case is ignored.
 
-    A blank pattern matches everything. The parts between the stars are found one after the other, each as far
-    left as it goes, which needs no backtracking: a hostile pattern costs one search for each of its parts.
+    A blank pattern matches everything. The parts between the stars are searched one after the other, each at
+    its leftmost position, which needs no backtracking: a hostile pattern costs one search for each of its parts.
     """
     if not pattern.strip():
         return lambda text: True  # noqa: ARG005
@@ -193,14 +193,14 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 def glob_bounds(pattern: str) -> Bounds | None:
-    """Where the texts lie that such a pattern matches; None where that is anywhere."""
+    """The bounds of the texts that such a pattern matches; None if they are unbounded."""
     first, *rest = pattern.split("*")
     if not pattern.strip() or not first:
         return None
-    return query_bounds.starting(first) if rest else query_bounds.folded(first)
+    return query_bounds.starting_with(first) if rest else query_bounds.equal_folded(first)
 
 
-def _any_of(parts: list[Part]) -> Part:
+def _any_of(parts: list[Predicate]) -> Predicate:
     if len(parts) == 1:
         return parts[0]
     tests = [part.matches for part in parts]
@@ -211,10 +211,10 @@ def _any_of(parts: list[Part]) -> Part:
                 return True
         return False
 
-    return Part(matches, query_bounds.join_any([part.bounds for part in parts]))
+    return Predicate(matches, query_bounds.union_fields([part.bounds for part in parts]))
 
 
-def _none_of(parts: list[Part]) -> Part:
-    """What does not match may lie anywhere: bounds may be wider than their query, so they have no inverse."""
+def _none_of(parts: list[Predicate]) -> Predicate:
+    """Without bounds: bounds may be wider than their query, so they cannot be inverted."""
     matches = _any_of(parts).matches
-    return Part(lambda doc: not matches(doc))
+    return Predicate(lambda doc: not matches(doc))

@@ -1,9 +1,9 @@
-"""What the condition of one field means: operators, operands, and the kinds of field.
+"""The condition of one field: operators, operands, and the kinds of field.
 
-Owns the operators and each check of an operand, and what all parts of a query share: the compiled part, the
-error and its wording, the limits. Does not own tags (`query/tags.py`), nor the logic between conditions.
-The rules stand in `query/compile.py` and are named here by number. What the query alone settles (the type of an
-operand, whether case counts) is settled while compiling, so that a closure does nothing but compare.
+Owns the operators, the validation of operands, and what all parts of a query share: the compiled predicate, the
+error and its wording, the limits. Does not own tags (`query/tags.py`), nor the logic between conditions
+(`query/compile.py`, whose numbered rules are cited here). Everything that depends only on the query (the type
+of an operand, whether case is ignored) is decided during compilation, so that a closure only compares.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.fields import Field
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.timestamps import MomentError, iso, parse_iso
+from trunkline.actors.values.timestamps import TimestampError, iso, parse_iso
 from trunkline.store import keys
 
 Doc = Mapping[str, Any]
 Matches = Callable[[Doc], bool]
 Test = Callable[[Any], bool]
-"""Whether one value, or one element of a list, fits an operand."""
+"""Whether one value, or one element of a list, matches an operand."""
 
 
 ITEMS_MAX: Final = 100
 TAG_CHARS_MAX: Final = 255
-"""The API's limits: items of an array, characters of a key or a value of a tag."""
+"""The limits of the API: items of an array, characters of a key or a value of a tag."""
 
 
-class Part(NamedTuple):
-    """A compiled part of a query: whether a document matches, and where its fields must lie if it does."""
+class Predicate(NamedTuple):
+    """A compiled part of a query: whether a document matches, and the bounds of the fields of every match."""
 
     matches: Matches
     bounds: Mapping[str, Bounds] = {}
 
 
 class QueryError(Invalid, ValueError):
-    """A query that cannot be compiled: the `path` inside it, and the `problem` with what would be right."""
+    """A query that cannot be compiled: the `path` inside it, and the `problem` with the accepted forms."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path or 'query'}: {problem}.")
@@ -49,7 +49,7 @@ class QueryError(Invalid, ValueError):
 
 
 class Budget:
-    """The limits of one query, and how many of its conditions are still to be had."""
+    """The limits of one query, and how many conditions it may still have."""
 
     __slots__ = ("_conditions_max", "_left", "items_max", "tag_chars_max")
 
@@ -60,7 +60,7 @@ class Budget:
         self._left = conditions_max
 
     def spend(self, conditions: int, path: str) -> None:
-        """Count conditions, before they are compiled. Raises QueryError past the bound."""
+        """Count conditions, before they are compiled. Raises QueryError above the limit."""
         self._left -= conditions
         if self._left < 0:
             raise QueryError(
@@ -68,11 +68,11 @@ class Budget:
             )
 
 
-def compile_condition(name: str, field: Field, condition: object, path: str, budget: Budget) -> Part:
-    """Compile what stands at the field `name`, of any kind but tags: a literal, or an object of operators."""
+def compile_condition(name: str, field: Field, condition: object, path: str, budget: Budget) -> Predicate:
+    """Compile the condition of the field `name`, of any kind but tags: a literal, or an object of operators."""
     if not isinstance(condition, dict) or (field.kind == "time" and "$date" in condition):
         budget.spend(1, path)
-        return _part(name, field, "$eq", _reader(field)(condition, path), ci=False)
+        return _predicate(name, field, "$eq", _reader(field)(condition, path), ci=False)
     return _compile_operators(name, field, condition, path, budget)
 
 
@@ -86,10 +86,12 @@ TEXT_OPERATORS: Final[Mapping[str, Callable[[str, str], bool]]] = {
 }
 ID_OPERATORS: Final = ("$eq", "$ne", "$gt", "$lt", "$gte", "$lte", "$in", "$nin")
 OPERATORS: Final = (*ID_OPERATORS, *TEXT_OPERATORS)
-"""What compares. `$ci` stands beside them and says how."""
+"""The operators that compare. `$ci` is not among them; it changes how they compare."""
 
 
-def _compile_operators(name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget) -> Part:
+def _compile_operators(
+    name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget
+) -> Predicate:
     is_id = field.kind in ("id", "ids")
     known = ID_OPERATORS if is_id else (*OPERATORS, "$ci")
     for key in condition:
@@ -113,12 +115,12 @@ def _compile_operators(name: str, field: Field, condition: dict[Any, Any], path:
     parts = []
     for key, operand in operators.items():
         read = _read_operand(field, key, operand, f"{path}.{key}", budget)
-        parts.append(_part(name, field, key, read, ci=ci))
+        parts.append(_predicate(name, field, key, read, ci=ci))
     return all_of(parts)
 
 
 def _read_operand(field: Field, key: str, operand: object, path: str, budget: Budget) -> Any:
-    """Check what stands at an operator, and return it in the form that documents hold."""
+    """Validate the operand of an operator, and return it in the form that documents use."""
     read = _reader(field)
     if key in ("$in", "$nin"):
         return read_items(operand, read, path, budget)
@@ -131,17 +133,17 @@ def _read_operand(field: Field, key: str, operand: object, path: str, budget: Bu
     return read(operand, path)
 
 
-def _part(name: str, field: Field, key: str, operand: Any, *, ci: bool) -> Part:
+def _predicate(name: str, field: Field, key: str, operand: Any, *, ci: bool) -> Predicate:
     """Compile one operator of one field."""
     if key == "$eq" and isinstance(operand, str) and not ci and field.kind in ("value", "id"):
-        return Part(_equals_text(name, operand), {name: query_bounds.one_of([operand])})
+        return Predicate(_equals_text(name, operand), {name: query_bounds.one_of([operand])})
     test = _test(field, key, operand, ci=ci)
     matches = _over(name, field, test, negated=key in ("$ne", "$nin"))
     if field.kind in ("values", "ids"):
-        # Two operators may be met by two elements (rule 7), so bounds of the field would mean two things.
-        return Part(matches)
+        # Two operators may be matched by two elements (rule 7), so their bounds must not be intersected.
+        return Predicate(matches)
     bounds = _bounds(field, key, operand, ci=ci)
-    return Part(matches) if bounds is None else Part(matches, {name: bounds})
+    return Predicate(matches) if bounds is None else Predicate(matches, {name: bounds})
 
 
 def _test(field: Field, key: str, operand: Any, *, ci: bool) -> Test:
@@ -155,14 +157,14 @@ def _test(field: Field, key: str, operand: Any, *, ci: bool) -> Test:
 
 
 def _bounds(field: Field, key: str, operand: Any, *, ci: bool) -> Bounds | None:
-    """Return where each value lies that passes one operator; None where that is anywhere."""
+    """Return the bounds of the values that match one operator; None if they are unbounded."""
     match key:
         case "$eq":
             return _equal_bounds(operand, ci=ci)
         case "$in" if not ci:
             return query_bounds.one_of(operand)
         case "$in":
-            return query_bounds.any_of(_equal_bounds(item, ci=ci) for item in operand)
+            return query_bounds.union(_equal_bounds(item, ci=ci) for item in operand)
         case "$ne":
             return query_bounds.within(*keys.NOT_NULL) if operand is None else None
         case "$nin":
@@ -170,23 +172,23 @@ def _bounds(field: Field, key: str, operand: Any, *, ci: bool) -> Bounds | None:
         case "$startsWith" | "$endsWith" | "$contains":
             if field.kind == "time":
                 return query_bounds.within(*keys.NUMBERS)
-            return (
-                query_bounds.starting(operand) if key == "$startsWith" else query_bounds.within(*keys.TEXTS)
-            )
+            starting = key == "$startsWith"
+            return query_bounds.starting_with(operand) if starting else query_bounds.within(*keys.TEXTS)
         case _:
             return _range_bounds(field, key, operand)
 
 
 def _equal_bounds(operand: Any, *, ci: bool) -> Bounds:
-    return query_bounds.folded(operand) if ci and isinstance(operand, str) else query_bounds.one_of([operand])
+    folded = ci and isinstance(operand, str)
+    return query_bounds.equal_folded(operand) if folded else query_bounds.one_of([operand])
 
 
 def _range_bounds(field: Field, key: str, operand: Any) -> Bounds:
-    """Rules 3 and 5, as `_compare` has them."""
+    """The bounds of a range operator, by rules 3 and 5, as in `_compare`."""
     if operand is None or isinstance(operand, bool):
         return query_bounds.one_of(value for value in (None, False, True) if _compare(key, operand)(value))
     if isinstance(operand, str) and not ("id" in (field.kind, field.holds) and operand.isascii()):
-        # The order of code points is not the order of an index; only among identifiers they are one.
+        # The order of code points is not the order of an index, except among identifiers.
         return query_bounds.within(*keys.TEXTS)
     low, high = keys.TEXTS if isinstance(operand, str) else keys.NUMBERS
     if key in ("$gt", "$gte"):
@@ -195,7 +197,7 @@ def _range_bounds(field: Field, key: str, operand: Any) -> Bounds:
 
 
 def _over(name: str, field: Field, test: Test, *, negated: bool = False) -> Matches:
-    """Apply a test to a document: to the value, or to any element (rule 7)."""
+    """Apply a test to a field of a document: to its value, or to any of its elements (rule 7)."""
     if field.kind in ("values", "ids"):
         if negated:
             return lambda doc: not any(map(test, doc.get(name) or _NO_ELEMENTS))
@@ -206,14 +208,14 @@ def _over(name: str, field: Field, test: Test, *, negated: bool = False) -> Matc
 
 
 def _equals_text(name: str, operand: str) -> Matches:
-    """`$eq` of a text over a single value, by far the most common condition, in one call."""
+    """`$eq` of a text and a single value, by far the most common condition, in one call."""
     return lambda doc: bool(doc.get(name) == operand)
 
 
 _NO_ELEMENTS: Final = (None,)
 _NUMBERS: Final = frozenset({int, float})
 _TYPES: Final = {int: _NUMBERS, float: _NUMBERS, bool: frozenset({bool}), str: frozenset({str})}
-"""The types that compare with one of this type. Decoded documents hold no others: true is no number."""
+"""For each type, the types that compare with it (true is not a number). Decoded documents contain no other types."""
 
 
 def _equal(operand: Any, *, ci: bool) -> Test:
@@ -243,11 +245,11 @@ def _member(operands: list[Any], *, ci: bool) -> Test:
 
 
 def _compare(key: str, operand: Any) -> Test:
-    """Rules 3 and 5: only within the bracket of the operand's type; of null, only "or equal" holds."""
+    """Rules 3 and 5: only values of the operand's type match; null matches only `$gte` and `$lte` of null."""
     if operand is None:
         return (lambda value: value is None) if key in ("$gte", "$lte") else (lambda value: False)  # noqa: ARG005
     types = _TYPES[type(operand)]
-    # One closure for each, since a call of the operator would take as long as all the rest.
+    # One closure for each operator: calling an operator function would take as long as the rest of the test.
     match key:
         case "$gt":
             return lambda value: type(value) in types and value > operand
@@ -270,13 +272,13 @@ def _over_iso(test: Test) -> Test:
     return lambda value: value is not None and test(iso(value))
 
 
-def all_of(parts: list[Part]) -> Part:
-    """Join conditions that must all hold; of none, everything matches."""
+def all_of(parts: list[Predicate]) -> Predicate:
+    """Join predicates that must all match; without any, everything matches."""
     if len(parts) == 1:
         return parts[0]
     tests = [part.matches for part in parts]
     if not tests:
-        return Part(lambda doc: True)  # noqa: ARG005
+        return Predicate(lambda doc: True)  # noqa: ARG005
 
     def matches(doc: Doc) -> bool:
         for test in tests:  # noqa: SIM110 - a third faster than all() of a generator
@@ -284,7 +286,7 @@ def all_of(parts: list[Part]) -> Part:
                 return False
         return True
 
-    return Part(matches, query_bounds.join_all(part.bounds for part in parts))
+    return Predicate(matches, query_bounds.intersect_fields(part.bounds for part in parts))
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -315,7 +317,7 @@ def _read_time(operand: object, path: str) -> Any:
     if isinstance(text, str):
         try:
             return parse_iso(text)
-        except MomentError as error:
+        except TimestampError as error:
             raise QueryError(path, error.problem) from None
     raise QueryError(
         path,
@@ -330,7 +332,7 @@ def _read_value_or_id(operand: object, path: str) -> Any:
 
 
 def _reader(field: Field) -> Callable[[object, str], Any]:
-    """Return what checks an operand of this field, given the operand and its path."""
+    """Return the function that validates an operand of this field; it takes the operand and its path."""
     if field.kind in ("id", "ids"):
         return _read_id
     if field.kind == "time":
@@ -339,7 +341,7 @@ def _reader(field: Field) -> Callable[[object, str], Any]:
 
 
 def read_items(operand: object, read: Callable[[object, str], Any], path: str, budget: Budget) -> list[Any]:
-    """Read the array of `$in` or `$nin`, each item with `read`, which gets the item and its path."""
+    """Validate the array of `$in` or `$nin`, each item with `read`, which takes the item and its path."""
     if not isinstance(operand, list):
         raise QueryError(
             path, f"{shown(operand)} is not an array; give an array of at most {budget.items_max}"
@@ -356,7 +358,7 @@ def read_items(operand: object, read: Callable[[object, str], Any], path: str, b
 
 
 def shown(value: object) -> str:
-    """Return what was given, short enough for a sentence."""
+    """Return the given value, shortened for a message."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):
@@ -370,7 +372,7 @@ def shown(value: object) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as they stand in a sentence; not all of many, as a table may have long columns."""
+    """Return names for a message; only some if they are many or long, as the columns of a table may be."""
     known = list(names)
     shown_names: list[str] = []
     chars = 0
@@ -384,12 +386,12 @@ def listed(names: Iterable[str]) -> str:
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """Return a clause that guesses what a misspelt name was to be, or nothing."""
+    """Return a clause that suggests the name most similar to a misspelt one, or nothing."""
     close = get_close_matches(str(name)[:60], list(names), n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 def shown_key(key: object) -> str:
-    """Return a key as it stands in a path; a caller may send one of any length."""
+    """Return a key for a path, shortened: a caller may send one of any length."""
     text = str(key)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,7 +1,7 @@
-"""The fields that an advanced query may name, and what a document holds at each.
+"""The fields that an advanced query may name, and the type of each in a document.
 
-Owns `Field` and `Fields`. The table of a resource stands with the resource, in its own package; that of the rows of
-a data table is made from its columns.
+Owns `Field` and `Fields`. The table of a resource is in the resource's own package; that of the rows of a data
+table is made from its columns.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ Holds = Literal["any", "string", "number", "boolean", "id"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a document holds at a field, where None always means the same as left out.
+    """The type of a field in a document. None always means the same as a missing field.
 
     - `value`: a string, number or boolean; `values`: a list of these
     - `id`: 24 lower-case hex digits; `ids`: a list of these
     - `time`: whole milliseconds since the epoch
-    - `tags`: a list of `{"key": str, "value": str}`, of which either may be left out, or a map of key to value
+    - `tags`: a list of `{"key": str, "value": str}`, either of which may be missing, or a map of key to value
 
-    `holds` says which type `value` and `values` are of, if that is known. A `value` that holds an id takes every
-    operator, several at once, and any text (rows of data tables and events use it), while the kind `id` takes one
-    operator and whole identifiers only.
+    `holds` is the type of the elements of `value` and `values`, if it is known. A `value` that holds an id accepts
+    every operator, several at once, and any text (rows of data tables and events use it), while the kind `id`
+    accepts one operator and only whole identifiers.
     """
 
     kind: FieldKind
@@ -33,10 +33,10 @@ class Field:
 
 
 class Fields(dict[str, Field]):
-    """The fields of one resource by name. Not changed after it is made.
+    """The fields of one resource by name. Never changed after construction.
 
-    `resource` names the resource in sentences and gives the schema its name. Where the table is `open`, documents
-    have more fields than it names (the columns of a data table).
+    `resource` is the name of the resource in messages and in the name of the schema. If the table is `open`,
+    documents have more fields than it names (the columns of a data table).
     """
 
     def __init__(self, resource: str, fields: Mapping[str, Field], *, open: bool = False) -> None:
@@ -52,4 +52,4 @@ TAGS: Final = Field("tags")
 TEXT: Final = Field("value", "string")
 TEXTS: Final = Field("values", "string")
 ID_AS_TEXT: Final = Field("value", "id")
-"""An identifier that is compared like any text."""
+"""An identifier that is compared like a text."""

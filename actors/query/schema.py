@@ -1,8 +1,8 @@
-"""The grammar of the advanced query as JSON Schema, for the document of the API.
+"""The grammar of the advanced query as JSON Schema, for the OpenAPI document.
 
 Owns the schemas: one for each table of fields, and those of the conditions that they share. Does not own the
-grammar; the compiler does, and a test holds one against the other. What a schema cannot say (that a text is a
-moment, how deep and how large a query may be) is left to the compiler.
+grammar; the compiler does, and a test compares the two. What a schema cannot express (that a text is a time,
+how deep and how large a query may be) only the compiler checks.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def component(resource: str) -> str:
 
 
 def reference(fields: Fields) -> Schema:
-    """What refers to the schema of the queries over these fields."""
+    """A reference to the schema of the queries over these fields."""
     return {"$ref": _REF.format(component(fields.resource))}
 
 
 def components(tables: Iterable[Fields]) -> dict[str, Schema]:
-    """By name the schemas of the queries over these fields, and those that they share."""
+    """The schemas of the queries over these fields, and those that they share, by name."""
     shared = {"QueryValue": _value(), "QueryId": _id(), "QueryTime": _time(), "QueryTags": _tags()}
     return shared | {component(fields.resource): _query(fields) for fields in tables}
 
@@ -52,7 +52,7 @@ def _query(fields: Fields) -> Schema:
         "additionalProperties": False,
     }
     if fields.open:
-        # A column, whatever it is called; the pattern must leave out the names of the fields that are known.
+        # A column of any name; the pattern must exclude the names of the known fields.
         names = "|".join(known)
         schema["patternProperties"] = {
             f"^(?!(?:{names})$)[0-9a-zA-Z_-]{{1,255}}$": {"$ref": _REF.format("QueryValue")}
@@ -103,7 +103,7 @@ def _id() -> Schema:
 
 
 def _operators(literal: Schema, item: Schema) -> Schema:
-    """Any number of operators, one at least that compares."""
+    """Any number of operators, at least one of which compares."""
     operators = {name: _operand(name, literal, item) for name in OPERATORS}
     return {
         "type": "object",
@@ -155,9 +155,9 @@ def _only(name: str, schema: Schema) -> Schema:
 
 
 QUERY_FIELDS = "queryFields"
-"""Under this name in the `extra` of its `Meta`, an advanced query carries the table of its fields."""
+"""The name in the `extra` of a `Meta` under which an advanced query has the table of its fields."""
 
 
 def query_over(fields: Fields) -> Meta:
-    """What marks a JSON object as an advanced query over these fields."""
+    """The annotation that marks a JSON object as an advanced query over these fields."""
     return Meta(extra={QUERY_FIELDS: fields}, extra_json_schema=reference(fields))

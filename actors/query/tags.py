@@ -1,8 +1,8 @@
-"""What a condition on tags means: `$tagKey` and `$tagValue`, the map of keys to values, null, `$eq`, `$ne`.
+"""Conditions on tags: `$tagKey` and `$tagValue`, the map of keys to values, null, `$eq`, `$ne`.
 
 Owns the forms of the tag condition and rule 10 of `query/compile.py`. Does not own the other kinds of field
-(`query/conditions.py`). Every form comes down to pairs of sides, key and value, so that the two notations
-cannot drift apart.
+(`query/conditions.py`). Every form is converted to pairs of sides, key and value, so that both notations
+always mean the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline.actors.query.conditions import Budget, Doc, Part, QueryError, all_of, read_items, shown
+from trunkline.actors.query.conditions import Budget, Doc, Predicate, QueryError, all_of, read_items, shown
 
 _TAG_FORMS = (
     'give null, {"$tagKey": ..., "$tagValue": ...}, a map of tag key to tag value such as {"floor": "1"}, '
@@ -23,32 +23,32 @@ _TAG_KEY = re.compile(r"[0-9a-zA-Z_-]+")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What a query says of the keys, or of the values, of tags."""
+    """The condition on the keys, or on the values, of tags."""
 
     wanted: frozenset[str] | None = None
     forbidden: frozenset[str] | None = None
     absent: bool = False
 
     def forbids(self, text: str | None) -> bool:
-        """Whether a match must not have a tag with this key or value, if the other side fits it."""
+        """Whether a match must not have a tag with this key or value, if the tag matches the other side."""
         return self.absent or (self.forbidden is not None and text in self.forbidden)
 
 
-def compile_tags(name: str, condition: object, path: str, budget: Budget) -> Part:
-    """Compile what stands at the field `name` of the kind `tags`."""
+def compile_tags(name: str, condition: object, path: str, budget: Budget) -> Predicate:
+    """Compile the condition of the field `name`, of the kind `tags`."""
     if isinstance(condition, dict) and ("$eq" in condition or "$ne" in condition):
         if len(condition) != 1:
             raise QueryError(path, f"$eq or $ne stands alone in a condition on tags; {_TAG_FORMS}")
         ((key, inner),) = condition.items()
         part = _compile_tag_form(name, inner, f"{path}.{key}", budget)
-        return part if key == "$eq" else Part(lambda doc: not part.matches(doc))
+        return part if key == "$eq" else Predicate(lambda doc: not part.matches(doc))
     return _compile_tag_form(name, condition, path, budget)
 
 
-def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Part:
+def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Predicate:
     if form is None:
         budget.spend(1, path)
-        return Part(lambda doc: not doc.get(name))
+        return Predicate(lambda doc: not doc.get(name))
     if not isinstance(form, dict) or not form:
         raise QueryError(path, f"{shown(form)} is no condition on tags; {_TAG_FORMS}")
     budget.spend(len(form), path)
@@ -99,8 +99,8 @@ def _read_side(condition: object, path: str, budget: Budget) -> _Side:
     )
 
 
-def _tag_pair(name: str, key: _Side, value: _Side) -> Part:
-    """Look for a tag that fits both sides or, if a side forbids, make sure that there is none it forbids."""
+def _tag_pair(name: str, key: _Side, value: _Side) -> Predicate:
+    """Match documents with a tag that matches both sides or, if a side forbids, without any forbidden tag."""
     forbidding = any(side.absent or side.forbidden is not None for side in (key, value))
     keys, values = key.wanted, value.wanted
 
@@ -119,7 +119,7 @@ def _tag_pair(name: str, key: _Side, value: _Side) -> Part:
                 return False
         return True
 
-    return Part(has_none if forbidding else has_one)
+    return Predicate(has_none if forbidding else has_one)
 
 
 def _listed(tags: Any) -> Iterable[Mapping[str, Any]]:

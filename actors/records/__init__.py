@@ -1,1 +1,1 @@
-"""Records of every kind: how they are stored, found, listed, owned, and what a plain resource is."""
+"""Records of all kinds: storing, finding, listing, ownership, placement, and plain resources."""

@@ -1,7 +1,7 @@
-"""What a kind of records is: its name on disk, its indexes, where it belongs, and what its records hold beside them.
+"""The kind of a record: its name on disk, its indexes, its home, and the other keys that its records own.
 
-Every kind of the server stands in `actors/catalogue.py`; the sweep, the counts and the verification of a store
-follow from there.
+All kinds of the server are listed in `actors/catalogue.py`, from which the sweep, the counts and the verification
+of a store derive theirs.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Literal
 Doc = dict[str, Any]
 
 Home = Literal["root", "application", "owner"]
-"""Where the records of a kind live: with the server as a whole (users), with their application, or with whatever
-they lie under (the API tokens of users and of applications). Telemetry lives with its device; see `placement.py`."""
+"""Where the records of a kind are placed: with the server as a whole (users), with their application, or with their
+parent (the API tokens of users and of applications). Telemetry is placed with its device; see `placement.py`."""
 
 Prefixes = tuple[tuple[str, bytes], ...]
-"""Databases, and for each the beginning of all keys that belong together."""
+"""Pairs of a database and a prefix of keys in it."""
 
 
 def _nothing(_parent: bytes, _id: bytes) -> Prefixes:
@@ -26,16 +26,16 @@ def _nothing(_parent: bytes, _id: bytes) -> Prefixes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What is common to all records of one noun.
+    """What all records of one kind have in common.
 
-    `name` is the kind on disk and in `_type`, `noun` its name in sentences. `home` says where its records live.
+    `name` is the kind on disk and in `_type`, `noun` its name in messages. `home` is the placement of its records.
     `indexes` are the document fields by which lists are sorted without a scan (`id` needs none).
-    `sort_key` turns a document and a field into what is sorted by; the default is the field itself.
-    `part` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
-    each of its values have a count and, for each of `part_indexes`, an index of their own.
+    `sort_key` returns the sort value of a document for a field; the default is the field itself.
+    `facet` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
+    each of its values have their own count and, for each of `facet_indexes`, their own index.
     `counted_as` is the field of an application's summary that counts these records.
-    `ends_access` names the fields whose change ends access that was given because of the record, as does its deletion.
-    `holds` gives the keys beside the record that belong to it and go with it.
+    `ends_access` names the fields whose change revokes access that depends on the record, as its deletion does.
+    `owned_keys` returns the prefixes of other keys that belong to a record and are deleted with it.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Kind:
     home: Home = "application"
     indexes: tuple[str, ...] = ("name", "creationDate", "lastUpdated")
     sort_key: Callable[[Doc, str], Any] = lambda doc, field: doc.get(field)
-    part: str | None = None
-    part_indexes: tuple[str, ...] = ()
+    facet: str | None = None
+    facet_indexes: tuple[str, ...] = ()
     counted_as: str | None = None
     ends_access: frozenset[str] = frozenset()
-    holds: Callable[[bytes, bytes], Prefixes] = _nothing
+    owned_keys: Callable[[bytes, bytes], Prefixes] = _nothing
 
 
-def part_name(value: str) -> str:
-    """The name of a part's count."""
+def facet_count(value: str) -> str:
+    """The name of the count of the records whose facet has this value."""
     return f"@{value}"
 
 
-def part_index(field: str, value: str) -> str:
-    """The name of the index by `field` of those records whose part has this value."""
+def facet_index(field: str, value: str) -> str:
+    """The name of the index by `field` of the records whose facet has this value."""
     return f"{field}@{value}"

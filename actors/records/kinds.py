@@ -1,4 +1,4 @@
-"""The two kinds under which all others lie: users and applications."""
+"""The two kinds that are parents of all others: users and applications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER: Final = Kind(
 
 
 def _figures(_root: bytes, application: bytes) -> Prefixes:
-    """The counts of an application, the list of its open jobs, and how far jobs have changed its events."""
+    """The counts of an application, the list of its open jobs, and the progress of jobs that change its events."""
     return (
         (keys.COUNTS, application),
         (keys.META, keys.jobs_key(application)),
@@ -29,8 +29,8 @@ APPLICATION: Final = Kind(
     name="application",
     noun="application",
     indexes=(),
-    part="ownerId",
-    part_indexes=("name", "creationDate", "lastUpdated"),
+    facet="ownerId",
+    facet_indexes=("name", "creationDate", "lastUpdated"),
     ends_access=frozenset({"ownerId"}),
-    holds=_figures,
+    owned_keys=_figures,
 )

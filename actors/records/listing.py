@@ -1,4 +1,4 @@
-"""Lists of records: cut out of an index where one fits, else by a scan."""
+"""Pages of records: read from an index if one has the right order, else by a scan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.actors.query.bounds import Bounds, id_ranges
-from trunkline.actors.records.kind import Doc, Kind, part_index
+from trunkline.actors.records.kind import Doc, Kind, facet_index
 from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.records import find, scan, total
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 INDEX_SHARE = 3
-"""A way along an index is worth it for less than one in so many records: one that is got by its id costs two to
-three times one that is next in a scan."""
+"""An access path is used if it leads to less than one in this many records: reading a record by its id costs two
+to three times as much as reading the next one of a scan."""
 
 
 class KeyRange(NamedTuple):
-    """Keys from `low` to before `high` (None: the end of the database), each of which ends with an id."""
+    """Keys from `low` (included) to `high` (excluded; None: the end of the database). Each key ends with an id."""
 
     db: str
     low: bytes
     high: bytes | None
 
 
-Way = tuple[KeyRange, ...]
-"""Ranges of keys that lead to records."""
+AccessPath = tuple[KeyRange, ...]
+"""Ranges of index keys whose ids are those of the records to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page that is asked for. `match` sees the stored document with its hexadecimal `id`; None takes all.
+    """A requested page. `match` tests the stored document with its hexadecimal `id`; None accepts all.
 
-    `part` takes only the records of that part. `near` names ways to all that match, none of which leads to any
-    of them twice: where one of them is short, only what lies along it is looked at.
+    `facet` is a value of `Kind.facet`: only records with it are listed. Each of `access_paths` leads to all records
+    that match, and to none twice; if one of them is short, only its records are tested.
     """
 
     kind: Kind
@@ -51,8 +51,8 @@ class Listing:
     page: int
     per_page: int
     match: Match | None = None
-    part: str | None = None
-    near: tuple[Way, ...] = ()
+    facet: str | None = None
+    access_paths: tuple[AccessPath, ...] = ()
 
     @classmethod
     def of(
@@ -62,40 +62,42 @@ class Listing:
         parent: bytes,
         *,
         match: Match | None = None,
-        part: str | None = None,
-        near: tuple[Way, ...] = (),
+        facet: str | None = None,
+        access_paths: tuple[AccessPath, ...] = (),
     ) -> Listing:
-        """The page that a query string asks for."""
+        """The page that a query string requests."""
         descending = query.sort_direction == "desc"
-        return cls(kind, parent, query.sort_field, descending, query.page, query.per_page, match, part, near)
+        return cls(
+            kind, parent, query.sort_field, descending, query.page, query.per_page, match, facet, access_paths
+        )
 
     @property
     def by_index(self) -> bool:
-        """True where the page can be cut out of an index without looking at any other record."""
+        """True if the page can be read from an index without reading any other record."""
         if self.match is not None:
             return False
-        if self.part is not None:
-            return self.sort_field in self.kind.part_indexes
+        if self.facet is not None:
+            return self.sort_field in self.kind.facet_indexes
         return self.sort_field == "id" or self.sort_field in self.kind.indexes
 
 
 def is_long(snapshot: Snapshot, listing: Listing) -> bool:
-    """True where answering would hold the event loop for more than a moment."""
-    count = total(snapshot, listing.kind, listing.parent, listing.part)
+    """True if the page takes too long for the event loop."""
+    count = total(snapshot, listing.kind, listing.parent, listing.facet)
     if listing.by_index:
-        # Only what is on the page is decoded; an entry that is skipped costs a twentieth of that.
+        # Only the records of the page are decoded; skipping an index entry costs a twentieth of that.
         skipped = min(listing.page * listing.per_page, count)
         return min(listing.per_page, count) > SCAN_INLINE_MAX or skipped > 20 * SCAN_INLINE_MAX
-    return count > SCAN_INLINE_MAX and _shortest(snapshot, listing, SCAN_INLINE_MAX + 1) is None
+    return count > SCAN_INLINE_MAX and _shortest_path(snapshot, listing, SCAN_INLINE_MAX + 1) is None
 
 
 def read_page(reading: Reading, listing: Listing) -> tuple[list[Found], int]:
-    """The records of the page, in order, and the count of all that match. Ties are broken by id."""
+    """The records of the page, in order, and the number of all that match. Ties are broken by id."""
     snapshot = reading.snapshot
     reading.check_time(is_long=is_long(snapshot, listing))
     skip = listing.page * listing.per_page
     if listing.by_index:
-        count = total(snapshot, listing.kind, listing.parent, listing.part)
+        count = total(snapshot, listing.kind, listing.parent, listing.facet)
         return _by_index(snapshot, listing, skip), count
     return _by_scan(snapshot, listing, skip)
 
@@ -106,7 +108,9 @@ def _by_index(snapshot: Snapshot, listing: Listing, skip: int) -> list[Found]:
         prefix = keys.record_prefix(kind.name, parent)
         db = keys.RECORDS
     else:
-        index = listing.sort_field if listing.part is None else part_index(listing.sort_field, listing.part)
+        index = (
+            listing.sort_field if listing.facet is None else facet_index(listing.sort_field, listing.facet)
+        )
         prefix = keys.index_prefix(kind.name, parent, index)
         db = keys.INDEXES
     found: list[Found] = []
@@ -135,34 +139,38 @@ def _by_scan(snapshot: Snapshot, listing: Listing, skip: int) -> tuple[list[Foun
 
 
 def candidates(snapshot: Snapshot, listing: Listing) -> Iterator[tuple[bytes, Doc]]:
-    """Yield `(id, document)` of every record that the listing takes, in no promised order."""
-    kind, parent, part, match = listing.kind, listing.parent, listing.part, listing.match
-    way = _shortest(snapshot, listing, total(snapshot, kind, parent) // INDEX_SHARE)
-    for id, doc in scan(snapshot, kind, parent) if way is None else _along(snapshot, kind, parent, way):
-        if part is not None and kind.part is not None and doc[kind.part] != part:
+    """Yield `(id, document)` of every record that matches the listing, in no particular order."""
+    kind, parent, facet, match = listing.kind, listing.parent, listing.facet, listing.match
+    path = _shortest_path(snapshot, listing, total(snapshot, kind, parent) // INDEX_SHARE)
+    for id, doc in (
+        scan(snapshot, kind, parent) if path is None else _records_on(snapshot, kind, parent, path)
+    ):
+        if facet is not None and kind.facet is not None and doc[kind.facet] != facet:
             continue
         if match is None or match(doc):
             yield id, doc
 
 
-def _shortest(snapshot: Snapshot, listing: Listing, most: int) -> Way | None:
-    """The way with the fewest keys; None where each has `most` or more. Reads that many keys of each at most."""
-    kind, parent, part = listing.kind, listing.parent, listing.part
-    ways = listing.near
-    if part is not None:
-        ways = (*ways, (index_range(kind, parent, part_index(kind.part_indexes[0], part)),))
-    shortest: Way | None = None
-    for way in ways:
-        keys_along = (key for db, low, high in way for key in snapshot.keys(db, low, high))
-        count = sum(1 for _ in islice(keys_along, most))
+def _shortest_path(snapshot: Snapshot, listing: Listing, most: int) -> AccessPath | None:
+    """The access path with the fewest keys; None if all have `most` or more. Reads at most `most` keys of each."""
+    kind, parent, facet = listing.kind, listing.parent, listing.facet
+    paths = listing.access_paths
+    if facet is not None:
+        paths = (*paths, (index_range(kind, parent, facet_index(kind.facet_indexes[0], facet)),))
+    shortest: AccessPath | None = None
+    for path in paths:
+        path_keys = (key for db, low, high in path for key in snapshot.keys(db, low, high))
+        count = sum(1 for _ in islice(path_keys, most))
         if count < most:
-            shortest, most = way, count
+            shortest, most = path, count
     return shortest
 
 
-def _along(snapshot: Snapshot, kind: Kind, parent: bytes, way: Way) -> Iterator[tuple[bytes, Doc]]:
-    """`scan` of the records to which the keys of a way lead, in their order."""
-    for db, low, high in way:
+def _records_on(
+    snapshot: Snapshot, kind: Kind, parent: bytes, path: AccessPath
+) -> Iterator[tuple[bytes, Doc]]:
+    """`scan` of the records of an access path, in the order of its keys."""
+    for db, low, high in path:
         for key in snapshot.keys(db, low, high):
             found = find(snapshot, kind, parent, bytes(key[-12:]))
             if found is not None:
@@ -170,14 +178,14 @@ def _along(snapshot: Snapshot, kind: Kind, parent: bytes, way: Way) -> Iterator[
                 yield found.id, found.doc
 
 
-def ids_of_part(snapshot: Snapshot, kind: Kind, parent: bytes, part: str) -> Iterator[bytes]:
-    """The ids of all records of one part, by its first index."""
-    _, low, high = index_range(kind, parent, part_index(kind.part_indexes[0], part))
+def ids_of_facet(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str) -> Iterator[bytes]:
+    """The ids of all records whose facet has this value, in the order of its first index."""
+    _, low, high = index_range(kind, parent, facet_index(kind.facet_indexes[0], facet))
     return (bytes(key[-12:]) for key in snapshot.keys(keys.INDEXES, low, high))
 
 
-def ways(kind: Kind, parent: bytes, bounds: Mapping[str, Bounds]) -> Iterator[Way]:
-    """Yield the ways to all records whose fields lie within bounds, one for each field that has an index.
+def find_access_paths(kind: Kind, parent: bytes, bounds: Mapping[str, Bounds]) -> Iterator[AccessPath]:
+    """Yield access paths to all records whose fields are within bounds, one for each field that has an index.
 
     The bounds must be those of the values by which lists are sorted (`Kind.sort_key`).
     """
@@ -196,7 +204,7 @@ def ways(kind: Kind, parent: bytes, bounds: Mapping[str, Bounds]) -> Iterator[Wa
 def index_range(
     kind: Kind, parent: bytes, index: str, low: bytes = b"", high: bytes | None = None
 ) -> KeyRange:
-    """The keys of an index from the sortable value `low` to before `high` (None: all that begin with `low`)."""
+    """The keys of an index from the sortable value `low` to `high` (excluded; None: all that begin with `low`)."""
     prefix = keys.index_prefix(kind.name, parent, index)
     return KeyRange(
         keys.INDEXES, prefix + low, keys.prefix_end(prefix + low) if high is None else prefix + high

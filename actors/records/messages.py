@@ -1,7 +1,7 @@
-"""The messages about plain records, and who made a record.
+"""The messages about plain records, and the creator of a record.
 
-`resource` is the name of a `Resource`. `ids` are those of the path by name: `application` or `user`, and that of the
-record itself under the name of its kind.
+`resource` is the name of a `Resource`. `ids` are the ids of the path by name: `application` or `user`, and the id of
+the record itself under the name of its kind.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trunkline.actors.values.structs import Message
 
 
 class Creator(msgspec.Struct, frozen=True):
-    """Who made or changed a record: `type` is user or apiToken."""
+    """Who created or changed a record."""
 
     id: str
     type: Literal["flow", "user", "apiToken"]
@@ -30,7 +30,7 @@ class CreateRecord(Message, frozen=True):
 
 
 class PatchRecord(Message, frozen=True):
-    """Change a record: what `body` names, and nothing else."""
+    """Change the fields of a record that `body` contains."""
 
     resource: str
     record: bytes

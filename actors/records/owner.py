@@ -1,4 +1,4 @@
-"""The actor that keeps one record of its own and owns plain records, which lie under its id."""
+"""The base of actors that have one record of their own and are the parent of plain records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RecordOwner(Actor):
-    """Base of accounts and applications. `doc` is the actor's own record, of the kind `own`, and `raw` its bytes."""
+    """Base of users and applications. `doc` is the actor's own record, of kind `own`; `raw` its stored bytes."""
 
     own: ClassVar[Kind]
 
@@ -43,7 +43,7 @@ class RecordOwner(Actor):
     # Its own record.
 
     def create(self, fields: Doc) -> Created:
-        """Stage the actor's own record."""
+        """Stage the actor's own record, which is new."""
         now_ms = self.system.clock.wall_ms()
         self.doc = {"creationDate": now_ms, "lastUpdated": now_ms, **fields}
         self.raw = records.write(self, self.own, ROOT, self.ref.id, None, self.doc)
@@ -51,16 +51,16 @@ class RecordOwner(Actor):
         return Created(self.ref.id)
 
     def change(self, named: Doc) -> None:
-        """Stage changed fields of the actor's own record; a null takes a field away."""
-        now_ms = records.later(self.system.clock.wall_ms(), self.doc)
-        doc = records.merged(self.doc, named) | {"lastUpdated": now_ms}
+        """Stage changed fields of the actor's own record; None removes a field."""
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
+        doc = records.apply_patch(self.doc, named) | {"lastUpdated": now_ms}
         self.raw = records.write(self, self.own, ROOT, self.ref.id, self.doc, doc)
         self.doc = doc
 
     def claim(self, field: str, new: str | None, taken: str, *, fold: bool = False) -> None:
-        """Stage that a field has this value, which no other record of the kind may have.
+        """Stage the claim of a unique value of a field: no other record of the kind may have it.
 
-        Raises `Invalid` with the sentence `taken` where one has it. With `fold`, upper and lower case are the same.
+        Raises `Invalid` with the message `taken` if another record has it. `fold` ignores case.
         """
         old = self.doc.get(field)
         key, old_key = (
@@ -99,13 +99,13 @@ class RecordOwner(Actor):
         return Created(id, change.shown_once)
 
     def on_patch_record(self, message: PatchRecord) -> None:
-        """Change what the body names."""
+        """Change the fields that the body contains."""
         resource = self._resource(message.resource)
         raw, old = self._record(resource.kind, message.record)
         check_match(message.if_match, raw)
         named = resource.stored(message.body)
-        now_ms = records.later(self.system.clock.wall_ms(), old)
-        new = records.merged(old, named) | {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), old)
+        new = records.apply_patch(old, named) | {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
         change = Change(self, message.record, now_ms, old, new, named)
         if resource.check is not None:
             resource.check(change)
@@ -119,7 +119,7 @@ class RecordOwner(Actor):
         records.erase(self, kind, self.ref.id, message.record, old)
 
     def _resource(self, name: str) -> Resource:
-        return self.system.part(Resources)[name]
+        return self.system.component(Resources)[name]
 
     def _record(self, kind: Kind, id: bytes) -> tuple[bytes, Doc]:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.id, id))
@@ -129,7 +129,7 @@ class RecordOwner(Actor):
 
 
 def unique_key(kind: Kind, field: str, value: str, *, fold: bool = False) -> bytes:
-    """Where the id of the one record lies that has this value."""
+    """The key at which the id of the record with this unique value is stored."""
     return keys.unique_key(kind.name, ROOT, field, value.casefold() if fold else value)
 
 

@@ -28,7 +28,7 @@ Match = Callable[[Mapping[str, Any]], bool]
 
 
 def all_of(matches: list[Match]) -> Match | None:
-    """One predicate out of several; None where there is none, so that an index can serve the list."""
+    """Combine predicates into one; None if there are none, so that an index can serve the list."""
     if not matches:
         return None
     if len(matches) == 1:
@@ -37,7 +37,7 @@ def all_of(matches: list[Match]) -> Match | None:
 
 
 def glob_match(query: Page, field: str | None) -> list[Match]:
-    """The `filterField` and `filter` of a list as a predicate; nothing where either is blank."""
+    """The `filterField` and `filter` of a list as a predicate; an empty list if either is blank."""
     if field is None or not query.filter:
         return []
     matches = compile_glob(query.filter)
@@ -45,13 +45,13 @@ def glob_match(query: Page, field: str | None) -> list[Match]:
 
 
 def glob_range(query: Page, field: str | None) -> Mapping[str, Bounds]:
-    """Where the field must lie of what `glob_match` takes. The field must be one of texts."""
+    """The bounds of the field in documents that `glob_match` accepts. The field must be a text."""
     bounds = None if field is None else glob_bounds(query.filter or "")
     return {} if field is None or bounds is None else {field: bounds}
 
 
 def envelope(type: str, items: list[dict[str, Any]], total: int, query: Page) -> dict[str, Any]:
-    """The list that every page is wrapped in, with what was asked for."""
+    """The answer to a list: the items of the page, the counts, and the parameters of the request."""
     shown: dict[str, Any] = {
         "items": items,
         "count": len(items),

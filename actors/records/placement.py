@@ -1,11 +1,11 @@
-"""Placement: where the data of every key lives, and which turns write keys that live elsewhere.
+"""Placement: the home of every key, and the turns that write keys of another home.
 
-Today one process serves everything. More processes or machines will each own a part of the applications and their
-devices, so from now on it is data where each key lives, and code keeps to it: a turn writes keys of its own home, and
-what it needs from elsewhere comes with the message, by an ask, or from a snapshot that may be a moment old.
+Today one process serves everything. Later, several processes or machines will each own a partition of the
+applications and their devices. So the home of each key is defined here, and code follows it: a turn writes keys of
+its own home, and gets other data from the message, by an ask, or from a snapshot that may be slightly old.
 
-Owns the three places, the home of every key and of every actor, and the list of exceptions, which are called crossings.
-A test holds every batch of the test suite against it, so the list cannot grow unnoticed.
+Owns the three places, the home of every key and of every actor, and the list of exceptions, called crossings.
+The tests check every batch of the test suite against it, so the list cannot grow unnoticed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Place = Literal["root", "application", "device"]
 
 
 class Home(NamedTuple):
-    """Where something lives: with the server as a whole, with one application, or with one device.
+    """The placement of a key or an actor: with the server as a whole, with one application, or with one device.
 
-    `id` is that of the application or device; None where the key does not say it (rows carry the id of their table).
+    `id` is that of the application or device; None if the key does not contain it (rows contain the id of their table).
     """
 
     place: Place
@@ -36,16 +36,16 @@ ROOT_HOME: Final = Home("root")
 
 
 class Crossing(NamedTuple):
-    """Actors of one kind write keys of another home: their own application, or the root.
+    """An exception: actors of one kind write keys of another home, their own application or the root.
 
-    `way_out` says how that ends when parts are served apart.
+    `resolution` is how the exception will be removed when partitions are served by different processes.
     """
 
     actor: str
     db: str
     place: Place
     what: str
-    way_out: str
+    resolution: str
 
 
 CROSSINGS: Final[tuple[Crossing, ...]] = (
@@ -54,43 +54,43 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         keys.RECORDS,
         "application",
         "the record of the device",
-        "the record is changed by an ask of its application, which the device then loads anew",
+        "the device asks its application to change the record, and then loads it again",
     ),
     Crossing(
         "device",
         keys.INDEXES,
         "application",
-        "the places of the device in the lists of its application",
-        "they go with the record",
+        "the index entries of the device in the lists of its application",
+        "they change together with the record",
     ),
     Crossing(
         "device",
         keys.COUNTS,
         "application",
-        "payloads and devices, counted for the application",
+        "the counts of payloads and devices of the application",
         "increments are sent to the application in batches; they may be added in any order",
     ),
     Crossing(
         "application",
         keys.UNIQUE,
         "root",
-        "the endpoint slug, which belongs to one application of the server",
+        "the endpoint slug, which is unique in the server",
         "the slug is claimed by an ask of the root before the turn",
     ),
 )
-"""Beside these, the sweep writes batches over all that a deletion left behind; each part will sweep its own."""
+"""In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""
 
 READS: Final[Mapping[str, str]] = {
-    "application": "the e-mail address of its owner, when a job is queued: it comes with the message",
+    "application": "the e-mail address of its owner, when a job is queued: the message will contain it",
     "device": "whether its application exists, its gateway and its ancestors: an ask of the application",
-    "eventLog": "the name of a device, and whether it exists: a snapshot that may be a moment old will do",
-    "dataTable": "whether its application exists: the part that serves the application knows",
+    "eventLog": "the name of a device, and whether it exists: a snapshot that may be slightly old is enough",
+    "dataTable": "whether its application exists: the partition of the application knows",
 }
-"""What turns read of other homes, with the way out of each."""
+"""By kind of actor: what its turns read from other homes, and how that will be resolved."""
 
 
 def home_of_actor(ref: Ref) -> Home:
-    """Where an actor lives."""
+    """The home of an actor."""
     if ref.kind == "user":
         return ROOT_HOME
     if ref.kind == "device":
@@ -99,7 +99,7 @@ def home_of_actor(ref: Ref) -> Home:
 
 
 def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
-    """Where the data of a key lives. Raises KeyError for a record of a kind that nobody knows."""
+    """The home of a key. Raises KeyError for a record of an unknown kind."""
     if db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS):
         return Home("device", key[: keys.ID_BYTES])
     if db in (keys.ROWS, keys.CELLS):
@@ -121,20 +121,20 @@ def _home_of_record(kinds: Mapping[str, Kind], key: bytes) -> Home:
     name, _, rest = key.partition(b"\x00")
     kind, parent = kinds[name.decode()], rest[: keys.ID_BYTES]
     if kind is APPLICATION:
-        # Each record lives with its application; lists and totals of applications are merged from all parts.
+        # Each record is placed with its application; lists and totals of applications are merged from all partitions.
         return Home("application", key[-keys.ID_BYTES :] if len(rest) > keys.ID_BYTES else None)
     if kind.home == "root":
         return ROOT_HOME
     return Home("application", parent)
 
 
-def strays(kinds: Mapping[str, Kind], ref: Ref, batch: Batch) -> Iterator[str]:
-    """A sentence for each key of a turn that lives elsewhere than its actor and is no exception."""
+def misplaced_writes(kinds: Mapping[str, Kind], ref: Ref, batch: Batch) -> Iterator[str]:
+    """Yield a sentence for each key written by a turn that has another home than its actor and is not an exception."""
     home = home_of_actor(ref)
     for db, key in batch.written():
         place, id = home_of_key(kinds, db, key)
         if home.place == "root" and id == ref.id:
-            continue  # an API token of the user lies under the user
+            continue  # an API token of the user: its parent is the user
         if place == home.place and id in (home.id, None):
             continue
         crosses = any((each.actor, each.db, each.place) == (ref.kind, db, place) for each in CROSSINGS)

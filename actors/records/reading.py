@@ -1,7 +1,7 @@
-"""A read: what it sees, which limits it keeps, and where it runs.
+"""The context of a read: its snapshot, the limits, and where it runs.
 
-A read is a plain function of a `Reading` and a message. It is called in the event loop first. Where it finds that it
-would take long, it says so with `check_time`; then it is called again in a worker thread, on a snapshot of its own.
+A read is a plain function of a `Reading` and a message. It is first called in the event loop. If it finds that it
+would take long, it calls `check_time`; then it is called again in a worker thread, on a snapshot of its own.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ SCAN_INLINE_MAX = 256
 
 
 class TakesLong(Exception):
-    """The read would hold the event loop for more than a moment, so it belongs into a worker thread."""
+    """The read takes too long for the event loop and must run in a worker thread."""
 
 
 class Reading:
-    """What a read is given: the snapshot, and the limits of the server."""
+    """The context of a read: the snapshot, and the limits of the server."""
 
     __slots__ = ("_in_loop", "limits", "snapshot")
 
@@ -31,6 +31,6 @@ class Reading:
         self._in_loop = in_loop
 
     def check_time(self, *, is_long: bool) -> None:
-        """Say how long the rest of the read takes. Raises `TakesLong` where that is too long for the event loop."""
+        """Declare whether the rest of the read takes long. Raises `TakesLong` if so and it runs in the event loop."""
         if is_long and self._in_loop:
             raise TakesLong

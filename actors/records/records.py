@@ -1,10 +1,10 @@
-"""Records of every kind: one way to store, index, count, find and list them.
+"""Records of all kinds: storing, indexing, counting, finding and scanning.
 
-A record is a CBOR map under `kind | parent | id`. With each record go its index entries (one for each
-field by which lists are sorted) and the counter of its kind under that parent; all of them change in the
-batch that changes the record, so a list, an index and a count never disagree.
+A record is a CBOR map under `kind | parent | id`. Each record has index entries (one for each field by which
+lists are sorted) and is counted in the total of its kind under that parent. All of them change in the same batch
+as the record, so lists, indexes and counts are always consistent.
 
-Writing is for the actor that owns the record; reading is for anybody with a snapshot.
+Only the actor that owns a record writes it; anybody with a snapshot may read it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trunkline.actors.records.kind import Doc, Kind, part_index, part_name
+from trunkline.actors.records.kind import Doc, Kind, facet_count, facet_index
 from trunkline.actors.records.revision import Found
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 
-# Writing, by the owner of the record.
+# Writing: only for the actor that owns the record.
 
 
 def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> bytes:
-    """Stage a new or changed record with its indexes and its counter; return the bytes that are stored.
+    """Stage a new or changed record with its index entries and its count; return the stored bytes.
 
-    Where a field changes that gave access (`Kind.ends_access`), that access ends with the commit.
+    If a field of `Kind.ends_access` changes, access that depends on the record is revoked after the commit.
     """
     raw = encode(new)
     actor.put(keys.RECORDS, keys.record_key(kind.name, parent, id), raw)
@@ -44,8 +44,8 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
     if old is None:
         actor.add(keys.COUNTS, keys.total_key(kind.name, parent), _counted(kind, new))
         return raw
-    if kind.part is not None and old[kind.part] != new[kind.part]:
-        moved = {part_name(old[kind.part]): -1, part_name(new[kind.part]): 1}
+    if kind.facet is not None and old[kind.facet] != new[kind.facet]:
+        moved = {facet_count(old[kind.facet]): -1, facet_count(new[kind.facet]): 1}
         actor.add(keys.COUNTS, keys.total_key(kind.name, parent), moved)
     if any(old.get(field) != new.get(field) for field in kind.ends_access):
         actor.after_commit(partial(actor.system.revocations.revoke, id))
@@ -53,7 +53,10 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
 
 
 def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
-    """Stage the removal of a record, its index entries and its share of the counter; access through it ends."""
+    """Stage the removal of a record, its index entries and its count.
+
+    If the kind has `ends_access`, access that depends on the record is revoked after the commit.
+    """
     actor.delete(keys.RECORDS, keys.record_key(kind.name, parent, id))
     for key in entries(kind, parent, id, old):
         actor.delete(keys.INDEXES, key)
@@ -63,26 +66,26 @@ def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
         actor.after_commit(partial(actor.system.revocations.revoke, id))
 
 
-def merged(old: Doc, named: Doc) -> Doc:
-    """A document with the fields that a call names: a null takes the field away."""
+def apply_patch(old: Doc, named: Doc) -> Doc:
+    """The document with the `named` fields changed; None removes a field."""
     return {name: value for name, value in {**old, **named}.items() if value is not None or name not in named}
 
 
-def later(now_ms: int, old: Doc) -> int:
-    """The `lastUpdated` of a changed record: now, and always later than before, also where the clock went back."""
+def next_update_ms(now_ms: int, old: Doc) -> int:
+    """The `lastUpdated` of a changed record: now, but always later than before, even if the clock was set back."""
     return max(now_ms, int(old["lastUpdated"]) + 1)
 
 
 def _counted(kind: Kind, doc: Doc) -> dict[str, int]:
-    """What a record adds to the counter of its kind: one of all, and one of its part."""
-    return {"n": 1} if kind.part is None else {"n": 1, part_name(doc[kind.part]): 1}
+    """What a record adds to the counts of its kind: one to the total, and one to the count of its facet."""
+    return {"n": 1} if kind.facet is None else {"n": 1, facet_count(doc[kind.facet]): 1}
 
 
 def entries(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> list[bytes]:
     """The index keys of a record, one for each field by which lists of its kind are sorted."""
     indexes = [(field, field) for field in kind.indexes]
-    if kind.part is not None:
-        indexes += [(part_index(field, doc[kind.part]), field) for field in kind.part_indexes]
+    if kind.facet is not None:
+        indexes += [(facet_index(field, doc[kind.facet]), field) for field in kind.facet_indexes]
     return [
         keys.index_key(kind.name, parent, index, keys.sortable(kind.sort_key(doc, field)), id)
         for index, field in indexes
@@ -90,7 +93,7 @@ def entries(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> list[bytes]:
 
 
 def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
-    """The index keys that the record at `key` must have; used to verify a store."""
+    """The index keys that the record at `key` must have; used by the verification of a store."""
     name, _, rest = key.partition(b"\x00")
     kind = kinds.get(name.decode("ascii", "replace"))
     if kind is None or not isinstance(doc, dict) or len(rest) != 24:
@@ -98,7 +101,7 @@ def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
     return entries(kind, rest[:12], rest[12:], doc)
 
 
-# Reading, by anybody.
+# Reading: for anybody with a snapshot.
 
 
 def find(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Found | None:
@@ -107,17 +110,17 @@ def find(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Found | No
     return None if raw is None else Found(id, decode(raw), raw)
 
 
-def total(snapshot: Snapshot, kind: Kind, parent: bytes, part: str | None = None) -> int:
-    """How many records of this kind (or of one part of it) lie under `parent`. One read, whatever the number."""
+def total(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str | None = None) -> int:
+    """The number of records of this kind (with this facet) under `parent`. One read, regardless of the number."""
     raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
-    name = "n" if part is None else part_name(part)
+    name = "n" if facet is None else facet_count(facet)
     return 0 if raw is None else int(decode(raw).get(name, 0))
 
 
 def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Iterator[tuple[bytes, Doc]]:
     """Yield `(id, document)` of every record of the kind under `parent`, in the order of ids.
 
-    The document carries its own id in hexadecimal, as the advanced query expects.
+    The document contains its own id in hexadecimal, as the advanced query expects.
     """
     prefix = keys.record_prefix(kind.name, parent)
     for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):

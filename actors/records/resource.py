@@ -1,8 +1,8 @@
-"""A plain resource: records with fields of their own that are listed, created, read, changed and deleted.
+"""A plain resource: records that are only listed, created, read, changed and deleted.
 
-Everything about a plain resource that is not logic is data, and all of it stands in one `Resource`. The body structs
-say what is accepted and documented, the view struct says what is shown. From these follow what is stored, the two
-reads, and, at the edge, the five operations.
+A plain resource is defined by one `Resource`, as data except where it needs logic. The body structs define what is
+accepted and documented, the view struct defines what is shown. What is stored, the two reads and the five operations
+in `http/` follow from these.
 
 How to add one:
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.actor import Actor
 
 Ids = Mapping[str, bytes]
-"""The ids of a path by name: of the parents (`application`, `user`), and of the record under the name of its kind."""
+"""The ids of a path by name: of the parent (`application`, `user`), and of the record under the name of its kind."""
 
 
 @dataclass(slots=True)
 class Change:
     """A record that is about to be created (`old` is None) or changed.
 
-    `new` is the document that will be stored; a check may change it. `named` are the fields that the call names.
-    What is put into `shown_once` reaches the caller in this one answer and is kept nowhere.
+    `new` is the document that will be stored; a check may change it. `named` are the fields that the call contains.
+    `shown_once` is sent to the caller in this answer and stored nowhere.
     """
 
     owner: Actor
@@ -60,16 +60,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resource:
-    """A plain resource. `name` is one record as the operations call it, `parent` the id that its records lie under.
+    """A plain resource. `name` is one record as in the names of operations, `parent` names the id of its parent.
 
-    Fields of the bodies are stored under their JSON names. A field that is null in a body is taken away. Times (fields
+    Fields of the bodies are stored under their JSON names. A field that is null in a body is removed. Times (fields
     that the view shows as `IsoTime`) are given as ISO 8601 text and stored in milliseconds.
 
-    `choice` is the query that says how a record is shown; `derive` gets it, and for a list the query of the page.
-    `hidden` names fields that are stored and never shown; `shows_once` says that a new record has a secret. `fields`
-    are what an advanced query (`query` of the page) may name. `check` may refuse a change, or add to what is stored.
-    `prepare` runs before the owner is asked and may wait (to hash a password). `derive` gives shown fields that are
-    not stored as they are shown. `owner` gives the fields of a list and of its items that say whose they are.
+    `choice` is the query string that controls how a record is shown; `derive` gets it, or the query of the page for a
+    list. `hidden` names fields that are stored and never shown; `shows_once`: a new record has a secret. `fields` are
+    those that an advanced query (`query` of the page) may name. `check` may refuse a change, or change what is stored.
+    `prepare` runs before the owner is asked and may wait (to hash a password). `derive` returns shown fields that are
+    computed. `owner` returns the fields of a list and of its items that identify their owner.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Resource:
     owner: Callable[[Ids], Doc] | None = None
     shape: Shape = field(init=False)
     defaults: Mapping[str, Any] = field(init=False)
-    """What a new record has where the body says nothing: the defaults of its struct."""
+    """The fields of a new record that the body omits: the defaults of its struct."""
 
     def __post_init__(self) -> None:
         shape = Shape(self.view)
@@ -110,7 +110,7 @@ class Resource:
         return self.kind.name + "s"
 
     def stored(self, body: Body) -> Doc:
-        """The fields that a body names, as they are stored; None for those that it takes away."""
+        """The fields that a body contains, as they are stored; None for those that it removes."""
         doc: Doc = msgspec.to_builtins(body)
         for name in self.shape.times.intersection(doc):
             if doc[name] is not None:
@@ -118,7 +118,7 @@ class Resource:
         return doc
 
     def show(self, ids: Ids, found: Found, query: Any) -> Doc:
-        """A record as a caller sees it."""
+        """A record as it is shown to a caller."""
         doc, id = found.doc, found.id.hex()
         shown: Doc = {"id": id, f"{self.kind.name}Id": id}
         if "application" in ids:
@@ -165,12 +165,12 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
 
 
 def missing(kind: Kind, id: bytes) -> NotFound:
-    """The sentence for a record that is not there."""
+    """The error for a record that does not exist."""
     return NotFound(f"There is no {kind.noun} {id.hex()} here.")
 
 
 def refuse_unsupported(change: Change, names: Mapping[str, str]) -> None:
-    """Raise `Invalid` for the first of the named fields that this server does not support; `names` says what it is."""
+    """Raise `Invalid` for the first given field that is not supported yet; `names` maps fields to descriptions."""
     for name, what in names.items():
         if change.named.get(name) is not None:
             raise Invalid(f"{name}: {what} not supported by this server yet; leave the field out.")

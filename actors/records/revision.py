@@ -1,4 +1,4 @@
-"""Revisions of records: entity tags and the preconditions that name them."""
+"""Revisions of records: entity tags and the preconditions of requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trunkline.actors.values.errors import PreconditionFailed
 
 
 class Found(NamedTuple):
-    """A record as it was read: `raw` are the stored bytes, of which the entity tag is made."""
+    """A record as it was read: `raw` are the stored bytes, from which the entity tag is computed."""
 
     id: bytes
     doc: Doc
@@ -22,26 +22,26 @@ class Found(NamedTuple):
         return etag_of(self.raw)
 
 
-class Tagged(NamedTuple):
-    """An answer whose entity tag has no place in it: the fields of a row are all its owner's."""
+class WithEtag(NamedTuple):
+    """An answer with a separate entity tag, for rows: all their field names belong to the user, so it cannot be one."""
 
     value: Any
     etag: str
 
 
 def etag_of(raw: bytes) -> str:
-    """A strong entity tag: equal tags mean equal stored bytes."""
+    """The strong entity tag of a record: equal tags mean equal stored bytes."""
     return hashlib.blake2b(raw, digest_size=8).hexdigest()
 
 
 def check_match(if_match: str | None, raw: bytes) -> None:
-    """Raise `PreconditionFailed` where the caller's `If-Match` names another revision than the stored one."""
+    """Raise `PreconditionFailed` if `If-Match` names a revision other than the one with these stored bytes."""
     if if_match is not None:
-        check_tag(if_match, etag_of(raw))
+        check_etag(if_match, etag_of(raw))
 
 
-def check_tag(if_match: str, etag: str) -> None:
-    """The same for a revision of which the entity tag is known."""
+def check_etag(if_match: str, etag: str) -> None:
+    """`check_match` for a revision with this entity tag."""
     if if_match.strip() == "*":
         return
     wanted = {tag.strip().removeprefix("W/").strip('"') for tag in if_match.split(",")}

@@ -1,4 +1,4 @@
-"""What of a stored document a view shows: its fields by name, times as ISO 8601 text."""
+"""The fields of a stored document that a view shows, with times as ISO 8601 text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trunkline.actors.values.timestamps import iso
 
 
 class Shape:
-    """The fields of a view, under their JSON names. `times` are those that are stored in milliseconds."""
+    """The fields of a view by their JSON names. `times` are those that are stored in milliseconds."""
 
     __slots__ = ("names", "times")
 
@@ -24,7 +24,7 @@ class Shape:
         self.times = frozenset(fields[name] for name, hint in hints.items() if _is_time(hint))
 
     def of(self, doc: Doc) -> Doc:
-        """The shown fields of a document, those that it has, in the order of the view."""
+        """The shown fields that a document has, in the order of the view."""
         times = self.times
         return {
             name: iso(doc[name]) if name in times else doc[name]
@@ -34,5 +34,5 @@ class Shape:
 
 
 def _is_time(hint: Any) -> bool:
-    """Whether a field is a time, or may be left out and is one otherwise."""
+    """Whether a field is a time, or an optional time."""
     return hint == IsoTime or IsoTime in get_args(hint)

@@ -1,1 +1,1 @@
-"""The actor runtime: actors, mailboxes, turns, streams. Knows no kind of actor."""
+"""The actor runtime: actors, mailboxes, turns, streams. Does not depend on any kind of actor."""

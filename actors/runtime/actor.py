@@ -1,17 +1,17 @@
-"""An actor: the single writer of its keys, one message at a time.
+"""An actor: the single writer of its keys, which handles one message at a time.
 
 Owns the base class and the rules of a turn. A handler is a method `on_<message>` that takes the message
-and returns the answer. It decides synchronously, changes its memory, and says what is to be stored with
-`put`, `delete` and `add`; the system submits that as one batch when the turn ends, and releases the
-answer when the batch is on disk.
+and returns the answer. It decides synchronously, changes its memory, and stages writes with `put`, `delete`
+and `add`. The system submits these as one batch when the turn ends, and sends the answer when the batch is on
+disk.
 
-The memory of an actor is a copy of what is stored, or on its way there. Where a turn is refused, crashes
-or is not stored, the memory is dropped with what the turn staged, and the next message loads it anew; so a
-handler may refuse at any point. What must outlive that (throttles, streams) lies in the mailbox.
+The memory of an actor is a copy of what is stored or submitted. If a turn is refused, crashes or is not
+stored, the memory and the staged writes are dropped, and the next message loads the actor again; so a
+handler may refuse at any point. State that must survive this (throttles, streams) is in the mailbox.
 
-An `async def on_<message>` may wait (for a worker thread, or another actor); until it returns, later
-messages queue, so the rule of one message at a time holds for it as well. It must not ask its own actor,
-which would wait for itself, and reads what belongs to others after its last `await`.
+An `async def on_<message>` may wait (for a worker thread, or another actor). Until it returns, later
+messages queue, so the actor still handles one message at a time. It must not ask its own actor, which would be
+a deadlock, and it must read the data of others after its last `await`.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.ref import Ref
 
 
-_HOLDER = "application"
-"""The kind of the records that hold actors."""
+_PARENT_KIND = "application"
+"""The kind of the records that are parents of actors."""
 
 
 class Handler(NamedTuple):
-    """The method that answers a message; `waits` where it is an `async def`."""
+    """The method that answers a message; `waits` if it is an `async def`."""
 
     call: Callable[[Any, Any], Any]
     waits: bool
 
 
 class Actor:
-    """Base of all actors. Subclasses load their state in `load` and answer in `on_<message>`."""
+    """Base of all actors. Subclasses load their state in `load` and answer messages in `on_<message>`."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]
-    births: ClassVar[frozenset[type[Message]]] = frozenset()
-    """Messages that may reach an actor that does not exist yet, to create it."""
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset()
+    """Messages that an actor that does not exist accepts, because they create it."""
     _handlers: ClassVar[dict[type[Message], Handler]]
 
     __slots__ = ("batch", "effects", "exists", "ref", "system")
@@ -63,31 +63,31 @@ class Actor:
         self.ref = ref
         self.batch: Batch | None = None
         self.effects: list[Callable[[], None]] | None = None
-        self.exists = self._is_held() and self.load()
+        self.exists = self._parent_exists() and self.load()
 
     def load(self) -> bool:
-        """Read the state through `self.system.journal.get`, which also sees writes that are not synced yet.
+        """Load the state with `self.system.journal.get`, which also returns writes that are not committed yet.
 
-        Returns False where there is no such record.
+        Returns False if the actor does not exist.
         """
         raise NotFound(self.missing())
 
-    def _is_held(self) -> bool:
-        """Whether the application that holds this actor is there: its sweep must not meet a writer."""
+    def _parent_exists(self) -> bool:
+        """Whether the application of this actor exists: actors must not write while the sweep deletes its keys."""
         parent = self.ref.parent
         if parent == ROOT:
             return True
-        held_by = keys.record_key(_HOLDER, ROOT, parent)
-        return self.system.journal.get(keys.RECORDS, held_by) is not None
+        parent_key = keys.record_key(_PARENT_KIND, ROOT, parent)
+        return self.system.journal.get(keys.RECORDS, parent_key) is not None
 
     def flush(self) -> None:
-        """Called at the end of each turn, before the batch is submitted: the place for derived writes."""
+        """Stage derived writes. Called at the end of each turn that staged a write, before the batch is submitted."""
 
     def missing(self) -> str:
-        """The sentence for an actor that does not exist."""
+        """The error message for an actor that does not exist."""
         return f"There is no {self.noun} {self.ref.id.hex()} here."
 
-    # What a handler says while it decides.
+    # Staging writes, for handlers.
 
     def put(self, db: str, key: bytes, value: bytes) -> None:
         """Store `value` with the batch of this turn."""
@@ -114,14 +114,14 @@ class Actor:
         return self.batch
 
     def after_commit(self, effect: Callable[[], None]) -> None:
-        """Run `effect` right after the commit of this turn; never where it fails."""
+        """Run `effect` right after the commit of this turn; not at all if the commit fails."""
         if self.effects is None:
             self.effects = []
         self.effects.append(effect)
 
     @classmethod
     def handler(cls, message: type[Message]) -> Handler:
-        """The handler of `message`, found by its name once and remembered."""
+        """The handler of `message`, found by name and cached."""
         found = cls._handlers.get(message)
         if found is None:
             name = "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()

@@ -1,4 +1,4 @@
-"""What an actor sees of the system that it lives in."""
+"""The interface of the system for its actors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """The system, as its actors and their turns know it. `System` is the one that there is."""
+    """The part of `System` that actors and turns use."""
 
     store: Store
     journal: Journal
@@ -31,20 +31,20 @@ class Host(Protocol):
     random_bytes: Callable[[int], bytes]
     check_batch: Callable[[Ref, Batch], None] | None
 
-    def part(self, type: type[T]) -> T:
-        """The one object of this type that the system was given."""
+    def component(self, type: type[T]) -> T:
+        """The component of this type."""
         ...
 
     def has_subscribers(self, ref: Ref, topic: str) -> bool:
-        """True where somebody would hear a `publish`."""
+        """True if a `publish` would reach a subscriber."""
         ...
 
     def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber now."""
+        """Offer the same bytes to every subscriber, without waiting."""
         ...
 
     def forget_children(self, parent: bytes) -> None:
-        """Drop every active actor of a deleted application and end its streams."""
+        """Remove every active actor of a deleted application from memory and end its streams."""
         ...
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
@@ -52,5 +52,5 @@ class Host(Protocol):
         ...
 
     async def ask(self, ref: Ref, message: Any) -> Any:
-        """Ask an actor; what it wrote is on disk when the answer comes."""
+        """Ask an actor; its writes are on disk when this returns."""
         ...

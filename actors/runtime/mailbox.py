@@ -1,11 +1,11 @@
-"""The mailbox of one actor: what is admitted, what waits, and what is known about it.
+"""The mailbox of one actor: admission, queue, subscribers and statistics.
 
-Owns admission (capacity first, then the throttle, so that a refused call costs neither a slot nor a call of
-the window), the queue behind an asynchronous turn, the subscribers of the actor's streams, and its figures.
-It outlives the actor's memory: when a bug restarts the actor, its throttles, subscribers and figures stay.
+Owns admission (capacity first, then the throttle, so that a refused call uses neither a slot nor a call of
+the window), the queue behind an asynchronous turn, the subscribers of the actor's streams, and its statistics.
+It outlives the actor's memory: when a bug restarts the actor, its throttles, subscribers and statistics stay.
 
-A mailbox has no task. While turns are synchronous it holds nothing but the count of messages whose
-commit is awaited; only an asynchronous turn makes later messages wait, and then the system lends a task.
+A mailbox has no task. While all turns are synchronous, it only counts the messages that wait for a commit. Only
+an asynchronous turn makes later messages queue; then the system starts a task for the queue.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from trunkline.store.journal import Group
 
 
-class Waiting:
-    """A message in the queue of a busy actor, and the place where its answer will lie.
+class QueuedMessage:
+    """A message in the queue of a busy actor, with its answer when it is handled.
 
-    It is worked off also where nobody waits for the answer any more.
+    It is handled even if its caller was cancelled.
     """
 
     __slots__ = ("entered_s", "error", "event", "group", "handler", "message", "value")
@@ -47,22 +47,22 @@ class Waiting:
 
 
 class Mailbox:
-    """Admission, queue, subscribers and figures of the actor behind `ref`.
+    """Admission, queue, subscribers and statistics of the actor at `ref`.
 
-    `actor` is its memory, None where that was dropped; `epoch` is the journal's at the time it was loaded;
-    `group` is the commit of its latest writes, None where they are known to be on disk. `queue` is there
-    while an asynchronous turn runs; the first in it is the message whose turn it is. `held` counts callers
-    whose turn is over and who wait for the commit. `gone` says that the actor is not there (any more) and
-    that the mailbox goes with the end of its queue.
+    `actor` is its memory, None after it was dropped; `epoch` is the journal's when the memory was loaded;
+    `group` is the commit of its latest writes, None when they are known to be on disk. `queue` exists while an
+    asynchronous turn runs; its first message is the one being handled. `awaiting_commit` counts callers whose
+    turn is over and who wait for the commit. `gone` means that the actor does not exist (any more) and that the
+    mailbox is removed when its queue is empty.
     """
 
     __slots__ = (
         "actor",
+        "awaiting_commit",
         "epoch",
         "gone",
         "group",
         "handled",
-        "held",
         "last_error",
         "last_used_s",
         "queue",
@@ -78,8 +78,8 @@ class Mailbox:
         self.actor: Actor | None = None
         self.epoch = -1
         self.gone = False
-        self.held = 0
-        self.queue: deque[Waiting] | None = None
+        self.awaiting_commit = 0
+        self.queue: deque[QueuedMessage] | None = None
         self.group: Group | None = None
         self.windows: dict[str, SlidingWindow] | None = None
         self.subscribers: dict[str, dict[Subscription, None]] | None = None
@@ -91,21 +91,21 @@ class Mailbox:
 
     @property
     def depth(self) -> int:
-        """Messages that wait for their turn or for their commit. A caller who left still counts in the queue."""
-        return self.held if self.queue is None else self.held + len(self.queue)
+        """Messages that wait for their turn or their commit. Queued messages of cancelled callers count as well."""
+        return self.awaiting_commit if self.queue is None else self.awaiting_commit + len(self.queue)
 
     def admit(self, message: Message, limits: Limits, now_s: float) -> Verdict | None:
-        """Let `message` in and count it, or refuse it.
+        """Admit `message` and count it, or refuse it. Never waits.
 
-        Returns the throttle's verdict, None where no throttle applies. Raises `TooManyRequests` where the
-        throttle is used up, `Overloaded` where the mailbox is full. Nothing waits here.
+        Returns the throttle's verdict, None if no throttle applies. Raises `TooManyRequests` if the throttle is
+        exhausted, `Overloaded` if the mailbox is full.
         """
         if self.depth >= limits.mailbox_length_max:
             raise self._full()
         return self.spend(message, limits, now_s)
 
     def check(self, message: Message, limits: Limits, now_s: float) -> None:
-        """Raise what `admit` would raise, and also where the actor is busy; count nothing."""
+        """Raise the error that `admit` would raise, or `Overloaded` if the actor is busy. Spends no call."""
         if self.depth >= limits.mailbox_length_max:
             raise self._full()
         if self.queue is not None:
@@ -119,7 +119,7 @@ class Mailbox:
                 raise self._throttled(bucket, verdict)
 
     def spend(self, message: Message, limits: Limits, now_s: float) -> Verdict | None:
-        """Count the message in the window of its throttle; `TooManyRequests` where that is used up."""
+        """Count the message in the window of its throttle. Raises `TooManyRequests` if that is exhausted."""
         self.last_used_s = now_s
         bucket = message.throttle
         rate: Rate | None = getattr(limits, bucket) if bucket is not None else None
@@ -131,7 +131,7 @@ class Mailbox:
         return verdict
 
     def window(self, bucket: str, rate: Rate) -> SlidingWindow:
-        """The sliding window of `bucket`, made on first use."""
+        """The sliding window of `bucket`, created on first use."""
         if self.windows is None:
             self.windows = {}
         window = self.windows.get(bucket)
@@ -156,9 +156,9 @@ class Mailbox:
         )
 
     def is_idle(self, now_s: float, idle_s: float) -> bool:
-        """True where forgetting this mailbox would lose nothing: no message, write, stream or throttle."""
+        """True if removing this mailbox would lose nothing: no message, write, stream or throttle count."""
         return (
-            self.held == 0
+            self.awaiting_commit == 0
             and self.queue is None
             and not self.subscribers
             and now_s - self.last_used_s >= idle_s
@@ -167,5 +167,5 @@ class Mailbox:
         )
 
     def oldest_message_age_s(self, now_s: float) -> float:
-        """Seconds since the oldest message that is not worked off came; 0.0 where there is none."""
+        """Seconds since the oldest queued message was admitted; 0.0 if there is none."""
         return now_s - self.queue[0].entered_s if self.queue else 0.0

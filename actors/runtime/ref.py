@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class Ref(NamedTuple):
-    """The address of an actor. It always exists; the actor is activated by its first message.
+    """The address of an actor. The address is always valid; the first message activates the actor.
 
-    `parent` is the id of the application that holds the actor (`ids.ROOT` where none does).
+    `parent` is the id of the actor's application (`ids.ROOT` if it has none).
     """
 
     kind: str

@@ -1,7 +1,7 @@
-"""The registry: the mailboxes of all active actors, their bound, and how idle ones leave.
+"""The registry: the mailboxes of all active actors, their limit, and the deactivation of idle ones.
 
-An actor is in memory because somebody asked for it. It leaves when it has been idle for a while, or earlier
-where others need the place; both only where that loses nothing, which the mailbox knows.
+A message activates an actor. It is deactivated when it has been idle for a while, or earlier if the limit is
+reached; in both cases only if that loses nothing, which the mailbox decides (`Mailbox.is_idle`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from trunkline.limits.table import Limits
 
 SLICE_LENGTH: Final = 1000
-"""Mailboxes that are looked at in one go: half a millisecond."""
+"""Mailboxes that are checked without a pause: half a millisecond."""
 
 
 class Registry:
-    """The active actors by ref. `deactivations` counts those that left because they were idle."""
+    """The active actors by ref. `deactivations` counts those that were deactivated because they were idle."""
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self.mailboxes: dict[Ref, Mailbox] = {}
@@ -33,23 +33,23 @@ class Registry:
         self._clock = clock
 
     def add(self, mailbox: Mailbox) -> None:
-        """Take in a mailbox. Raises `Overloaded` at the bound, where no place could be made."""
+        """Add a mailbox. Raises `Overloaded` at the limit, if no idle actor can be deactivated."""
         if len(self.mailboxes) >= self._limits.actors_active_max:
             self._make_room()
         mailbox.last_used_s = self._clock.monotonic_s()
         self.mailboxes[mailbox.ref] = mailbox
 
     def remove(self, mailbox: Mailbox) -> None:
-        """Let go of a mailbox; no error where it is not here (any more)."""
+        """Remove a mailbox. No error if it is not registered (any more)."""
         if self.mailboxes.get(mailbox.ref) is mailbox:
             del self.mailboxes[mailbox.ref]
 
-    def held_by(self, parent: bytes) -> list[Mailbox]:
+    def of_parent(self, parent: bytes) -> list[Mailbox]:
         """The mailboxes of the active actors of one application."""
         return [mailbox for ref, mailbox in self.mailboxes.items() if ref.parent == parent]
 
     async def sweep(self) -> None:
-        """Deactivate what is idle until cancelled, a slice at a time so that the loop never stalls on it."""
+        """Deactivate idle actors until cancelled, in slices, so that the event loop is never blocked for long."""
         while True:
             await trio.sleep(self._limits.actor_sweep_s)
             mailboxes = list(self.mailboxes.values())
@@ -61,13 +61,13 @@ class Registry:
                 await trio.lowlevel.checkpoint()
 
     def _make_room(self) -> None:
-        """Deactivate idle ones early. Looks at the next slice only, so a refusal at the bound stays cheap."""
+        """Deactivate idle actors early. Checks only the next slice, so a refusal at the limit stays cheap."""
         now_s = self._clock.monotonic_s()
         for ref, mailbox in list(islice(self.mailboxes.items(), SLICE_LENGTH)):
             if mailbox.is_idle(now_s, 0.0):
                 self._deactivate(mailbox)
             else:
-                # To the end, so that the next time others are looked at.
+                # Move it to the end, so that the next call checks others.
                 del self.mailboxes[ref]
                 self.mailboxes[ref] = mailbox
         if len(self.mailboxes) >= self._limits.actors_active_max:

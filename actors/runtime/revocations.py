@@ -1,8 +1,8 @@
-"""Revocations: access that was granted because of something ends when that changes.
+"""Revocations: access ends when a record that it depends on changes.
 
-Owns which bearers depend on which subjects. A bearer is what a verified token amounts to; a subject is the id of a
-record that it was granted because of (a user, a key, a token, an application, a device). Revoking a subject costs
-those that depend on it, and nobody else. Does not own what a bearer may do (`actors/authority.py`).
+Owns which bearers depend on which subjects. A bearer is a verified token; a subject is the id of a record that its
+access depends on (a user, a key, a token, an application, a device). Revoking a subject affects only the bearers
+that depend on it. Does not own what a bearer may do (`actors/authority.py`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable
 
 
 class Bearer:
-    """What a verified token amounts to, until it is `revoked`.
+    """A verified token, until it is `revoked`.
 
-    `watchers` are called once when it is revoked: open streams, which then verify their token again.
+    `watchers` are called once when it is revoked: open streams, which then verify their token again. `holders` is
+    the number of caches and streams that use it.
     """
 
     __slots__ = ("_subjects", "holders", "revoked", "watchers")
@@ -26,46 +27,46 @@ class Bearer:
 
     @property
     def subjects(self) -> Iterable[bytes]:
-        """What it was granted because of."""
+        """The records that its access depends on."""
         return self._subjects
 
-    def rests_on(self, subject: bytes) -> None:
-        """Name a subject. Before the bearer is held; later ones go through `Revocations.add_subject`."""
+    def add_subject(self, subject: bytes) -> None:
+        """Add a subject, before the bearer is held; after that, use `Revocations.add_subject`."""
         self._subjects[subject] = None
 
 
 class Revocations:
-    """The bearers that somebody holds, by subject. `revoked` counts bearers whose access ended."""
+    """The bearers that are held, by subject. `revoked` counts revoked bearers."""
 
     def __init__(self) -> None:
         self.revoked = 0
         self._bearers: dict[bytes, dict[Bearer, None]] = {}
 
     def __len__(self) -> int:
-        """How many subjects somebody depends on."""
+        """The number of subjects that held bearers depend on."""
         return len(self._bearers)
 
     def hold(self, bearer: Bearer) -> None:
-        """Keep a bearer: a cache, or an open stream. Give it back with `release`."""
+        """Register a holder of a bearer: a cache, or an open stream. Each `hold` needs one `release`."""
         bearer.holders += 1
         if bearer.holders == 1 and not bearer.revoked:
             for subject in bearer.subjects:
                 self._bearers.setdefault(subject, {})[bearer] = None
 
     def release(self, bearer: Bearer) -> None:
-        """One holder less. The last one lets go of it."""
+        """Remove a holder. After the last one, the bearer is forgotten."""
         bearer.holders -= 1
         if not bearer.holders:
             self._forget(bearer)
 
     def add_subject(self, bearer: Bearer, subject: bytes) -> None:
-        """A bearer depends on one more subject from now on."""
-        bearer.rests_on(subject)
+        """Add a subject to a bearer that may be held."""
+        bearer.add_subject(subject)
         if bearer.holders and not bearer.revoked:
             self._bearers.setdefault(subject, {})[bearer] = None
 
     def revoke(self, subject: bytes) -> None:
-        """End all access that was granted because of a subject. Never waits; takes as long as there are bearers."""
+        """Revoke all bearers that depend on a subject. Never waits; the cost is proportional to their number."""
         for bearer in list(self._bearers.get(subject, ())):
             bearer.revoked = True
             self.revoked += 1

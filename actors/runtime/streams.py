@@ -1,4 +1,4 @@
-"""All open streams of this process: their bound, and the ways in which they end."""
+"""All open streams of this process: their limit, publishing, and their end."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 class Streams:
     """The registry of subscriptions.
 
-    `published` counts events put into buffers, `slow_consumers` readers that were let go.
+    `published` counts events put into buffers, `slow_consumers` readers whose stream was closed as too slow.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.published = 0
         self.slow_consumers = 0
         self._limits = limits
-        # Dicts, not sets: in the order of subscribing, which is the same each time a test runs.
+        # A dict, not a set: it keeps the order of subscribing, so that tests are deterministic.
         self._open: dict[Subscription, None] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
     def open(self, mailbox: Mailbox, topic: str) -> Subscription:
-        """Subscribe to `topic` of the actor behind `mailbox`. Raises `Overloaded` at the bound of the server."""
+        """Subscribe to `topic` of the actor of `mailbox`. Raises `Overloaded` at the limit of the server."""
         limits = self._limits
         if len(self._open) >= limits.streams_max:
             raise Overloaded(f"{limits.streams_max} streams are open, which is the bound of this server.")
@@ -46,7 +46,7 @@ class Streams:
         return subscription
 
     def close(self, subscription: Subscription) -> None:
-        """The reader is gone. Idempotent."""
+        """Remove a subscription whose reader has left. Idempotent."""
         self._open.pop(subscription, None)
         readers = subscription.readers.get(subscription.topic)
         if readers is not None:
@@ -55,7 +55,7 @@ class Streams:
                 del subscription.readers[subscription.topic]
 
     def publish(self, mailbox: Mailbox, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber now. Slow ones are closed and counted, never waited for."""
+        """Offer the same bytes to every subscriber. Never waits: slow subscribers are closed and counted."""
         for subscription in (mailbox.subscribers or {}).get(topic, ()):
             if subscription.ending is not None:
                 continue
@@ -65,7 +65,7 @@ class Streams:
                 self.slow_consumers += 1
 
     def end_all(self, why: Ending) -> None:
-        """End every stream from our side."""
+        """End every stream."""
         for subscription in self._open:
             subscription.end(why)
 

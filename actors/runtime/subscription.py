@@ -1,7 +1,7 @@
-"""A subscriber's end of a stream: a bounded buffer between an actor and one slow or fast reader.
+"""A subscription: a bounded buffer between an actor and one reader of its stream.
 
-The actor never waits for a reader: it offers bytes that were encoded once for all of them. A reader that
-falls behind its bound is closed and counted (a slow consumer); it can come back and replay what it missed.
+The actor never waits for a reader: it offers bytes that were encoded once for all readers. The stream of a reader
+whose buffer is full is closed and counted (a slow consumer); the reader can reconnect and replay what it missed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import trio
 
 
 class Ending(Enum):
-    """Why a stream ends from our side."""
+    """Why the server ends a stream."""
 
     SLOW = "slow"
     GONE = "gone"
@@ -22,11 +22,10 @@ class Ending(Enum):
 
 
 class Subscription:
-    """One reader of one topic of one actor. Made by `Streams.open`; close it when the reader leaves.
+    """One reader of one topic of one actor. Created by `Streams.open`; call `Streams.close` when the reader leaves.
 
-    `readers` are all the readers of that actor, by topic.
-    Bounds: `length_max` events and `bytes_max` bytes wait here at the most; one event alone may be larger,
-    because a reader who has taken everything is not slow.
+    `readers` are all readers of that actor, by topic. The buffer holds at most `length_max` events and `bytes_max`
+    bytes; an event may be larger if the buffer is empty, because then the reader is not slow.
     """
 
     __slots__ = (
@@ -36,16 +35,16 @@ class Subscription:
         "_length_max",
         "_wakeup",
         "ending",
-        "nudged",
         "readers",
         "topic",
+        "woken",
     )
 
     def __init__(self, readers: Readers, topic: str, *, length_max: int, bytes_max: int) -> None:
         self.readers = readers
         self.topic = topic
         self.ending: Ending | None = None
-        self.nudged = False
+        self.woken = False
         self._buffer: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
         self._length_max = length_max
@@ -53,7 +52,7 @@ class Subscription:
         self._wakeup = trio.lowlevel.ParkingLot()
 
     def offer(self, position: int, event: bytes) -> bool:
-        """Give the reader `event` at stream `position`. False where that would pass the bound: it is closed."""
+        """Buffer `event` at stream `position`. If the buffer is full, end the stream and return False."""
         if self.ending is not None:
             return True
         full = len(self._buffer) >= self._length_max or self._bytes + len(event) > self._bytes_max
@@ -66,7 +65,7 @@ class Subscription:
         return True
 
     def end(self, why: Ending) -> None:
-        """Close from our side; what is buffered is dropped where the reader was too slow."""
+        """End the stream. The buffered events are dropped if the reader was too slow, else still delivered."""
         if self.ending is None:
             self.ending = why
             if why is Ending.SLOW:
@@ -74,19 +73,19 @@ class Subscription:
                 self._bytes = 0
             self._wakeup.unpark_all()
 
-    def nudge(self) -> None:
-        """Wake the reader without an event, so that it checks whether its token still holds."""
-        self.nudged = True
+    def wake(self) -> None:
+        """Wake the reader without an event, so that it checks whether its token is still valid."""
+        self.woken = True
         self._wakeup.unpark()
 
     async def receive(self) -> list[tuple[int, bytes]]:
-        """Wait for events and take all that wait, oldest first.
+        """Wait for events and return all that are buffered, oldest first.
 
-        An empty list means that the reader was nudged or that the stream has ended (see `ending`).
+        An empty list means that `wake` was called or that the stream has ended (see `ending`).
         """
-        if not self._buffer and self.ending is None and not self.nudged:
+        if not self._buffer and self.ending is None and not self.woken:
             await self._wakeup.park()
-        self.nudged = False
+        self.woken = False
         events = list(self._buffer)
         self._buffer.clear()
         self._bytes = 0

@@ -1,13 +1,13 @@
-"""The actor system: the one way to ask actors.
+"""The actor system: all messages to actors go through it.
 
-Owns who is let in and in what order: admission, the queue of a busy actor, the wait for the commit, the
-streams, and the order in which all of that starts and ends. What a turn is, `runtime/turns.py` says; which actors
-are in memory, `runtime/registry.py`. Does not know any kind of actor; those are given to it.
+Owns admission, the order of messages, the queue of a busy actor, the wait for the commit, the streams, and
+start and shutdown. Does not own turns (`runtime/turns.py`), nor which actors are in memory
+(`runtime/registry.py`). Does not depend on any kind of actor; the kinds are passed in.
 
 Why there is no task per actor: a turn is a plain call that takes microseconds, so it runs in the task of
-the caller when nothing waits before it. Since the loop has one thread and a synchronous turn has no
-`await`, two turns of one actor can not overlap. Only an `async` handler makes the actor busy; then later
-messages queue in arrival order and one task, which ends with the queue, works them off.
+the caller unless other messages are queued. Since the event loop has one thread and a synchronous turn has no
+`await`, two turns of one actor cannot overlap. Only an `async` handler makes the actor busy; then later
+messages queue in arrival order, and one task, which ends with the queue, handles them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import trio
 
 from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.mailbox import Mailbox, Waiting
+from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Subscription
-from trunkline.actors.runtime.turns import Turn, Turns, told
+from trunkline.actors.runtime.turns import Turn, Turns, as_domain_error
 from trunkline.actors.values.errors import DomainError, Overloaded
 from trunkline.actors.values.ids import IdFactory
 from trunkline.store.errors import StoreError
@@ -45,14 +45,14 @@ T = TypeVar("T")
 
 
 class Answer(NamedTuple):
-    """What an ask gives back: the handler's value, and the throttle's verdict where one applied."""
+    """The result of an ask: the handler's value, and the throttle's verdict, None if no throttle applied."""
 
     value: Any
     verdict: Verdict | None
 
 
-class Begun(NamedTuple):
-    """A turn that is over. Its answer may be told when `group` is on disk, at once where it is None."""
+class PendingAnswer(NamedTuple):
+    """The answer of a finished turn. It may be sent when `group` is on disk; at once if `group` is None."""
 
     value: Any
     verdict: Verdict | None
@@ -61,7 +61,7 @@ class Begun(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The figures of one actor. Ages in seconds."""
+    """The statistics of one actor. Ages in seconds."""
 
     mailbox_depth: int
     oldest_message_age_s: float
@@ -74,9 +74,9 @@ class Statistics(NamedTuple):
 class System:
     """All actors of this process. Run `run` in a nursery for as long as it is used.
 
-    `store`, `limits`, `clock` and `random_bytes` are the seams: a test may give a store with injected
-    faults, a clock and a source of chance of its own, and everything above behaves the same. `check_batch` sees what
-    each turn writes before it is submitted; tests hold the placement of keys with it (`records/placement.py`).
+    Tests may pass their own `store` (with injected faults), `limits`, `clock` and `random_bytes`. `check_batch` is
+    called with the batch of each turn before it is submitted; tests use it to check the placement of keys
+    (`records/placement.py`).
     """
 
     def __init__(
@@ -97,55 +97,55 @@ class System:
         self.streams = Streams(limits)
         self.revocations = Revocations()
         self.check_batch: Callable[[Ref, Batch], None] | None = None
-        self._parts: dict[type, Any] = {}
+        self._components: dict[type, Any] = {}
         self.draining = False
         self._registry = Registry(limits, clock)
         self._mailboxes = self._registry.mailboxes
         self._turns = Turns(self, self._registry, self.streams, kinds)
         self._nursery: trio.Nursery | None = None
 
-    # Its parts: what packages above the runtime add to the system (jobs, plain resources).
+    # Components: objects of packages above the runtime (jobs, plain resources).
 
-    def add(self, part: object) -> None:
-        """Give the system a part that actors and readers find by its type."""
-        self._parts[type(part)] = part
+    def add_component(self, component: object) -> None:
+        """Register an object that actors and readers get by its type."""
+        self._components[type(component)] = component
 
-    def part(self, type: type[T]) -> T:
-        """The part of this type. Raises KeyError where there is none."""
-        part: T = self._parts[type]
-        return part
+    def component(self, type: type[T]) -> T:
+        """The component of this type. Raises KeyError if there is none."""
+        component: T = self._components[type]
+        return component
 
     # Asking.
 
     async def ask(self, ref: Ref, message: Message) -> Answer:
-        """Send `message` to the actor at `ref` and return its answer when what it wrote is on disk.
+        """Send `message` to the actor at `ref` and return its answer when its writes are on disk.
 
-        Raises the `DomainError` that the actor refuses with; `TooManyRequests` and `Overloaded` at the
-        door; `NotFound` where there is no such actor; `StorageFull` where the commit found no room;
-        `Crashed` where a bug ended the turn. A cancelled caller loses the answer, never the effect.
+        Raises the `DomainError` with which the actor refuses; `TooManyRequests` and `Overloaded` at admission;
+        `NotFound` if the actor does not exist; `StorageFull` if the commit failed because the disk is full;
+        `Crashed` if a bug ended the turn. Cancelling the caller loses the answer, but does not undo the turn.
         """
-        begun = self.begin(ref, message)
-        if begun is None:
+        pending = self.begin(ref, message)
+        if pending is None:
             mailbox, now_s = self._mailboxes[ref], self.clock.monotonic_s()
             verdict = self._admit(mailbox, message, now_s)
             handler = self._turns.kinds[ref.kind].handler(type(message))
-            value, group = await self._queued(mailbox, Waiting(message, handler, now_s))
+            value, group = await self._ask_queued(mailbox, QueuedMessage(message, handler, now_s))
             answer = Answer(value, verdict)
         else:
-            value, verdict, group, mailbox = begun
+            value, verdict, group, mailbox = pending
             answer = Answer(value, verdict)
         if group is not None:
-            mailbox.held += 1
+            mailbox.awaiting_commit += 1
             try:
-                await _synced(group)
+                await _committed(group)
             finally:
-                mailbox.held -= 1
+                mailbox.awaiting_commit -= 1
         return answer
 
-    def begin(self, ref: Ref, message: Message) -> Begun | None:
-        """Let `message` in and take its turn, without waiting for the commit. Raises as `ask` before its commit.
+    def begin(self, ref: Ref, message: Message) -> PendingAnswer | None:
+        """Admit `message` and take its turn, without waiting for the commit. Raises as `ask` before its commit.
 
-        None where the message would have to wait for its turn: then it was not let in, and `ask` has to do it.
+        None if the message would have to wait for its turn: then it was not admitted, and the caller must use `ask`.
         """
         mailbox = self._mailboxes.get(ref)
         if mailbox is None or self._nursery is None:
@@ -155,13 +155,13 @@ class System:
             return None
         verdict = self._admit(mailbox, message, self.clock.monotonic_s())
         value, group = self._turns.take(mailbox, message, handler)
-        return Begun(value, verdict, group, mailbox)
+        return PendingAnswer(value, verdict, group, mailbox)
 
-    def check_crowd(self) -> None:
-        """Raise `Overloaded` where as many writes wait for the commit as may wait.
+    def check_load(self) -> None:
+        """Raise `Overloaded` if too many writes wait for the commit.
 
-        The edge asks this before anything else is done for a call: a server that has more to do than it can must
-        spend as little as possible on what it does not do.
+        Called before anything else is done for a call: an overloaded server must spend as little as possible on
+        the calls that it refuses.
         """
         if self.journal.pending_batches >= self.limits.waiting_writes_max:
             self._turns.refused += 1
@@ -169,18 +169,18 @@ class System:
                 f"{self.limits.waiting_writes_max} writes wait to be stored, which is the bound. Try again in a second."
             )
 
-    def when_stored(self, begun: Begun, then: Callable[[DomainError | None], None]) -> None:
-        """Call `then` when what the turn wrote is on disk, or with the refusal where it could not be stored.
+    def when_stored(self, pending: PendingAnswer, then: Callable[[DomainError | None], None]) -> None:
+        """Call `then` when the writes of the turn are on disk, with None, or with the error if they were not stored.
 
-        Only where there is a group. Until then the message counts as one that waits in the mailbox.
+        Requires a group. Until then the message counts as waiting in the mailbox.
         """
-        group, mailbox = begun.group, begun.mailbox
+        group, mailbox = pending.group, pending.mailbox
         assert group is not None
-        mailbox.held += 1
+        mailbox.awaiting_commit += 1
 
         def settled(error: StoreError | None) -> None:
-            mailbox.held -= 1
-            then(None if error is None else told(error))
+            mailbox.awaiting_commit -= 1
+            then(None if error is None else as_domain_error(error))
 
         group.settled(settled)
 
@@ -192,11 +192,11 @@ class System:
             raise
 
     async def ask_all(self, refs: Iterable[Ref], message: Message) -> Verdict | None:
-        """Send one message to many actors, each once, to all of them or to none.
+        """Send one message to many actors, each once: either all of them handle it or none.
 
-        The first that would refuse it, for whatever reason, refuses the whole call, and what all of them
-        write is one batch. No other turn runs in between. Only for synchronous handlers. Raises as `ask`.
-        Returns the verdict of the throttle that has least left, None where none applied.
+        If one of them refuses it, for any reason, the whole call is refused. The writes of all of them are one
+        batch. No other turn runs in between. Only for synchronous handlers. Raises as `ask`. Returns the verdict of
+        the throttle with the fewest calls left, None if no throttle applied.
         """
         mailboxes: list[Mailbox] = []
         now_s = self.clock.monotonic_s()
@@ -207,33 +207,33 @@ class System:
                     if mailbox is None or self._nursery is None:
                         mailbox = self._open(ref, message)
                     mailbox.check(message, self.limits, now_s)
-                    self._turns.present(mailbox, message)
+                    self._turns.activate(mailbox, message)
                 except DomainError as refusal:
                     self._turns.refused += 1
                     refusal.message = f"Nothing was sent: {ref.kind} {ref.id.hex()}: {refusal.message}"
                     raise
-                mailbox.held += 1  # so that making room for the next one does not drop this one
+                mailbox.awaiting_commit += 1  # so that adding the next mailbox cannot deactivate this one
                 mailboxes.append(mailbox)
             verdicts = [mailbox.spend(message, self.limits, now_s) for mailbox in mailboxes]
             group = self._turns.take_all(mailboxes, message)
             if group is not None:
-                await _synced(group)
+                await _committed(group)
         finally:
             for mailbox in mailboxes:
-                mailbox.held -= 1
+                mailbox.awaiting_commit -= 1
         applied = [verdict for verdict in verdicts if verdict is not None]
         return min(applied, key=lambda verdict: (verdict.remaining, -verdict.reset_s), default=None)
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
-        """Run a long read on its own snapshot in a worker thread, beside the loop."""
+        """Run a long read on its own snapshot in a worker thread."""
         return await self.store.read(query)
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:
-        """The mailbox of an actor that is not in memory. Nothing is kept of one that is not there."""
+        """Activate an actor and register its mailbox. Nothing is registered if the actor does not exist."""
         if self._nursery is None:
             raise Overloaded("The server is stopping.")
         mailbox = Mailbox(ref)
-        self._turns.present(mailbox, message)
+        self._turns.activate(mailbox, message)
         try:
             self._registry.add(mailbox)
         except Overloaded:
@@ -243,23 +243,23 @@ class System:
 
     # The queue behind an asynchronous turn.
 
-    async def _queued(self, mailbox: Mailbox, waiting: Waiting) -> Turn:
-        """Wait until it is the message's turn and the turn is over.
+    async def _ask_queued(self, mailbox: Mailbox, waiting: QueuedMessage) -> Turn:
+        """Queue the message and wait until it is handled.
 
-        The turn runs in a task of the system, so that a caller who leaves does not cut it in half.
+        The turn runs in a task of the system, so that cancelling the caller does not interrupt it.
         """
         if mailbox.queue is None:
             assert self._nursery is not None
             mailbox.queue = deque()
-            self._nursery.start_soon(self._work_off, mailbox, mailbox.queue)
+            self._nursery.start_soon(self._run_queue, mailbox, mailbox.queue)
         mailbox.queue.append(waiting)
         await waiting.event.wait()
         if waiting.error is not None:
             raise waiting.error
         return waiting.value, waiting.group
 
-    async def _work_off(self, mailbox: Mailbox, queue: deque[Waiting]) -> None:
-        """Take turns until nobody waits any more; where the system stops, tell those who do."""
+    async def _run_queue(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:
+        """Handle queued messages until the queue is empty. If the system stops, refuse the remaining ones."""
         try:
             while queue:
                 waiting = queue[0]
@@ -288,28 +288,28 @@ class System:
         if self.draining:
             raise Overloaded("The server is stopping.")
         mailbox = self._mailboxes.get(ref) or self._open(ref, message)
-        if mailbox.queue is None:  # a busy actor is there, and its memory belongs to the turn
-            self._turns.present(mailbox, message)
+        if mailbox.queue is None:  # a busy actor exists, and its memory belongs to the turn
+            self._turns.activate(mailbox, message)
         return self.streams.open(mailbox, topic)
 
     def has_subscribers(self, ref: Ref, topic: str) -> bool:
-        """True where somebody would hear a `publish`: an event that nobody hears need not be encoded."""
+        """True if a `publish` would reach a subscriber; if not, the event need not be encoded."""
         mailbox = self._mailboxes.get(ref)
         return mailbox is not None and topic in (mailbox.subscribers or ())
 
     def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber now."""
+        """Offer the same bytes to every subscriber, without waiting."""
         mailbox = self._mailboxes.get(ref)
         if mailbox is not None:
             self.streams.publish(mailbox, topic, position, event)
 
-    # Life.
+    # Start and shutdown.
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the committer, the long turns and the idle sweeper until cancelled.
+        """Run the journal, the asynchronous turns and the deactivation of idle actors until cancelled.
 
-        Then no ask is let in, the long turns end, and last the committer, which commits what they left; so
-        every caller is answered.
+        On cancellation new asks are refused, the asynchronous turns end, and last the journal, which commits
+        their writes; so every caller is answered.
         """
         committing = trio.CancelScope(shield=True)
         async with trio.open_nursery() as outer:
@@ -331,17 +331,17 @@ class System:
             await self.journal.run(task_status)
 
     def drain(self) -> None:
-        """End all streams and commit what waits. Called once, when no new calls come in any more."""
+        """End all streams and commit all submitted writes. Called once, when no new calls are accepted."""
         self.draining = True
         self.streams.end_all(Ending.DRAINING)
         self.journal.flush()
 
     def forget_children(self, parent: bytes) -> None:
-        """Drop every active actor of a deleted application and end its streams."""
-        for mailbox in self._registry.held_by(parent):
+        """Remove every active actor of a deleted application from memory and end its streams."""
+        for mailbox in self._registry.of_parent(parent):
             self._turns.forget(mailbox)
 
-    # Figures.
+    # Statistics.
 
     @property
     def active(self) -> int:
@@ -355,7 +355,7 @@ class System:
 
     @property
     def refused(self) -> int:
-        """Messages refused by a throttle, a bound or an actor."""
+        """Messages refused by a throttle, a limit or an actor."""
         return self._turns.refused
 
     @property
@@ -370,7 +370,7 @@ class System:
 
     @property
     def deactivations(self) -> int:
-        """Actors that left memory because they were idle."""
+        """Actors removed from memory because they were idle."""
         return self._registry.deactivations
 
     def mailboxes(self) -> Iterable[Mailbox]:
@@ -378,7 +378,7 @@ class System:
         return self._mailboxes.values()
 
     def statistics(self, ref: Ref) -> Statistics | None:
-        """The figures of the actor at `ref`; None where it is not active."""
+        """The statistics of the actor at `ref`; None if it is not active."""
         box = self._mailboxes.get(ref)
         if box is None:
             return None
@@ -386,9 +386,9 @@ class System:
         return Statistics(box.depth, age_s, box.handled, box.refused, box.restarts, box.last_error)
 
 
-async def _synced(group: Group) -> None:
-    """Wait for the commit, and turn what the store says of a failure into what the caller is told."""
+async def _committed(group: Group) -> None:
+    """Wait for the commit of a group. Raises the `DomainError` for a failure of the store."""
     try:
         await group.wait()
     except StoreError as failure:
-        raise told(failure) from failure
+        raise as_domain_error(failure) from failure

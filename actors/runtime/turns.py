@@ -1,11 +1,11 @@
-"""Turns: what happens when an actor handles a message, and what is left where that fails.
+"""Turns: an actor handles a message, and the handling of failures.
 
-Owns loading an actor's memory and dropping it, the order handle, flush, submit, and supervision. Does not
-own who may ask or who waits (`runtime/system.py`, `runtime/mailbox.py`).
+Owns loading and dropping an actor's memory, the order handle, flush, submit, and supervision. Does not own
+admission and waiting (`runtime/system.py`, `runtime/mailbox.py`).
 
-The rule that keeps memory and store together: an actor's memory is what is stored, or waits to be stored in
-a group that is still to come. A turn that is refused, crashes or can not be submitted drops the memory. A
-group that fails raises the journal's epoch, and memory of an older epoch is dropped before the next turn.
+The rule that keeps memory and store consistent: an actor's memory is what is stored, or submitted in a group
+that is not committed yet. If a turn is refused, crashes or cannot be submitted, the memory is dropped. A group
+that fails raises the journal's epoch, and memory of an older epoch is dropped before the next turn.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from trunkline.store.journal import Group
 
 Turn = tuple[Any, "Group | None"]
-"""What a turn gave: the handler's value, and the group that must be on disk before anybody is told."""
+"""The result of a turn: the handler's value, and the group that must be on disk before the answer is sent."""
 
 _log = structlog.get_logger("trunkline.actors")
 
 
 class Turns:
-    """Takes turns of actors. The figures count since the start of the process."""
+    """Runs the turns of actors. The counters count from the start of the process."""
 
     def __init__(
         self, system: Host, registry: Registry, streams: Streams, kinds: Iterable[type[Actor]]
@@ -55,15 +55,15 @@ class Turns:
 
     # The actor.
 
-    def present(self, mailbox: Mailbox, message: Message) -> Actor:
-        """The actor as it is now, loaded if need be. `NotFound` where there is none and `message` makes none."""
+    def activate(self, mailbox: Mailbox, message: Message) -> Actor:
+        """Return the current actor, loaded if necessary. Raises `NotFound` unless it exists or `message` creates it."""
         if mailbox.group is not None and mailbox.group.done:
             mailbox.group = None
         actor = mailbox.actor
         if actor is None or mailbox.epoch != self._journal.epoch:
             actor = self._load(mailbox)
-        if not actor.exists and type(message) not in actor.births:
-            if not self._journal.pending_batches:  # else the deletion that it sees may still fail
+        if not actor.exists and type(message) not in actor.creation_messages:
+            if not self._journal.pending_batches:  # else the commit of its deletion may still fail
                 self.forget(mailbox)
             raise NotFound(actor.missing())
         return actor
@@ -79,7 +79,7 @@ class Turns:
         return actor
 
     def forget(self, mailbox: Mailbox) -> None:
-        """Let go of an actor that does not exist (any more); its streams end. A queue is worked off first."""
+        """Remove an actor that does not exist (any more), after its queue is empty. Its streams end at once."""
         mailbox.actor = None
         mailbox.gone = True
         self._streams.end_of(mailbox, Ending.GONE)
@@ -87,63 +87,63 @@ class Turns:
             self._registry.remove(mailbox)
 
     def _deleted(self, mailbox: Mailbox) -> None:
-        """The deletion of an actor is on disk; it may have been created anew since."""
+        """Called when the deletion of an actor is on disk; the actor may have been created again since."""
         if mailbox.actor is None or not mailbox.actor.exists:
             self.forget(mailbox)
 
     # Turns.
 
     def take(self, mailbox: Mailbox, message: Message, handler: Handler) -> Turn:
-        """A synchronous turn: handle the message and submit what it staged."""
-        actor = self.present(mailbox, message)
-        unborn = not actor.exists
+        """Run a synchronous turn: handle the message and submit the staged writes."""
+        actor = self.activate(mailbox, message)
+        is_new = not actor.exists
         try:
             value = handler.call(actor, message)
             if actor.batch is not None:
                 actor.flush()
         except DomainError as refusal:
-            self._refused(mailbox, refusal, unborn)
+            self._refused(mailbox, refusal, is_new)
             raise
         except Exception as bug:
             raise self._crashed(mailbox, type(message).__name__, bug) from bug
         except BaseException:
             mailbox.actor = None
             raise
-        return value, self._submit(mailbox, actor, unborn)
+        return value, self._submit(mailbox, actor, is_new)
 
     async def take_long(self, mailbox: Mailbox, message: Message, handler: Handler) -> Turn:
-        """A turn that may wait. It is given up after `request_timeout_s`, lest the actor be stuck for good."""
-        actor = self.present(mailbox, message)
-        unborn = not actor.exists
-        basis = mailbox.group
+        """Run a turn that may wait. Cancelled after `request_timeout_s`, so that it never blocks the actor forever."""
+        actor = self.activate(mailbox, message)
+        is_new = not actor.exists
+        base_group = mailbox.group
         try:
-            with trio.move_on_after(self._system.limits.request_timeout_s) as patience:
+            with trio.move_on_after(self._system.limits.request_timeout_s) as timeout:
                 value = await handler.call(actor, message)
-            if patience.cancelled_caught:
-                raise self._stuck(mailbox, message)
+            if timeout.cancelled_caught:
+                raise self._timed_out(mailbox, message)
             if mailbox.actor is not actor:
                 raise NotFound(actor.missing())  # its application was deleted meanwhile
-            if basis is not None and basis.error is not None:
-                raise told(basis.error)  # what the handler saw was never stored
+            if base_group is not None and base_group.error is not None:
+                raise as_domain_error(base_group.error)  # the data that the handler used was never stored
             if actor.batch is not None:
                 actor.flush()
         except DomainError as refusal:
-            self._refused(mailbox, refusal, unborn)
+            self._refused(mailbox, refusal, is_new)
             raise
         except Exception as bug:
             raise self._crashed(mailbox, type(message).__name__, bug) from bug
         except BaseException:
             mailbox.actor = None
             raise
-        return value, self._submit(mailbox, actor, unborn)
+        return value, self._submit(mailbox, actor, is_new)
 
     def take_all(self, mailboxes: list[Mailbox], message: Message) -> Group | None:
-        """A synchronous turn of each, and one batch of all that they write. Where one fails, all forget."""
+        """Run a synchronous turn of each actor, with one batch of all writes. If one fails, all drop their memory."""
         batch = Batch()
         actors: list[Actor] = []
         for mailbox in mailboxes:
             try:
-                actor = self.present(mailbox, message)
+                actor = self.activate(mailbox, message)
                 handler = actor.handler(type(message))
                 assert not handler.waits
                 handler.call(actor, message)
@@ -153,56 +153,56 @@ class Turns:
                         self._system.check_batch(mailbox.ref, actor.batch)
                     batch.extend(actor.batch)
             except DomainError as refusal:
-                _drop(mailboxes)
-                self._refused(mailbox, refusal, unborn=False)
+                _drop_memory(mailboxes)
+                self._refused(mailbox, refusal, is_new=False)
                 raise
             except Exception as bug:
-                _drop(mailboxes)
+                _drop_memory(mailboxes)
                 raise self._crashed(mailbox, type(message).__name__, bug) from bug
             except BaseException:
-                _drop(mailboxes)
+                _drop_memory(mailboxes)
                 raise
             actors.append(actor)
         group: Group | None = None
         if batch:
             try:
-                group = self._handed_over(batch)
+                group = self._submit_batch(batch)
             except DomainError:
-                _drop(mailboxes)
+                _drop_memory(mailboxes)
                 self.refused += 1
                 raise
         for mailbox, actor in zip(mailboxes, actors, strict=True):
-            self._submitted(mailbox, actor, group)
+            self._finish(mailbox, actor, group)
         return group
 
     # The end of a turn.
 
-    def _submit(self, mailbox: Mailbox, actor: Actor, unborn: bool) -> Group | None:
-        """Hand over what the turn staged; the group to wait for, None where there is nothing to wait for."""
+    def _submit(self, mailbox: Mailbox, actor: Actor, is_new: bool) -> Group | None:
+        """Submit the staged writes; return the group to wait for, None if there is nothing to wait for."""
         if actor.batch is None:
-            group = mailbox.group  # the answer rests on writes that still wait
+            group = mailbox.group  # the answer depends on earlier writes that are not committed yet
         else:
             if self._system.check_batch is not None:
                 self._system.check_batch(mailbox.ref, actor.batch)
             try:
-                group = self._handed_over(actor.batch)
+                group = self._submit_batch(actor.batch)
             except DomainError as refusal:
-                self._refused(mailbox, refusal, unborn)
+                self._refused(mailbox, refusal, is_new)
                 raise
-        self._submitted(mailbox, actor, group)
+        self._finish(mailbox, actor, group)
         return group
 
-    def _handed_over(self, batch: Batch) -> Group:
+    def _submit_batch(self, batch: Batch) -> Group:
         try:
             group = self._journal.submit(batch)
         except StoreError as failure:
-            raise told(failure) from failure
+            raise as_domain_error(failure) from failure
         if group.error is not None:  # at the quota a batch is refused at once
-            raise told(group.error) from group.error
+            raise as_domain_error(group.error) from group.error
         return group
 
-    def _submitted(self, mailbox: Mailbox, actor: Actor, group: Group | None) -> None:
-        """The turn is over: what it staged is in `group`, and what it wants done is done after that."""
+    def _finish(self, mailbox: Mailbox, actor: Actor, group: Group | None) -> None:
+        """Finish a turn whose writes are in `group`: its effects run after the commit."""
         mailbox.handled += 1
         self.handled += 1
         if actor.effects is not None:
@@ -210,28 +210,28 @@ class Turns:
                 if group is not None:
                     group.then(effect)
                 else:
-                    _now(effect)
+                    _run_effect(effect)
             actor.effects = None
         if actor.batch is not None:
             actor.batch = None
             mailbox.group = group
             mailbox.gone = False
             if not actor.exists:
-                mailbox.actor = None  # born again, it must not remember its former life
+                mailbox.actor = None  # if it is created again, it must not use this memory
                 assert group is not None
                 group.then(partial(self._deleted, mailbox))
 
-    def _refused(self, mailbox: Mailbox, refusal: DomainError, unborn: bool) -> None:
-        """A refused turn leaves nothing: no write, no memory, and no mailbox of what was not born."""
+    def _refused(self, mailbox: Mailbox, refusal: DomainError, is_new: bool) -> None:
+        """Undo a refused turn: drop its writes, the memory, and the mailbox of an actor that it failed to create."""
         mailbox.refused += 1
         self.refused += 1
         mailbox.last_error = refusal.type
         mailbox.actor = None
-        if unborn and not mailbox.handled:
+        if is_new and not mailbox.handled:
             self.forget(mailbox)
 
     def _crashed(self, mailbox: Mailbox, doing: str, bug: Exception) -> Crashed:
-        """Log the bug with the ids, drop the actor's memory (it reloads with its next message), say 500."""
+        """Log the bug with the ids and drop the actor's memory; the next message loads it again."""
         mailbox.actor = None
         mailbox.restarts += 1
         self.restarts += 1
@@ -243,7 +243,7 @@ class Turns:
             f"The {mailbox.ref.kind} failed to handle this call and was restarted; nothing of the call was stored."
         )
 
-    def _stuck(self, mailbox: Mailbox, message: Message) -> Overloaded:
+    def _timed_out(self, mailbox: Mailbox, message: Message) -> Overloaded:
         _log.warning(
             "turn given up",
             kind=mailbox.ref.kind,
@@ -257,8 +257,8 @@ class Turns:
         )
 
 
-def told(failure: StoreError) -> DomainError:
-    """What a caller is told of a failure of the store."""
+def as_domain_error(failure: StoreError) -> DomainError:
+    """Return the error for callers of a failure of the store."""
     if isinstance(failure, JournalFull):
         return Overloaded(f"{failure} Nothing of this call was stored. Try again in a second.")
     if isinstance(failure, StoreFull):
@@ -266,14 +266,14 @@ def told(failure: StoreError) -> DomainError:
     return Crashed("The store failed to commit; nothing of this call was stored.")
 
 
-def _drop(mailboxes: list[Mailbox]) -> None:
+def _drop_memory(mailboxes: list[Mailbox]) -> None:
     for mailbox in mailboxes:
         mailbox.actor = None
 
 
-def _now(effect: Callable[[], None]) -> None:
-    """Run an effect of a turn that waits for no commit. What it raises hurts nobody."""
+def _run_effect(effect: Callable[[], None]) -> None:
+    """Run an effect of a turn that waits for no commit. Exceptions are logged, not raised."""
     try:
         effect()
-    except Exception:  # noqa: BLE001 - as in the journal: the turn itself is over and was right
+    except Exception:  # noqa: BLE001 - as in the journal: the turn itself succeeded
         _log.exception("an effect of a turn failed")

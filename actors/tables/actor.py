@@ -18,7 +18,7 @@ import msgspec
 from trunkline.actors.query.conditions import shown
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.revision import Tagged, check_match, check_tag
+from trunkline.actors.records.revision import WithEtag, check_etag, check_match
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.columns import UPDATED, Columns, Table, Values, declared, read_table
@@ -54,7 +54,7 @@ class DataTable(Actor):
 
     kind: ClassVar[str] = "dataTable"
     noun: ClassVar[str] = "data table"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({CreateDataTable})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateDataTable})
 
     __slots__ = ("_rows_prefix", "_unique", "counts", "raw", "row_ids", "table")
 
@@ -85,7 +85,7 @@ class DataTable(Actor):
         """Create the table; the answer is its id."""
         if self.exists:
             raise Invalid(f"id: there is already a data table {self.ref.id.hex()}.")
-        if not self._is_held():
+        if not self._parent_exists():
             raise NotFound(f"There is no application {self.ref.parent.hex()}.")
         body = message.body
         docs: list[dict[str, Any]] = []
@@ -146,7 +146,7 @@ class DataTable(Actor):
 
     def _store(self, changes: Doc) -> None:
         before = self.table.doc
-        now_ms = records.later(self.system.clock.wall_ms(), before)
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), before)
         doc = {**before, **changes, "lastUpdated": now_ms}
         self._keep(records.write(self, DATA_TABLE, self.ref.parent, self.ref.id, before, doc))
 
@@ -207,7 +207,7 @@ class DataTable(Actor):
         raw = self._write(id, values, cells)
         self.counts.rows += 1
         self._count(1, now_ms)
-        return Tagged(show_row(columns, id, values), self.table.row_etag(raw))
+        return WithEtag(show_row(columns, id, values), self.table.row_etag(raw))
 
     def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
         limits = self.system.limits
@@ -262,7 +262,7 @@ class DataTable(Actor):
         self.counts.bytes -= len(raw)
         raw = self._write(message.row, values, {key: id for key, id in new.items() if key not in old})
         self._count(1, now_ms)
-        return Tagged(show_row(columns, message.row, values), self.table.row_etag(raw))
+        return WithEtag(show_row(columns, message.row, values), self.table.row_etag(raw))
 
     def on_delete_row(self, message: DeleteRow) -> None:
         """Delete one row."""
@@ -300,7 +300,7 @@ class DataTable(Actor):
 
     def _check_row_match(self, if_match: str | None, raw: bytes) -> None:
         if if_match is not None:
-            check_tag(if_match, self.table.row_etag(raw))
+            check_etag(if_match, self.table.row_etag(raw))
 
     def _write(self, id: bytes, values: Values, cells: Cells) -> bytes:
         """Stage a row and its new entries of the index."""

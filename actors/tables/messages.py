@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.jobs.messages import (
-    Told,
+    NotifyBody,
 )
 from trunkline.actors.query.fields import ID_AS_TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
@@ -234,7 +234,7 @@ class RowExportOptions(Body, frozen=True):
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
-class RowExport(Told, frozen=True):
+class RowExport(NotifyBody, frozen=True):
     """Which rows of a data table are exported; without `query` all of them."""
 
     query: AdvancedQuery | UnsetType = UNSET

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
-from trunkline.actors.records.revision import Tagged
+from trunkline.actors.records.revision import WithEtag
 from trunkline.actors.tables.messages import GetRow, ListRows, SelectRows
 from trunkline.actors.tables.plan import find_way, named_ids
 from trunkline.actors.tables.rows import Projection, RowQuery, find_table, read_counts, show_row
@@ -39,14 +39,14 @@ def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> Rows:
 # One row.
 
 
-def get_row(reading: Reading, message: GetRow) -> Tagged:
+def get_row(reading: Reading, message: GetRow) -> WithEtag:
     """One row."""
     snapshot = reading.snapshot
     table = find_table(snapshot, message.application, message.data_table)
     raw = snapshot.get(keys.ROWS, keys.row_key(message.data_table, table.generation, message.row))
     if raw is None:
         raise NotFound(f"There is no row {message.row.hex()} here.")
-    return Tagged(show_row(table.columns, message.row, decode(raw)), table.row_etag(raw))
+    return WithEtag(show_row(table.columns, message.row, decode(raw)), table.row_etag(raw))
 
 
 # Pages.

@@ -19,7 +19,7 @@ from trunkline.actors.query.bounds import Bounds, id_ranges, listed_ids
 from trunkline.actors.tables.columns import Cell
 from trunkline.actors.tables.rows import RowQuery
 from trunkline.actors.tables.walks import Row, Rows
-from trunkline.actors.values.ids import moment_bytes
+from trunkline.actors.values.ids import timestamp_bytes
 from trunkline.store import keys
 
 Range = tuple[bytes, bytes | None]
@@ -157,7 +157,7 @@ def _key_ranges(rows: Rows, chosen: RowQuery) -> list[Range]:
         ]
     if moments is not None:
         return [
-            (prefix + moment_bytes(first), prefix + moment_bytes(end))
+            (prefix + timestamp_bytes(first), prefix + timestamp_bytes(end))
             for first, end in _moment_ranges(moments)
         ]
     return whole

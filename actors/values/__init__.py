@@ -1,1 +1,4 @@
-"""Values that every package uses: errors, ids, times, the clock, the base of messages. Imports no other package."""
+"""Values that every package uses: errors, ids, timestamps, the clock, the base classes of messages.
+
+Imports no other package of `actors/`.
+"""

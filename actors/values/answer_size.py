@@ -1,15 +1,15 @@
-"""The bound on the size of one answer."""
+"""The limit on the size of one answer."""
 
 from __future__ import annotations
 
 from trunkline.actors.values.errors import PayloadTooLarge
 
 ANSWER_BYTES_MAX = 30_000_000
-"""What one answer may hold, as for a time series: a thousand entries of a megabyte would be a gigabyte."""
+"""The largest answer. Without it, a page of a thousand entries of a megabyte each would be a gigabyte."""
 
 
 class AnswerSize:
-    """Keeps an answer within `ANSWER_BYTES_MAX`, so that a read costs bounded memory."""
+    """Counts the size of an answer up to `ANSWER_BYTES_MAX`, so that the memory of a read is bounded."""
 
     __slots__ = ("_left",)
 
@@ -17,7 +17,7 @@ class AnswerSize:
         self._left = ANSWER_BYTES_MAX
 
     def add(self, size: int) -> None:
-        """Count bytes (or characters of text). Raises `PayloadTooLarge` past the bound."""
+        """Add bytes (or characters of text). Raises `PayloadTooLarge` above the limit."""
         self._left -= size
         if self._left < 0:
             raise PayloadTooLarge(

@@ -1,4 +1,4 @@
-"""The seam to time: everything below the edge asks this object, so that tests can own the clock."""
+"""The clock. All code in `actors/` takes the time from this object, so that tests can control it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import trio
 
 
 class Clock(Protocol):
-    """Two clocks: wall time for records, a monotonic one for throttles and idling."""
+    """Two clocks: wall time for records, monotonic time for throttles and idle times."""
 
     def wall_ms(self) -> int:
         """Milliseconds since the epoch."""
         ...
 
     def monotonic_s(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start."""
+        """Seconds since an arbitrary start; never decreases."""
         ...
 
 

@@ -1,17 +1,17 @@
 """CSV as this server writes it: RFC 4180, and safe to open in a spreadsheet.
 
-Every export has the same form, which `docs/api.md` tells to those who read one:
+All exports have the same form; `docs/api.md` describes it for users:
 
 - UTF-8 without a byte order mark; lines end with CR LF; the first line has the names of the columns.
-- Null is an empty field. An empty text is `""`, so the two can be told apart.
-- Booleans are `true` and `false`. Numbers are as in JSON, with a point and without grouping.
+- Null is an empty field. An empty text is `""`, which differs from null.
+- Booleans are `true` and `false`. Numbers are as in JSON: a decimal point, no digit grouping.
 - Lists and objects are JSON text.
-- A text with a comma, a quotation mark, CR or LF stands in quotation marks, and a quotation mark within is
-  doubled.
-- A text that begins with `=`, `+`, `-`, `@`, a tab, CR or LF would be run as a formula by spreadsheets, so an
-  apostrophe is written before it. One that begins with an apostrophe gets one more. Taking one leading
-  apostrophe off a text gives it back as it was. How many there are, the job's `output` says
-  (`escapedTexts`), so nothing is changed without a word.
+- A text with a comma, a quotation mark, CR or LF is enclosed in quotation marks, and a quotation mark inside it
+  is doubled.
+- Spreadsheets would run a text that begins with `=`, `+`, `-`, `@`, a tab, CR or LF as a formula, so an
+  apostrophe is written before it. A text that begins with an apostrophe gets one more, so that removing one
+  leading apostrophe always restores the original. The job's `output` reports the number of such texts
+  (`escapedTexts`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CSV = "text/csv; charset=utf-8; header=present"
 
 
 class CsvLines:
-    """Makes lines of CSV. `escaped` counts the texts that got an apostrophe."""
+    """Formats lines of CSV. `escaped` counts the texts that got an apostrophe."""
 
     __slots__ = ("escaped",)
 
@@ -38,7 +38,7 @@ class CsvLines:
         self.escaped = 0
 
     def line(self, values: Iterable[Any]) -> bytes:
-        """One line with its end."""
+        """One line, including the line end."""
         text = ",".join([self._field(value) for value in values])
         return text.encode() + b"\r\n"
 

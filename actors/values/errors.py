@@ -1,8 +1,8 @@
-"""Every answer that is not a success, by the type name that the caller sees.
+"""The errors of the domain: every answer that is not a success.
 
-Owns the vocabulary of refusals; `trunkline.http.calls.errors` alone knows which status code belongs to each.
-A refusal is a value of the API like any other: it names the field, what is wrong with it and what would
-be right, and it never carries a secret or a payload.
+Owns the error types. Only `trunkline.http.calls.errors` knows the status code of each. The message of an error
+is part of the API: it names the field, what is wrong with it and what would be right. It never contains a
+secret or a payload.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from trunkline.limits.window import Verdict
 
 
 class DomainError(Exception):
-    """A refusal that is told to the caller.
+    """An error that is reported to the caller.
 
-    `type` is the identifier in the error body, `message` the sentence. Raising one from a handler means
-    that nothing was changed and nothing is stored.
+    `type` is the identifier in the error body, `message` the sentence. If a handler raises one, nothing of its
+    turn is stored.
     """
 
     type: ClassVar[str] = "Internal"
@@ -27,19 +27,19 @@ class DomainError(Exception):
 
 
 class Invalid(DomainError):
-    """The request is well-formed, its content is not acceptable (also a duplicate of a unique value)."""
+    """The request is well-formed, but its content is not acceptable (also a duplicate of a unique value)."""
 
     type = "Validation"
 
 
 class Unauthorized(DomainError):
-    """No token, a token that does not hold (any more), or credentials that are wrong."""
+    """No token, an invalid, expired or revoked token, or wrong credentials."""
 
     type = "Unauthorized"
 
 
 class Forbidden(DomainError):
-    """A token that holds, but misses the scope or does not reach the resource."""
+    """The token is valid, but lacks the scope or has no access to the resource."""
 
     type = "Forbidden"
 
@@ -50,30 +50,24 @@ class NotFound(DomainError):
     type = "NotFound"
 
 
-class Conflict(DomainError):
-    """The request contradicts the present state of the resource."""
-
-    type = "Conflict"
-
-
 class PreconditionFailed(DomainError):
-    """The `If-Match` of the request names another revision than the stored one."""
+    """The `If-Match` of the request names a revision other than the stored one."""
 
     type = "PreconditionFailed"
 
 
 class PayloadTooLarge(DomainError):
-    """More bytes, entries or rows than one call may carry or ask for."""
+    """More bytes, entries or rows than one call may send or request."""
 
     type = "PayloadTooLarge"
 
 
-class TooMuchAtOnce(PayloadTooLarge):
-    """A change of more than one turn should write. Where the operation has a job, that does it part by part."""
+class ChangeTooLarge(PayloadTooLarge):
+    """A change that writes more than one turn may. Operations that have a job do it in parts as a job."""
 
 
 class TooManyRequests(DomainError):
-    """A throttle, a gate or a login limit refused the call. `retry_after_s` says when to come back."""
+    """A throttle, a gate or a login limit refused the call. It may be repeated after `retry_after_s`."""
 
     type = "TooManyRequests"
 
@@ -87,7 +81,7 @@ class TooManyRequests(DomainError):
 
 
 class Overloaded(DomainError):
-    """A bound of the server itself is reached (a mailbox, a buffer, the journal). Nothing was done."""
+    """A limit of the server itself is reached (a mailbox, a buffer, the journal). Nothing was done."""
 
     type = "Overloaded"
 
@@ -97,13 +91,13 @@ class Overloaded(DomainError):
 
 
 class StorageFull(DomainError):
-    """The disk, or the quota of the data directory, is full: writes are refused, reads go on."""
+    """The disk, or the quota of the data directory, is full: writes are refused, reads still work."""
 
     type = "StorageFull"
 
 
 class Crashed(DomainError):
-    """A bug or a storage fault ended this one call. The actor was restarted; others were not touched."""
+    """A bug or a storage fault ended this call. The actor was restarted; other actors were not affected."""
 
     type = "Internal"
 
@@ -113,7 +107,6 @@ ERRORS: tuple[type[DomainError], ...] = (
     Unauthorized,
     Forbidden,
     NotFound,
-    Conflict,
     PreconditionFailed,
     PayloadTooLarge,
     TooManyRequests,

@@ -1,9 +1,9 @@
-"""Identifiers of records: 12 bytes inside, 24 lower-case hexadecimal digits outside.
+"""Identifiers of records: 12 bytes internally, 24 lower-case hexadecimal digits in the API.
 
-The first four bytes are the second of creation, so that byte order is roughly age order and new records
-of a kind lie side by side in the store; five random bytes belong to this process and three count up.
+The first four bytes are the creation time in seconds, so that byte order is roughly creation order and new
+records of a kind are adjacent in the store. Five random bytes identify the process, and three are a counter.
 
-Rows of data tables have ids that also tell the millisecond of their creation (`RowIds`).
+The ids of rows of data tables also contain the millisecond of their creation (`RowIds`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEX24 = re.compile(r"[0-9A-Fa-f]{24}\Z")
 class IdFactory:
     """Makes ids that are unique in this data directory. Not shared between processes.
 
-    `random_bytes` is the seam to chance: it returns as many random bytes as it is asked for.
+    `random_bytes` returns the requested number of random bytes; tests pass their own.
     """
 
     __slots__ = ("_count", "_process")
@@ -33,7 +33,7 @@ class IdFactory:
         self._count = int.from_bytes(random_bytes(3), "big")
 
     def new(self, now_ms: int) -> bytes:
-        """Return a fresh id for the wall-clock time `now_ms` (milliseconds since the epoch)."""
+        """Return a new id for the wall-clock time `now_ms` (milliseconds since the epoch)."""
         self._count = (self._count + 1) & 0xFFFFFF
         seconds = (now_ms // 1000) & 0xFFFFFFFF
         return seconds.to_bytes(4, "big") + self._process + self._count.to_bytes(3, "big")
@@ -42,7 +42,7 @@ class IdFactory:
 class RowIds:
     """Makes the ids of the rows of one data table: their byte order is the order of creation.
 
-    Four bytes of the second, two of the millisecond in it, and six that are random for each new millisecond
+    Four bytes are the second, two the millisecond within it. The last six are random for each new millisecond
     and count up within it.
     """
 
@@ -54,23 +54,23 @@ class RowIds:
         self._tail = 0
 
     def new(self, now_ms: int) -> bytes:
-        """Return a fresh id for the wall-clock time `now_ms` (milliseconds since the epoch)."""
+        """Return a new id for the wall-clock time `now_ms` (milliseconds since the epoch)."""
         if now_ms == self._ms:
             self._tail += 1
         else:
-            # One bit less than there is room for, so that counting up never runs over.
+            # One bit less than six bytes hold, so that counting up never overflows.
             self._ms, self._tail = now_ms, int.from_bytes(self._random_bytes(6), "big") >> 1
-        return moment_bytes(now_ms) + self._tail.to_bytes(6, "big")
+        return timestamp_bytes(now_ms) + self._tail.to_bytes(6, "big")
 
 
-def moment_bytes(time_ms: int) -> bytes:
-    """The first six bytes of the id of a row that was created at this moment."""
+def timestamp_bytes(time_ms: int) -> bytes:
+    """The first six bytes of the ids of rows that were created at `time_ms`."""
     seconds, ms = divmod(time_ms, 1000)
     return (seconds & 0xFFFFFFFF).to_bytes(4, "big") + ms.to_bytes(2, "big")
 
 
 def row_created_ms(id: bytes) -> int:
-    """The moment in the id of a row."""
+    """The creation time of a row, in milliseconds since the epoch, from its id."""
     return int.from_bytes(id[:4], "big") * 1000 + int.from_bytes(id[4:6], "big")
 
 

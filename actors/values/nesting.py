@@ -1,7 +1,7 @@
-"""How deep a free value of a caller (`meta`, `payload`) may nest.
+"""The limit on the nesting of free values of callers (`meta`, `payload`).
 
-The JSON parser goes deeper than the store's format can be read back, so a value in between would be
-acknowledged and lost. The bound lies far below both and above what anybody sends.
+The JSON parser accepts deeper nesting than the decoder of the store, so a value in between would be
+acknowledged but could not be read back. The limit is far below both and above what anybody sends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NESTING_MAX = 100
 
 
 def check_nesting(value: Any, field: str) -> None:
-    """Raise `Invalid` where `value` nests too deeply. Goes level by level, since recursion would fail as well."""
+    """Raise `Invalid` if `value` nests too deeply. Works level by level, since recursion could overflow the stack."""
     level = [value] if isinstance(value, list | dict) else []
     for _ in range(NESTING_MAX):
         if not level:

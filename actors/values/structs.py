@@ -1,4 +1,4 @@
-"""What every message is: a frozen, typed struct that decodes, validates, documents and travels."""
+"""The base classes of messages: frozen, typed structs that decode, validate and document themselves."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import msgspec
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of everything an actor can be asked.
+    """Base of all messages to actors and readers.
 
-    `throttle` names the `Rate` of `trunkline.limits.table.Limits` that a call of this message spends, one
-    bucket for each actor and name; None where it spends none.
+    `throttle` names the `Rate` in `trunkline.limits.table.Limits` that limits this message: each actor has one
+    bucket for each name. None: no throttle.
     """
 
     throttle: ClassVar[str | None] = None
@@ -25,27 +25,27 @@ class Body(
     forbid_unknown_fields=True,
     omit_defaults=True,
 ):
-    """Base of everything that arrives as JSON: camelCase outside, unknown fields refused."""
+    """Base of all JSON bodies of requests: field names in camelCase, unknown fields refused."""
 
 
 class Query(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Base of every query string: camelCase outside, unknown parameters refused."""
+    """Base of all query strings: parameter names in camelCase, unknown parameters refused."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of everything that is answered as JSON. Used for the API document and checked by the tests."""
+    """Base of all JSON answers. Used for the API document and checked by the tests."""
 
 
 class Created(msgspec.Struct, frozen=True):
-    """The answer of an actor that made something: its id, and what its maker is shown in this one answer."""
+    """The answer to a creation: the new id, and secrets that are shown only in this answer."""
 
     id: bytes
     shown_once: dict[str, str] = {}
 
 
 class Renamed(msgspec.Struct, frozen=True):
-    """The answer of an actor that changed a named part: the name that the part has now."""
+    """The answer to a change of a named part: its current name."""
 
     name: str

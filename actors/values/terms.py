@@ -1,4 +1,4 @@
-"""The constrained types that the messages share: ids, names, tags, attributes, moments."""
+"""The constrained types that the messages share: ids, names, tags, timestamps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ DeviceClass = Literal["standalone", "gateway", "peripheral", "floating", "edgeCo
 
 
 Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", max_length=24, description="24 hexadecimal digits")]
-"""`$` alone would let a line feed follow; so would it in `Key`."""
+"""`$` also matches before a final line feed, so `max_length` and, in `Key`, a lookahead exclude that."""
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Description = Annotated[str, Meta(max_length=32767)]
 Key = Annotated[str, Meta(pattern=r"^[0-9a-zA-Z_-]{1,255}(?!\n)$")]
-"""A name of an attribute or the key of a tag."""
+"""The name of an attribute or the key of a tag."""
 
-Moment = str | int | float | dict[Literal["$date"], str]
-"""A time as callers give it: ISO text, epoch seconds or milliseconds, `{"$date": iso}`, or milliseconds ago."""
+Timestamp = str | int | float | dict[Literal["$date"], str]
+"""A time as callers give it: ISO text, seconds or milliseconds since the epoch, `{"$date": iso}`, or a negative
+number of milliseconds before now."""
 
 IsoTime = Annotated[str, Meta(description="ISO 8601, UTC, milliseconds")]
 Scalar = str | int | float | bool
@@ -30,7 +31,7 @@ Links = Annotated[dict[str, dict[str, str]], Meta(description="`self` and parent
 
 
 class Tag(Body, frozen=True):
-    """A key and a value by which devices are found."""
+    """A key and a value for finding devices."""
 
     key: Key
     value: Annotated[str, Meta(min_length=1, max_length=255)]
@@ -49,13 +50,13 @@ Ids = Annotated[list[Id], Meta(max_length=1000)]
 
 
 class Success(View, frozen=True):
-    """The call did what it was asked to."""
+    """The call succeeded."""
 
     success: Literal[True]
 
 
 class RecordView(View, frozen=True):
-    """What every record shows. A record carries its id a second time under the name of its kind."""
+    """The fields of every record. A record also has its id under the name of its kind, such as `deviceId`."""
 
     id: Id
     creation_date: IsoTime

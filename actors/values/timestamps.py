@@ -1,12 +1,12 @@
-"""Moments: how times come in, how they are written, and which range a history query means.
+"""Timestamps: parsing, formatting, and the time range of a history query.
 
-Owns every reading of a time that a caller gives and the one way in which a time is written. Does not own
-a clock (`now_ms` is passed in), nor what a time is allowed to mean: that a report may be at most a day ahead
-is the device's rule, not this module's.
+Owns the parsing of all times that callers give and the one format in which times are written. Does not own
+a clock (`now_ms` is passed in), nor rules about times: that a report may be at most a day ahead is a rule of
+the device.
 
-Inside, a moment is an integer: milliseconds since the epoch, UTC. Reports and queries read numbers
-differently, which is why there are two functions: a report's time may be in seconds and says where a value
-belongs, while a query's `start` and `end` are always milliseconds in which 0 is now.
+Internally, a timestamp is an integer: milliseconds since the epoch, UTC. Reports and queries interpret numbers
+differently, so there are two functions: the time of a report may be in seconds, while `start` and `end` of a
+query are always milliseconds, and 0 means now.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from trunkline.actors.values.errors import Invalid
 
-MOMENT_MS_MAX = 253_402_300_799_999
-"""The last millisecond of the year 9999: beyond it there is no ISO text of four-digit years."""
+TIMESTAMP_MS_MAX = 253_402_300_799_999
+"""The last millisecond of the year 9999, the last year that ISO text writes with four digits."""
 
 SECONDS_BELOW = 100_000_000_000
-"""A report's number below this is in seconds (to the year 5138), from here on in milliseconds (from 1973)."""
+"""Numbers in reports below this are seconds (up to the year 5138), the others milliseconds (from 1973 on)."""
 
 DAY_MS = 86_400_000
 
@@ -47,8 +47,8 @@ _QUERY_FORMS = (
 )
 
 
-class MomentError(Invalid, ValueError):
-    """A time that cannot be read. Its text is for the caller: field, what was given, what is right."""
+class TimestampError(Invalid, ValueError):
+    """A time that cannot be parsed. The message is for the caller: field, given value, accepted forms."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}.")
@@ -56,15 +56,15 @@ class MomentError(Invalid, ValueError):
         self.problem = problem
 
 
-class Range(NamedTuple):
-    """A stretch of time, both ends included, so that an entry of this millisecond is part of "until now"."""
+class TimeRange(NamedTuple):
+    """A range of time that includes both ends, so that "until now" includes entries of this millisecond."""
 
     start_ms: int
     end_ms: int
 
     @property
     def empty(self) -> bool:
-        """Whether no millisecond lies in it, as when a client asks for what follows the newest entry."""
+        """Whether the range contains no millisecond, as when a client asks for entries after the newest one."""
         return self.start_ms > self.end_ms
 
 
@@ -72,7 +72,7 @@ class Range(NamedTuple):
 
 
 def parse_report_time(value: object, now_ms: int, *, field: str = "time") -> int:
-    """Read the time that a state, a command or a connection report carries.
+    """Parse the time of a state, a command or a connection report.
 
     None is `now_ms`. `{"$date": iso}` and ISO text are absolute. A number, or a text that is a number, is
 
@@ -80,10 +80,10 @@ def parse_report_time(value: object, now_ms: int, *, field: str = "time") -> int
     - below 1e11: seconds since the epoch, fractions allowed;
     - else milliseconds since the epoch.
 
-    Zero is the first moment of 1970, as any other number of seconds. Fractions of a millisecond are rounded
-    in numbers (a float of seconds is seldom exact) and cut off in ISO text (as browsers do).
+    Zero is a number of seconds like any other: the start of 1970. Fractions of a millisecond are rounded in
+    numbers (a float of seconds is seldom exact) and truncated in ISO text (as browsers do).
 
-    Raises MomentError for anything else, and for times before 1970 or after the year 9999.
+    Raises TimestampError for anything else, and for times before 1970 or after the year 9999.
     """
     if value is None:
         return now_ms
@@ -92,13 +92,13 @@ def parse_report_time(value: object, now_ms: int, *, field: str = "time") -> int
     if isinstance(iso_text, str) and not isinstance(number, int | float):
         time_ms = parse_iso(iso_text, field=field)
     elif isinstance(number, bool) or not isinstance(number, int | float) or not _finite(number):
-        raise MomentError(field, f"{_shown(value)} is not a time; {_REPORT_FORMS}")
+        raise TimestampError(field, f"{_shown(value)} is not a time; {_REPORT_FORMS}")
     elif number < 0:
         time_ms = now_ms + round(number)
     else:
         time_ms = round(number * 1000) if number < SECONDS_BELOW else round(number)
-    if not 0 <= time_ms <= MOMENT_MS_MAX:
-        raise MomentError(field, _outside(value))
+    if not 0 <= time_ms <= TIMESTAMP_MS_MAX:
+        raise TimestampError(field, _outside(value))
     return time_ms
 
 
@@ -106,17 +106,17 @@ def parse_report_time(value: object, now_ms: int, *, field: str = "time") -> int
 
 
 def parse_iso(text: str, *, field: str = "time") -> int:
-    """Read an ISO 8601 date, or date and time, as milliseconds since the epoch.
+    """Parse an ISO 8601 date, or date and time, as milliseconds since the epoch.
 
-    A text without an offset is UTC. Digits below the millisecond are cut off. Years 0001 to 9999: a moment
-    before 1970 is negative, so that a query may compare with it; who stores a time checks the range.
+    A text without an offset is UTC. Digits below the millisecond are truncated. Years 0001 to 9999: times before
+    1970 are negative, so that queries can compare with them. Callers that store a time check its range.
     """
     complete = text
-    # The form that this server writes itself needs no pattern; `fromisoformat` checks its digits.
+    # The form that this server itself writes needs no pattern; `fromisoformat` checks its digits.
     if not (len(text) == 24 and text[10] == "T" and text[23] == "Z" and text[7] == "-"):
         match = _ISO.fullmatch(text.strip())
         if match is None:
-            raise MomentError(
+            raise TimestampError(
                 field, f"{_shown(text)} is not an ISO 8601 time such as 2024-05-01T12:00:00.000Z"
             )
         complete = match[0].upper()
@@ -125,15 +125,15 @@ def parse_iso(text: str, *, field: str = "time") -> int:
     try:
         delta = datetime.fromisoformat(complete) - _EPOCH
     except (ValueError, OverflowError) as error:
-        raise MomentError(field, f"{_shown(text)} is no moment of the calendar ({error})") from None
+        raise TimestampError(field, f"{_shown(text)} is not a valid date and time ({error})") from None
     return delta.days * DAY_MS + delta.seconds * 1000 + delta.microseconds // 1000
 
 
 def iso(time_ms: int) -> str:
-    """Write a moment as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
+    """Format a timestamp as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
 
-    Nearly every answer carries a time, most of them of the present second: that text is kept (a tenth of the
-    cost of `datetime.isoformat`), and a page of history at least finds its day.
+    Nearly every answer contains a time, usually of the current second, so the texts of seconds are cached (a
+    tenth of the cost of `datetime.isoformat`), and those of days for pages of history.
     """
     second, millisecond = divmod(time_ms, 1000)
     return _second_text(second) + _MILLISECONDS[millisecond]
@@ -155,7 +155,7 @@ def _day_text(day: int) -> str:
     try:
         return date.fromordinal(day + _EPOCH_ORDINAL).isoformat()
     except (ValueError, OverflowError):
-        raise MomentError("time", _outside(day * DAY_MS)) from None
+        raise TimestampError("time", _outside(day * DAY_MS)) from None
 
 
 # -- the range of a query ------------------------------------------------------------------------------------
@@ -171,50 +171,52 @@ def resolve_range(
     default_start: int = 1,
     default_end: int = 0,
     default_duration: int | None = None,
-) -> Range:
-    """Say which stretch of time the parameters of a history query mean; both ends belong to it.
+) -> TimeRange:
+    """Return the time range that the parameters of a history query select; both ends are included.
 
-    All are milliseconds, as numbers or as texts of a URL; None and an empty text are "not given". In
+    All are milliseconds, as numbers or as texts of a URL; None and an empty text mean "not given". In
     `start`, `end` and `since` 0 is now and a negative number counts back from now. `duration` counts back
-    from the end and wins over `start`. `since` excludes its own millisecond ("entries after it"); together
-    with another lower bound the later one holds. When no lower bound is given, `default_duration` or else
-    `default_start` is one. A range that would begin before 1970 begins there; one that begins after its end
-    is `empty`, not an error.
+    from the end and takes precedence over `start`. `since` excludes its own millisecond ("entries after it");
+    together with another lower bound the later one applies. If no lower bound is given, `default_duration` or
+    else `default_start` applies. A range that would begin before 1970 begins there; one that begins after its
+    end is `empty`, not an error.
 
-    Raises MomentError, which names the parameter.
+    Raises TimestampError, which names the parameter.
     """
-    end_ms = resolve_moment(default_end if _absent(end) else end, now_ms, field="end")
+    end_ms = resolve_timestamp(default_end if _absent(end) else end, now_ms, field="end")
     start_ms = 0
     if not _absent(duration):
         start_ms = end_ms - parse_duration(duration, field="duration")
     elif not _absent(start):
-        start_ms = resolve_moment(start, now_ms, field="start")
+        start_ms = resolve_timestamp(start, now_ms, field="start")
     elif _absent(since):
         if default_duration is None:
-            start_ms = resolve_moment(default_start, now_ms, field="start")
+            start_ms = resolve_timestamp(default_start, now_ms, field="start")
         else:
             start_ms = end_ms - default_duration
     if not _absent(since):
-        start_ms = max(start_ms, resolve_moment(since, now_ms, field="since") + 1)
-    return Range(max(start_ms, 0), end_ms)
+        start_ms = max(start_ms, resolve_timestamp(since, now_ms, field="since") + 1)
+    return TimeRange(max(start_ms, 0), end_ms)
 
 
-def resolve_moment(value: object, now_ms: int, *, field: str) -> int:
-    """Read one bound of a query: milliseconds since the epoch, 0 for now, negative to count back from now.
+def resolve_timestamp(value: object, now_ms: int, *, field: str) -> int:
+    """Parse one bound of a query: milliseconds since the epoch, 0 for now, negative to count back from now.
 
-    Counting back to before 1970 gives the epoch: it is how a caller says "everything".
+    Counting back to before 1970 gives the epoch, so that callers can ask for everything.
     """
     number = _whole(value, field, _QUERY_FORMS)
-    if number > MOMENT_MS_MAX:
-        raise MomentError(field, _outside(value))
+    if number > TIMESTAMP_MS_MAX:
+        raise TimestampError(field, _outside(value))
     return number if number > 0 else max(now_ms + number, 0)
 
 
 def parse_duration(value: object, *, field: str) -> int:
-    """Read a length of time (a duration, a resolution): a whole number of milliseconds, 0 or more."""
+    """Parse a length of time (a duration, a resolution): a whole number of milliseconds, 0 or more."""
     number = _whole(value, field, "give a whole number of milliseconds, 0 or more")
-    if not 0 <= number <= MOMENT_MS_MAX:
-        raise MomentError(field, f"{_shown(value)} is out of bounds; give 0 to {MOMENT_MS_MAX} milliseconds")
+    if not 0 <= number <= TIMESTAMP_MS_MAX:
+        raise TimestampError(
+            field, f"{_shown(value)} is out of bounds; give 0 to {TIMESTAMP_MS_MAX} milliseconds"
+        )
     return number
 
 
@@ -227,7 +229,7 @@ def _whole(value: object, field: str, forms: str) -> int:
     if isinstance(number, float) and number.is_integer():
         number = int(number)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise MomentError(field, f"{_shown(value)} is not a whole number of milliseconds; {forms}")
+        raise TimestampError(field, f"{_shown(value)} is not a whole number of milliseconds; {forms}")
     return number
 
 
@@ -236,7 +238,7 @@ def _finite(number: float) -> bool:
 
 
 def _number_of(text: str) -> float | None:
-    """Return the number that the text is, an int where it is whole, or None."""
+    """Return the number that a text represents, as an int if it is whole, or None."""
     text = text.strip()
     if _NUMBER.fullmatch(text) is None:
         return None
@@ -248,7 +250,7 @@ def _outside(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return what was given, short enough for a sentence. Only plain values: a nested one may be any size."""
+    """Return the given value, shortened for a message. Objects and arrays are only named: they may be large."""
     if isinstance(value, dict):
         return "an object" if value.keys() != {"$date"} else f'{{"$date": {_shown(value["$date"])}}}'
     if isinstance(value, list):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trunkline.actors.accounts.reach import chooses_by_tags
+from trunkline.actors.accounts.reach import filters_by_tags
 from trunkline.actors.authority import Principal
 from trunkline.actors.runtime.ref import Ref
 from trunkline.http.calls.call import Call
@@ -74,7 +74,7 @@ class Admissions:
         if principal.kind == "device" and (
             ids.get("device") != principal.device_id
             or principal.key.get("addressFilterType", "all") != "all"
-            or chooses_by_tags(principal.key)
+            or filters_by_tags(principal.key)
         ):
             return
         if len(self._kept) >= self._length_max:

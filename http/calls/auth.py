@@ -14,7 +14,7 @@ from typing import Any
 import jwt
 
 from trunkline.actors import authority
-from trunkline.actors.accounts.reach import chooses_by_tags
+from trunkline.actors.accounts.reach import filters_by_tags
 from trunkline.actors.authority import Principal
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
@@ -140,7 +140,7 @@ class Tokens:
                 self._drop(key)
             found = self._verify(bearer(header))
             # A key that chooses devices by their tags is judged anew for each call: any device's tags may change.
-            if not chooses_by_tags(found.key):
+            if not filters_by_tags(found.key):
                 if len(self._cache) >= self._system.limits.token_cache_length_max:
                     self._drop(next(iter(self._cache)))
                 self._cache[key] = found

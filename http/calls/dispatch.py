@@ -18,9 +18,9 @@ import structlog
 import trio
 
 from trunkline.actors import authority, readers
-from trunkline.actors.accounts.reach import chooses_by_tags, key_admits_address
+from trunkline.actors.accounts.reach import filters_by_tags, key_admits_address
 from trunkline.actors.readers import LATER, read_at_once
-from trunkline.actors.records.revision import Tagged
+from trunkline.actors.records.revision import WithEtag
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Crashed, DomainError, Forbidden, NotFound
@@ -104,7 +104,7 @@ class Dispatcher:
         assert route.message is not None
         if route.to is None:
             return reply(call, route.ok, await self.read(call, route.message))
-        self.system.check_crowd()
+        self.system.check_load()
         message = self.message(call, route.message)
         if route.lane and type(call.body) is list:
             async with self.lane.taken(len(call.body)):
@@ -176,7 +176,7 @@ class Dispatcher:
                     return False
                 verdict = None
             else:
-                system.check_crowd()
+                system.check_load()
                 decoded = None
                 if route.decoder is not None and (body or not route.optional_body):
                     decoded = decode(route.decoder, body)
@@ -286,7 +286,7 @@ class Dispatcher:
         if device is not None and principal.kind == "device" and principal.device_id != device:
             with self.system.store.snapshot() as snapshot:
                 authority.check_device(snapshot, principal, device, states=call.route.device == "self")
-            if chooses_by_tags(principal.key):
+            if filters_by_tags(principal.key):
                 revocations.add_subject(principal, device)
 
     # The steps in between.
@@ -351,7 +351,7 @@ def reply(call: Call, status: int, value: Any, headers: Headers | None = None) -
     """The JSON answer of a value: links where they are wanted, an entity tag and 304 where it has one."""
     headers = [JSON] if headers is None else headers
     etag = None
-    if type(value) is Tagged:
+    if type(value) is WithEtag:
         value, etag = value
     elif isinstance(value, dict) and "_type" in value:
         etag = value.get("_etag")

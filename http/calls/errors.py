@@ -41,7 +41,6 @@ STATUS: dict[str, int] = {
     errors.Forbidden.type: 403,
     errors.NotFound.type: 404,
     MethodNotAllowed.type: 405,
-    errors.Conflict.type: 409,
     errors.PreconditionFailed.type: 412,
     errors.PayloadTooLarge.type: 413,
     UnsupportedMediaType.type: 415,

@@ -137,7 +137,7 @@ class Figures(Collector):
         )
 
     def _jobs(self) -> Iterator[Metric]:
-        jobs = self._dispatcher.system.part(Jobs)
+        jobs = self._dispatcher.system.component(Jobs)
         yield _gauge("jobs_waiting", "Jobs that wait for their turn.", len(jobs.queue))
         yield _gauge("jobs_running", "Jobs that are being done.", len(jobs.running))
         ended = CounterMetricFamily(

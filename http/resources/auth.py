@@ -12,7 +12,7 @@ from trunkline.actors.accounts.messages import (
     Session,
     UserCredentials,
 )
-from trunkline.actors.accounts.passwords import burn
+from trunkline.actors.accounts.passwords import simulate_verification
 from trunkline.actors.accounts.reach import key_admits_address
 from trunkline.actors.authority import admit_device, find_user, session_claims
 from trunkline.actors.runtime.ref import Ref
@@ -41,7 +41,7 @@ async def authenticate_user(call: Call) -> Response:
     account = body.email if user is None else user.hex()
     async with service.logins.attempt(account, call.request.address, system.clock.monotonic_s):
         if user is None:
-            await burn()
+            await simulate_verification()
         else:
             session = (await system.ask(Ref("user", ROOT, user), LogIn(password=body.password))).value
         if user is None or session is None:

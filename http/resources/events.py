@@ -27,7 +27,7 @@ from trunkline.actors.events.messages import (
     RecentEvent,
 )
 from trunkline.actors.jobs.messages import JobQueued
-from trunkline.actors.values.errors import PreconditionFailed, TooMuchAtOnce
+from trunkline.actors.values.errors import ChangeTooLarge, PreconditionFailed
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
@@ -45,7 +45,7 @@ async def patch_events(call: Call) -> Response:
     _check_no_revision(call)
     try:
         await _ask(call, PatchEvents)
-    except TooMuchAtOnce:
+    except ChangeTooLarge:
         choice = msgspec.to_builtins(call.query)
         for told in ("email", "callbackUrl"):
             choice.pop(told, None)
@@ -61,7 +61,7 @@ async def delete_events(call: Call) -> Response:
     _check_no_revision(call)
     try:
         removed = await _ask(call, DeleteEvents)
-    except TooMuchAtOnce:
+    except ChangeTooLarge:
         return await _queue(call, {"query": call.body})
     return Response(200, [JSON], msgspec.json.encode({"removed": removed}))
 

@@ -12,7 +12,7 @@ from trunkline.actors.devices.export_messages import (
     DevicesExport,
 )
 from trunkline.actors.events.messages import EventExport
-from trunkline.actors.jobs.messages import JobQueued, ToldQuery
+from trunkline.actors.jobs.messages import JobQueued, NotifyQuery
 from trunkline.actors.tables.messages import RowExport
 from trunkline.actors.values.timestamps import resolve_range
 from trunkline.http.calls.call import Call
@@ -79,7 +79,7 @@ async def export_data(call: Call) -> Response:
 
 async def export_devices(call: Call) -> Response:
     """Queue an export of the records of devices as CSV or as one JSON array, in order of creation."""
-    query: ToldQuery = call.query
+    query: NotifyQuery = call.query
     body: DevicesExport = call.body or DevicesExport()
     return await queue_job(
         call,
@@ -145,7 +145,7 @@ ROUTES = (
         path=APP + "/devices/export",
         operation="devices.export",
         summary="Export the records of devices as CSV or JSON",
-        query=ToldQuery,
+        query=NotifyQuery,
         body=DevicesExport,
         optional_body=True,
         handler=export_devices,

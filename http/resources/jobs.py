@@ -74,7 +74,7 @@ def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
     for item in items:
         scopes = service.scopes_of(item["name"])
         if not scopes.isdisjoint(call.principal.scopes):
-            service.system.part(Results).add_link(call.application, bytes.fromhex(item["id"]), item)
+            service.system.component(Results).add_link(call.application, bytes.fromhex(item["id"]), item)
 
 
 async def download(call: Call) -> Response:
@@ -82,7 +82,7 @@ async def download(call: Call) -> Response:
 
     The last bytes are sent only when the hash of all of them is right, so what arrived whole is right.
     """
-    found = call.service.system.part(Results).open(call.query.token)
+    found = call.service.system.component(Results).open(call.query.token)
     headers = [
         (b"content-type", found.content_type.encode()),
         (b"content-length", b"%d" % found.size_bytes),

@@ -94,11 +94,11 @@ class EventStream:
         """Be woken when the principal is revoked."""
         self._watched: Principal | None = principal
         self._call.service.system.revocations.hold(principal)
-        principal.watchers[self._subscription.nudge] = None
+        principal.watchers[self._subscription.wake] = None
 
     def _unwatch(self) -> None:
         if self._watched is not None:
-            self._watched.watchers.pop(self._subscription.nudge, None)
+            self._watched.watchers.pop(self._subscription.wake, None)
             self._call.service.system.revocations.release(self._watched)
             self._watched = None
 

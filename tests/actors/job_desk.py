@@ -82,7 +82,7 @@ async def desk(
     """A system that does one kind of job, `job`, by `run`."""
     settings = Settings(data_dir=str(path), limits=Limits.off().override(QUICK | (limits or {})))
     with boot.opened(settings, ManualClock()) as system:
-        system.part(JobQueue).kinds["job"] = JobKind("job", "application", run, **kind)
+        system.component(JobQueue).kinds["job"] = JobKind("job", "application", run, **kind)
         async with boot.running(system):
             yield Desk(system)
 

@@ -104,7 +104,7 @@ class Tally(Actor):
 
     kind: ClassVar[str] = "tally"
     noun: ClassVar[str] = "tally"
-    births: ClassVar[frozenset[type[Message]]] = frozenset({Begin})
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({Begin})
     broken: ClassVar[set[bytes]] = set()
     effects_run: ClassVar[list[int]] = []
 

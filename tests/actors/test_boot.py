@@ -160,7 +160,7 @@ async def test_an_address_belongs_to_one_user(settings: Settings) -> None:
         async with boot.running(system):
             await boot.add_user(system, "a@example.com", PASSWORD)
             for taken in ("a@example.com", "A@Example.com"):
-                with pytest.raises(Invalid, match="belongs to another account"):
+                with pytest.raises(Invalid, match="belongs to another user"):
                     await boot.add_user(system, taken, PASSWORD)
             with pytest.raises(Invalid, match="password"):
                 await boot.add_user(system, "b@example.com", "weak")

@@ -188,7 +188,7 @@ async def test_wherever_a_slice_ends_all_agree(
     await sweep_all(house.system, after_each)
     removed = [first - second for first, second in pairwise(sizes)]
     # A record goes with its index entries, and a count that reaches nought is not seen any more.
-    assert max(removed) <= length + len(EVENT.indexes) + len(EVENT.part_indexes) + 1
+    assert max(removed) <= length + len(EVENT.indexes) + len(EVENT.facet_indexes) + 1
     assert min(removed) >= 0
     assert space(house.system) == before
     for ref in devices_in_it:

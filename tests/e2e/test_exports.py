@@ -184,12 +184,12 @@ async def test_a_link_expires_and_its_file_is_removed(server: Server) -> None:
     assert len(list(results.iterdir())) == 1
     server.move_clock(7 * DAY_S - 60)
     assert (await fetched(server, log["output"]["file"]["url"])).status_code == 200
-    assert await server.system.part(Jobs).results.sweep() == 0
+    assert await server.system.component(Jobs).results.sweep() == 0
     server.move_clock(120)
     response = await fetched(server, log["output"]["file"]["url"])
     assert response.status_code == 404
     assert "expired" in response.json()["message"]
-    assert await server.system.part(Jobs).results.sweep() == 1
+    assert await server.system.component(Jobs).results.sweep() == 1
     assert list(results.iterdir()) == []
 
 
@@ -199,7 +199,7 @@ async def test_a_result_goes_with_its_application(server: Server) -> None:
     await server.call("DELETE", application)
     while await purge.sweep(server.system):
         pass
-    assert await server.system.part(Jobs).results.sweep() == 1
+    assert await server.system.component(Jobs).results.sweep() == 1
     assert (await fetched(server, log["output"]["file"]["url"])).status_code == 404
 
 
@@ -264,7 +264,7 @@ async def test_a_download_of_head_and_its_bound(start_server: Callable[..., Any]
             head = await client.head(link)
             assert head.status_code == 200
             assert int(head.headers["content-length"]) == log["output"]["file"]["size"]
-        assert server.system.part(Jobs).results.downloads == 0
+        assert server.system.component(Jobs).results.downloads == 0
         assert (await fetched(server, link)).status_code == 200
         assert (await fetched(server, link)).status_code == 200
 

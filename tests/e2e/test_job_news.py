@@ -189,7 +189,7 @@ async def test_a_callback_by_tls_needs_the_right_certificate(
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("receiver.example").configure_cert(context)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    callbacks._context.cache_clear()
+    callbacks._tls_context.cache_clear()
     receiver = CallbackReceiver()
     plain = receiver.serve
 
@@ -212,7 +212,7 @@ async def test_a_callback_by_tls_needs_the_right_certificate(
         else:
             assert "ertificate" in told(log, "callback")["problem"]
             assert len(receiver) == 0
-    callbacks._context.cache_clear()
+    callbacks._tls_context.cache_clear()
 
 
 @pytest.mark.parametrize(

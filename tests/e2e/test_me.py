@@ -99,7 +99,7 @@ async def test_an_address_belongs_to_one_account(server: Server) -> None:
     await boot.add_user(server.system, "other@example.com", NEW_PASSWORD)
     for taken in ("other@example.com", "OTHER@example.com"):
         answer = await server.call("PATCH", "/me", {"email": taken, **CREDENTIALS}, status=400)
-        assert "belongs to another account" in answer["message"]
+        assert "belongs to another user" in answer["message"]
     await server.call("PATCH", "/me", {"email": EMAIL.upper(), **CREDENTIALS}, status=200)
     await server.call("PATCH", "/me", {"email": "new@example.com", **CREDENTIALS}, status=200)
     login = {"email": EMAIL, "password": PASSWORD}

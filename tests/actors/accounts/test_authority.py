@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trunkline.actors.accounts import passwords
 from trunkline.actors.accounts.passwords import check_new_password
-from trunkline.actors.accounts.reach import chooses_by_tags, has_tag, key_admits, key_admits_address
+from trunkline.actors.accounts.reach import filters_by_tags, has_tag, key_admits, key_admits_address
 from trunkline.actors.values.errors import Invalid
 
 FLOOR_1 = {"key": "floor", "value": "1"}
@@ -65,11 +65,11 @@ def test_a_key_admits_by_its_filter(filter_type: str, named: str) -> None:
 
 
 def test_only_a_filter_that_looks_at_tags_depends_on_them() -> None:
-    assert chooses_by_tags(key("whitelist", tags=[FLOOR_1]))
-    assert chooses_by_tags(key("blacklist", "a", tags=[FLOOR_1]))
-    assert not chooses_by_tags(key("all", tags=[FLOOR_1]))
-    assert not chooses_by_tags(key("whitelist", "a"))
-    assert not chooses_by_tags({})
+    assert filters_by_tags(key("whitelist", tags=[FLOOR_1]))
+    assert filters_by_tags(key("blacklist", "a", tags=[FLOOR_1]))
+    assert not filters_by_tags(key("all", tags=[FLOOR_1]))
+    assert not filters_by_tags(key("whitelist", "a"))
+    assert not filters_by_tags({})
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_a_network_holds_the_addresses_that_share_its_bits(
 
 def test_an_unknown_address_costs_what_a_wrong_password_costs() -> None:
     real = passwords._hasher.hash("Correct-horse-7")
-    assert argon2.extract_parameters(passwords._hash_of_nobody()) == argon2.extract_parameters(real)
-    assert [len(part) for part in passwords._hash_of_nobody().split("$")] == [
+    assert argon2.extract_parameters(passwords._impossible_hash()) == argon2.extract_parameters(real)
+    assert [len(part) for part in passwords._impossible_hash().split("$")] == [
         len(part) for part in real.split("$")
     ]
     with pytest.raises(argon2.exceptions.VerifyMismatchError):
-        passwords._hasher.verify(passwords._hash_of_nobody(), "Correct-horse-7")
+        passwords._hasher.verify(passwords._impossible_hash(), "Correct-horse-7")
 
 
 @pytest.mark.parametrize(

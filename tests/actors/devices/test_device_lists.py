@@ -179,7 +179,7 @@ async def test_a_filter_and_a_query_narrow_a_list_together(house: House) -> None
         asked = msgspec.convert(query, devices.DevicePage)
         message = read_messages.ListDevices(application=house.application, query=asked, reach=None)
         with house.system.store.snapshot() as snapshot:
-            return [len(way) for way in device_listing(snapshot, message).near]
+            return [len(way) for way in device_listing(snapshot, message).access_paths]
 
     by_name = {"filterField": "name", "filter": "pump*"}
     two_names = {"name": {"$in": ["PUMP 7", "lamp"]}}

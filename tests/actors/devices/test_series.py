@@ -28,7 +28,7 @@ from trunkline.actors.devices.series import (
     parse_aggregation,
     parse_resolution,
 )
-from trunkline.actors.values.timestamps import MomentError
+from trunkline.actors.values.timestamps import TimestampError
 
 Points = list[tuple[int, dict[str, Value]]]
 
@@ -455,5 +455,5 @@ def test_reads_a_resolution() -> None:
     assert [parse_resolution(value) for value in (None, "", 0, "0", 0.0)] == [None] * 5
     assert [parse_resolution(value) for value in (60_000, "60000", 60_000.0)] == [60_000] * 3
     for wrong in (-1, 0.5, "hour", True):
-        with pytest.raises(MomentError, match=r"^resolution: "):
+        with pytest.raises(TimestampError, match=r"^resolution: "):
             parse_resolution(wrong)

@@ -14,7 +14,7 @@ from tests.actors.house import running_house
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.events.kind import EVENT, EVENT_STATES, LEVELS
 from trunkline.actors.records import records
-from trunkline.actors.values.errors import TooMuchAtOnce
+from trunkline.actors.values.errors import ChangeTooLarge
 from trunkline.limits.table import Limits
 from trunkline.store.backup import verify
 
@@ -53,9 +53,9 @@ async def test_a_change_of_too_many_changes_nothing(tmp_path: Path) -> None:
             await log.create(subject=f"n{number}")
         before = (await log.page())["items"]
         for change in (log.patch_many({}, state="resolved"), log.delete_many({})):
-            with pytest.raises(TooMuchAtOnce, match="More than 3 events match"):
+            with pytest.raises(ChangeTooLarge, match="More than 3 events match"):
                 await change
-        with pytest.raises(TooMuchAtOnce, match="more than 20000 bytes"):
+        with pytest.raises(ChangeTooLarge, match="more than 20000 bytes"):
             await log.patch_many({"query": {"subject": {"$ne": "n0"}}}, comment="x" * 10_000)
         assert (await log.page())["items"] == before
         assert await log.delete_many({"subject": {"$ne": "n0"}}) == 3

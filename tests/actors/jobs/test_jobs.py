@@ -45,7 +45,7 @@ async def test_a_job_is_done_and_its_log_says_what_came_of_it(tmp_path: Path) ->
         assert (log["requestedById"], log["requestedByType"]) == (BY.id, "user")
         assert log["id"] == log["jobId"] == id.hex()
         assert log["runQueuedAt"] <= log["runStartedAt"] <= log["runCompletedAt"]
-        assert at.system.part(Jobs).queue.ended == {"completed": 1}
+        assert at.system.component(Jobs).queue.ended == {"completed": 1}
         assert backup.verify(at.system.store, partial(records.index_keys, KINDS)).problems == []
 
 
@@ -236,7 +236,7 @@ async def test_as_many_jobs_run_at_once_as_may_and_no_more(tmp_path: Path) -> No
 
         await at.until(three_run)
         await trio.testing.wait_all_tasks_blocked()
-        assert (len(held.begun), len(at.system.part(Jobs).queue)) == (3, 2)
+        assert (len(held.begun), len(at.system.component(Jobs).queue)) == (3, 2)
         held.go.set()
         for id in ids:
             await at.ended(application, id)
@@ -263,7 +263,7 @@ async def test_a_job_ends_with_its_application_and_leaves_nothing(tmp_path: Path
         await at.system.ask(Ref("application", ROOT, application), DeleteApplication())
 
         async def stopped() -> bool:
-            return not at.system.part(Jobs).running
+            return not at.system.component(Jobs).running
 
         await at.until(stopped)
         while await purge.sweep(at.system):
@@ -282,14 +282,14 @@ async def test_old_logs_are_forgotten_by_number_and_by_age(tmp_path: Path) -> No
         for _ in range(5):
             ids.append(await at.queue(application))
             await at.ended(application, ids[-1])
-        await at.system.part(Jobs).forget_old()
+        await at.system.component(Jobs).delete_old()
         assert [log["id"] for log in await at.logs(application)] == [id.hex() for id in ids[2:]]
         clock = at.system.clock
         assert isinstance(clock, ManualClock)
         clock.pass_s(3 * 86_400)
         young = await at.queue(application)
         await at.ended(application, young)
-        await at.system.part(Jobs).forget_old()
+        await at.system.component(Jobs).delete_old()
         assert [log["id"] for log in await at.logs(application)] == [young.hex()]
 
 
@@ -298,7 +298,7 @@ async def test_open_jobs_are_never_forgotten(tmp_path: Path) -> None:
     async with desk(tmp_path / "data", held, {"job_logs_max": 1}) as at:
         application = await at.application()
         ids = [await at.queue(application) for _ in range(3)]
-        await at.system.part(Jobs).forget_old()
+        await at.system.component(Jobs).delete_old()
         assert len(await at.logs(application)) == 3
         held.go.set()
         for id in ids:

@@ -103,12 +103,12 @@ def test_bounds_join_as_sets_do(one: list[list[int]], other: list[list[int]]) ->
 
     def made(runs: list[list[int]]) -> Bounds:
         ends = [(query_bounds.at_least(low), query_bounds.at_most(high)) for low, high in runs]
-        bounds = query_bounds.any_of(query_bounds.within(*each) for each in ends)
+        bounds = query_bounds.union(query_bounds.within(*each) for each in ends)
         assert bounds is not None
         return bounds
 
     left, right = made(one), made(other)
-    joined, either = query_bounds.both(left, right), made([*one, *other])
+    joined, either = query_bounds.intersection(left, right), made([*one, *other])
     for number in range(13):
         in_one = any(low <= number <= high for low, high in one)
         in_other = any(low <= number <= high for low, high in other)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from trunkline.actors.catalogue import ACTORS, KINDS
-from trunkline.actors.records.placement import CROSSINGS, READS, Home, home_of_actor, home_of_key, strays
+from trunkline.actors.records.placement import (
+    CROSSINGS,
+    READS,
+    Home,
+    home_of_actor,
+    home_of_key,
+    misplaced_writes,
+)
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -18,7 +25,7 @@ def test_the_exceptions_do_not_grow() -> None:
     """A new one needs a way out that is better than none, and a reason to change this number."""
     assert len(CROSSINGS) == 4
     assert len(READS) == 4
-    assert all(crossing.way_out and crossing.what for crossing in CROSSINGS)
+    assert all(crossing.resolution and crossing.what for crossing in CROSSINGS)
     assert {crossing.actor for crossing in CROSSINGS} | set(READS) <= {actor.kind for actor in ACTORS}
 
 
@@ -84,7 +91,7 @@ def test_every_database_has_a_home() -> None:
 def test_a_turn_keeps_to_its_home(ref: Ref, db: str, key: bytes, right: bool) -> None:
     batch = Batch()
     batch.put(db, key, b"")
-    assert (not list(strays(KINDS, ref, batch))) == right
+    assert (not list(misplaced_writes(KINDS, ref, batch))) == right
 
 
 def test_actors_live_where_their_ref_says() -> None:

@@ -15,7 +15,14 @@ from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.query.compile import Field, compile_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
-from trunkline.actors.records.listing import Listing, Way, index_range, is_long, read_page, ways
+from trunkline.actors.records.listing import (
+    AccessPath,
+    Listing,
+    find_access_paths,
+    index_range,
+    is_long,
+    read_page,
+)
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found, check_match, etag_of
 from trunkline.actors.runtime.actor import Actor
@@ -29,7 +36,7 @@ from trunkline.store.codec import decode, encode
 from trunkline.store.env import Store
 
 CARD = Kind(name="card", noun="card", indexes=("name", "rank"))
-SUITED = Kind(name="suited", noun="card", indexes=("name", "rank"), part="suit", part_indexes=("rank",))
+SUITED = Kind(name="suited", noun="card", indexes=("name", "rank"), facet="suit", facet_indexes=("rank",))
 SUITS = ("hearts", "spades")
 FIELDS = ("id", "name", "rank", "colour")  # the last has no index
 PARENTS = (b"a" * 12, b"b" * 12)
@@ -88,7 +95,7 @@ class Cards:
         self, parent: bytes, field: str, descending: bool, per_page: int, match: Any = None, **more: Any
     ) -> list[bytes]:
         """All pages, one after the other."""
-        equal = ("suit", more["part"]) if "part" in more else more.pop("equal", None)
+        equal = ("suit", more["facet"]) if "facet" in more else more.pop("equal", None)
         found: list[bytes] = []
         with self.store.snapshot() as snapshot:
             for page in range(len(self.model) + 2):
@@ -168,7 +175,7 @@ suited = st.fixed_dictionaries(
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(PARENTS), ids, suited | st.none()), max_size=30), st.integers(1, 4))
-def test_the_parts_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
+def test_the_facets_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
     history: list[tuple[bytes, bytes, dict[str, Any] | None]], per_page: int
 ) -> None:
     with TemporaryDirectory() as path, Store.open(Path(path), map_size_bytes=2**22) as store:
@@ -184,8 +191,8 @@ def test_the_parts_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
             for field in ("id", "name", "rank"):
                 for suit in SUITS:
                     expected = cards.expected(parent, field, True, ("suit", suit))
-                    assert cards.listed(parent, field, True, per_page, part=suit) == expected
-                    assert cards.listed(parent, field, True, per_page, lambda _: True, part=suit) == expected
+                    assert cards.listed(parent, field, True, per_page, facet=suit) == expected
+                    assert cards.listed(parent, field, True, per_page, lambda _: True, facet=suit) == expected
                 for rank in range(4):
                     equal = ("rank", rank)
                     listed = cards.listed(
@@ -194,13 +201,13 @@ def test_the_parts_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
                         False,
                         per_page,
                         lambda doc, rank=rank: doc["rank"] == rank,
-                        near=(way(parent, "name", None), way(parent, "rank", rank)),
+                        access_paths=(way(parent, "name", None), way(parent, "rank", rank)),
                         equal=equal,
                     )
                     assert listed == cards.expected(parent, field, False, equal)
 
 
-def way(parent: bytes, field: str, value: Any) -> Way:
+def way(parent: bytes, field: str, value: Any) -> AccessPath:
     """The way along an index to the cards with this value; to all of them for None."""
     low = b"" if value is None else keys.sortable(value)
     return (index_range(SUITED, parent, field, low),)
@@ -305,8 +312,8 @@ def test_what_an_index_narrows_to_a_few_is_short(cards: Cards) -> None:
 
     def listing(query: dict[str, Any]) -> Listing:
         compiled = compile_query(query, {"id": Field("id"), "name": Field("value"), "colour": Field("value")})
-        near = tuple(ways(CARD, PARENTS[0], compiled.bounds))
-        return Listing(CARD, PARENTS[0], "name", False, 0, 100, compiled.matches, near=near)
+        access_paths = tuple(find_access_paths(CARD, PARENTS[0], compiled.bounds))
+        return Listing(CARD, PARENTS[0], "name", False, 0, 100, compiled.matches, access_paths=access_paths)
 
     with cards.store.snapshot() as snapshot:
         for query, count, long in (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.actors.probes import Add, AddThrottled, Tally, tally
 from trunkline.actors.runtime.actor import Handler
-from trunkline.actors.runtime.mailbox import Mailbox, Waiting
+from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.values.errors import Overloaded, TooManyRequests
 from trunkline.limits.table import Limits
 from trunkline.store.journal import Group
@@ -24,8 +24,8 @@ def mailbox() -> Mailbox:
     return Mailbox(tally(1))
 
 
-def waiting(entered_s: float) -> Waiting:
-    return Waiting(THROTTLED, Handler(Tally.on_add, waits=False), entered_s)
+def waiting(entered_s: float) -> QueuedMessage:
+    return QueuedMessage(THROTTLED, Handler(Tally.on_add, waits=False), entered_s)
 
 
 def test_a_verdict_tells_what_is_left(mailbox: Mailbox) -> None:
@@ -54,11 +54,11 @@ def test_a_used_up_throttle_names_bucket_rate_and_time(mailbox: Mailbox) -> None
 
 
 def test_a_refusal_for_want_of_room_spends_no_call_of_the_window(mailbox: Mailbox) -> None:
-    mailbox.held = 2
+    mailbox.awaiting_commit = 2
     for _ in range(5):
         with pytest.raises(Overloaded, match="2 messages waiting"):
             mailbox.admit(THROTTLED, LIMITS, 0.0)
-    mailbox.held = 0
+    mailbox.awaiting_commit = 0
     verdict = mailbox.admit(THROTTLED, LIMITS, 0.0)
     assert verdict is not None
     assert (verdict.remaining, mailbox.refused) == (2, 5)
@@ -66,7 +66,7 @@ def test_a_refusal_for_want_of_room_spends_no_call_of_the_window(mailbox: Mailbo
 
 def test_depth_counts_the_queue_and_who_waits_for_the_commit(mailbox: Mailbox) -> None:
     assert mailbox.depth == 0
-    mailbox.held = 1
+    mailbox.awaiting_commit = 1
     assert mailbox.depth == 1
     mailbox.queue = deque([waiting(0.0)])
     assert mailbox.depth == 2
@@ -89,7 +89,7 @@ def test_a_check_says_what_admission_would_say(steps: list[tuple[float, bool]]) 
     mailbox, now_s = Mailbox(tally(1)), 0.0
     for passing_s, full in steps:
         now_s += passing_s
-        mailbox.held = 2 if full else 0
+        mailbox.awaiting_commit = 2 if full else 0
         said = []
         for ask in (mailbox.check, mailbox.admit):
             try:
@@ -116,9 +116,9 @@ def test_a_mailbox_is_forgotten_only_where_that_loses_nothing(mailbox: Mailbox) 
     assert mailbox.is_idle(60.0, 60.0)
     assert not mailbox.is_idle(59.9, 60.0)
 
-    mailbox.held = 1
+    mailbox.awaiting_commit = 1
     assert not mailbox.is_idle(60.0, 60.0)
-    mailbox.held = 0
+    mailbox.awaiting_commit = 0
 
     mailbox.queue = deque()
     assert not mailbox.is_idle(60.0, 60.0)

@@ -84,8 +84,8 @@ async def test_what_was_said_before_the_end_is_still_heard(why: Ending) -> None:
 
 async def test_a_nudge_wakes_without_an_event_and_is_not_lost(nursery: trio.Nursery) -> None:
     reader = subscription()
-    reader.nudge()
-    reader.nudge()
+    reader.wake()
+    reader.wake()
     assert await reader.receive() == []
     taken: list[object] = []
 
@@ -95,7 +95,7 @@ async def test_a_nudge_wakes_without_an_event_and_is_not_lost(nursery: trio.Nurs
     nursery.start_soon(read)
     await trio.testing.wait_all_tasks_blocked()
     assert taken == []
-    reader.nudge()
+    reader.wake()
     await trio.testing.wait_all_tasks_blocked()
     assert taken == [[]]
 

@@ -65,7 +65,7 @@ class Stillborn(Tally):
     """It is never born, at once or after a while."""
 
     kind = "stillborn"
-    births = frozenset({Begin, AddSlowly})
+    creation_messages = frozenset({Begin, AddSlowly})
 
     def on_begin(self, _message: Begin) -> None:
         self.exists = True

@@ -11,22 +11,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trunkline.actors.values.timestamps import (
-    MOMENT_MS_MAX,
     SECONDS_BELOW,
-    MomentError,
-    Range,
+    TIMESTAMP_MS_MAX,
+    TimeRange,
+    TimestampError,
     iso,
     parse_duration,
     parse_iso,
     parse_report_time,
-    resolve_moment,
     resolve_range,
+    resolve_timestamp,
 )
 
 NOW_MS = 1_714_564_800_123  # 2024-05-01T12:00:00.123Z
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-moments = st.integers(0, MOMENT_MS_MAX)
+moments = st.integers(0, TIMESTAMP_MS_MAX)
 offsets = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
@@ -35,13 +35,13 @@ def to_datetime(time_ms: int) -> datetime:
 
 
 class TestIso:
-    @given(st.integers(-62_135_596_800_000, MOMENT_MS_MAX))
+    @given(st.integers(-62_135_596_800_000, TIMESTAMP_MS_MAX))
     @example(0)
     @example(999)
     @example(-1)
     @example(86_399_999)
     @example(951_782_400_000)  # the 29th of February 2000
-    @example(MOMENT_MS_MAX)
+    @example(TIMESTAMP_MS_MAX)
     def test_writes_what_datetime_writes_and_reads_it_back(self, time_ms: int) -> None:
         expected = to_datetime(time_ms).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
         assert iso(time_ms) == expected
@@ -51,9 +51,9 @@ class TestIso:
     def test_text_sorts_like_time(self, times: list[int]) -> None:
         assert [iso(time_ms) for time_ms in sorted(times)] == sorted(map(iso, times))
 
-    @pytest.mark.parametrize("time_ms", [MOMENT_MS_MAX + 1, -62_135_596_800_001, 10**30])
+    @pytest.mark.parametrize("time_ms", [TIMESTAMP_MS_MAX + 1, -62_135_596_800_001, 10**30])
     def test_refuses_what_has_no_text(self, time_ms: int) -> None:
-        with pytest.raises(MomentError, match="outside the years"):
+        with pytest.raises(TimestampError, match="outside the years"):
             iso(time_ms)
 
     @given(st.datetimes(timezones=offsets | st.just(UTC), min_value=datetime(2, 1, 1)))  # noqa: DTZ001
@@ -101,14 +101,16 @@ class TestIso:
         ],
     )
     def test_refuses_other_texts_with_a_short_sentence(self, text: str) -> None:
-        with pytest.raises(MomentError, match=r"^seen: '.*(is not an ISO 8601 time|no moment)") as caught:
+        with pytest.raises(
+            TimestampError, match=r"^seen: '.*(is not an ISO 8601 time|not a valid date)"
+        ) as caught:
             parse_iso(text, field="seen")
         assert caught.value.field == "seen"
         assert len(str(caught.value)) < 300
 
     @given(st.text(max_size=40))
     def test_any_text_gives_a_moment_or_a_moment_error(self, text: str) -> None:
-        with suppress(MomentError):
+        with suppress(TimestampError):
             assert isinstance(parse_iso(text), int)
 
 
@@ -126,7 +128,7 @@ class TestReportTime:
         for given_time in (time_s, float(time_s), str(time_s)):
             assert parse_report_time(given_time, NOW_MS) == time_s * 1000
 
-    @given(st.integers(SECONDS_BELOW, MOMENT_MS_MAX))
+    @given(st.integers(SECONDS_BELOW, TIMESTAMP_MS_MAX))
     def test_large_numbers_are_milliseconds(self, time_ms: int) -> None:
         for given_time in (time_ms, float(time_ms), f" {time_ms} "):
             assert parse_report_time(given_time, NOW_MS) == time_ms
@@ -145,13 +147,13 @@ class TestReportTime:
     def test_the_edges_of_the_years(self) -> None:
         assert parse_report_time(0, NOW_MS) == 0
         assert parse_report_time(-NOW_MS, NOW_MS) == 0
-        assert parse_report_time(MOMENT_MS_MAX, NOW_MS) == MOMENT_MS_MAX
+        assert parse_report_time(TIMESTAMP_MS_MAX, NOW_MS) == TIMESTAMP_MS_MAX
         assert parse_report_time("1970-01-01T01:00+01:00", NOW_MS) == 0
 
     @pytest.mark.parametrize(
         "value",
         [
-            MOMENT_MS_MAX + 1,
+            TIMESTAMP_MS_MAX + 1,
             -NOW_MS - 1,
             1e300,
             -1e300,
@@ -163,7 +165,7 @@ class TestReportTime:
         ],
     )
     def test_outside_the_years_is_refused(self, value: object) -> None:
-        with pytest.raises(MomentError, match="outside the years 1970 to 9999") as caught:
+        with pytest.raises(TimestampError, match="outside the years 1970 to 9999") as caught:
             parse_report_time(value, NOW_MS, field="states[3].time")
         assert str(caught.value).startswith("states[3].time: ")
         assert len(str(caught.value)) < 200
@@ -185,14 +187,14 @@ class TestReportTime:
         ],
     )
     def test_other_values_are_named_with_what_would_be_right(self, value: object, shown: str) -> None:
-        with pytest.raises(MomentError) as caught:
+        with pytest.raises(TimestampError) as caught:
             parse_report_time(value, NOW_MS)
         assert shown in str(caught.value)
         assert "give an ISO 8601 text" in str(caught.value)
 
     @pytest.mark.parametrize("value", ["", "yesterday", {"$date": ""}, {"$date": "12"}, "9" * 5000, "0x10"])
     def test_text_that_is_no_time(self, value: object) -> None:
-        with pytest.raises(MomentError, match="is not an ISO 8601 time"):
+        with pytest.raises(TimestampError, match="is not an ISO 8601 time"):
             parse_report_time(value, NOW_MS)
 
     json_values = st.recursive(
@@ -203,39 +205,39 @@ class TestReportTime:
 
     @given(json_values)
     def test_any_json_gives_a_moment_in_range_or_a_moment_error(self, value: object) -> None:
-        with suppress(MomentError):
-            assert 0 <= parse_report_time(value, NOW_MS) <= MOMENT_MS_MAX
+        with suppress(TimestampError):
+            assert 0 <= parse_report_time(value, NOW_MS) <= TIMESTAMP_MS_MAX
 
 
 class TestRange:
     def test_nothing_given_is_everything_until_now(self) -> None:
-        assert resolve_range(NOW_MS) == Range(1, NOW_MS)
-        assert resolve_range(NOW_MS, start="", end="", duration="", since="") == Range(1, NOW_MS)
+        assert resolve_range(NOW_MS) == TimeRange(1, NOW_MS)
+        assert resolve_range(NOW_MS, start="", end="", duration="", since="") == TimeRange(1, NOW_MS)
 
     def test_zero_is_now_and_negative_counts_back_from_now(self) -> None:
-        assert resolve_range(NOW_MS, start=-1000, end=0) == Range(NOW_MS - 1000, NOW_MS)
-        assert resolve_range(NOW_MS, start=0, end=0) == Range(NOW_MS, NOW_MS)
-        assert resolve_range(NOW_MS, start=5, end=-1000) == Range(5, NOW_MS - 1000)
+        assert resolve_range(NOW_MS, start=-1000, end=0) == TimeRange(NOW_MS - 1000, NOW_MS)
+        assert resolve_range(NOW_MS, start=0, end=0) == TimeRange(NOW_MS, NOW_MS)
+        assert resolve_range(NOW_MS, start=5, end=-1000) == TimeRange(5, NOW_MS - 1000)
 
     def test_duration_counts_back_from_the_end_and_wins_over_start(self) -> None:
-        assert resolve_range(NOW_MS, start=7, duration=1000) == Range(NOW_MS - 1000, NOW_MS)
-        assert resolve_range(NOW_MS, end=5000, duration="1000") == Range(4000, 5000)
-        assert resolve_range(NOW_MS, end=5000, duration=0) == Range(5000, 5000)
-        assert resolve_range(NOW_MS, end=500, duration=1000) == Range(0, 500)
+        assert resolve_range(NOW_MS, start=7, duration=1000) == TimeRange(NOW_MS - 1000, NOW_MS)
+        assert resolve_range(NOW_MS, end=5000, duration="1000") == TimeRange(4000, 5000)
+        assert resolve_range(NOW_MS, end=5000, duration=0) == TimeRange(5000, 5000)
+        assert resolve_range(NOW_MS, end=500, duration=1000) == TimeRange(0, 500)
 
     def test_defaults_hold_only_where_nothing_is_given(self) -> None:
-        assert resolve_range(NOW_MS, default_start=-1000) == Range(NOW_MS - 1000, NOW_MS)
-        assert resolve_range(NOW_MS, default_duration=1000, end=5000) == Range(4000, 5000)
-        assert resolve_range(NOW_MS, default_duration=1000, start=10) == Range(10, NOW_MS)
-        assert resolve_range(NOW_MS, default_duration=1000, since=10) == Range(11, NOW_MS)
-        assert resolve_range(NOW_MS, default_end=-5) == Range(1, NOW_MS - 5)
+        assert resolve_range(NOW_MS, default_start=-1000) == TimeRange(NOW_MS - 1000, NOW_MS)
+        assert resolve_range(NOW_MS, default_duration=1000, end=5000) == TimeRange(4000, 5000)
+        assert resolve_range(NOW_MS, default_duration=1000, start=10) == TimeRange(10, NOW_MS)
+        assert resolve_range(NOW_MS, default_duration=1000, since=10) == TimeRange(11, NOW_MS)
+        assert resolve_range(NOW_MS, default_end=-5) == TimeRange(1, NOW_MS - 5)
 
     def test_since_leaves_its_own_millisecond_out(self) -> None:
-        assert resolve_range(NOW_MS, since=1000) == Range(1001, NOW_MS)
-        assert resolve_range(NOW_MS, since=-1000) == Range(NOW_MS - 999, NOW_MS)
-        assert resolve_range(NOW_MS, since="1000", start=500) == Range(1001, NOW_MS)
-        assert resolve_range(NOW_MS, since=1000, start=1500) == Range(1500, NOW_MS)
-        assert resolve_range(NOW_MS, since=1000, duration=NOW_MS) == Range(1001, NOW_MS)
+        assert resolve_range(NOW_MS, since=1000) == TimeRange(1001, NOW_MS)
+        assert resolve_range(NOW_MS, since=-1000) == TimeRange(NOW_MS - 999, NOW_MS)
+        assert resolve_range(NOW_MS, since="1000", start=500) == TimeRange(1001, NOW_MS)
+        assert resolve_range(NOW_MS, since=1000, start=1500) == TimeRange(1500, NOW_MS)
+        assert resolve_range(NOW_MS, since=1000, duration=NOW_MS) == TimeRange(1001, NOW_MS)
 
     def test_a_reader_who_has_seen_everything_gets_an_empty_range(self) -> None:
         assert resolve_range(NOW_MS, since=0).empty
@@ -246,27 +248,27 @@ class TestRange:
         start_ms, end_ms = resolve_range(NOW_MS, start=5, end=6)
         assert (start_ms, end_ms) == (5, 6)
 
-    @given(st.integers(-(10**16), MOMENT_MS_MAX))
+    @given(st.integers(-(10**16), TIMESTAMP_MS_MAX))
     def test_text_and_whole_floats_mean_the_number(self, number: int) -> None:
-        expected = resolve_moment(number, NOW_MS, field="end")
+        expected = resolve_timestamp(number, NOW_MS, field="end")
         assert expected == (number if number > 0 else max(NOW_MS + number, 0))
-        assert resolve_moment(f"{number}", NOW_MS, field="end") == expected
-        assert resolve_moment(f"{number}.0", NOW_MS, field="end") == expected
+        assert resolve_timestamp(f"{number}", NOW_MS, field="end") == expected
+        assert resolve_timestamp(f"{number}.0", NOW_MS, field="end") == expected
         if float(number) == number:
-            assert resolve_moment(json.loads(json.dumps(float(number))), NOW_MS, field="end") == expected
+            assert resolve_timestamp(json.loads(json.dumps(float(number))), NOW_MS, field="end") == expected
 
     @pytest.mark.parametrize("name", ["start", "end", "duration", "since"])
     @pytest.mark.parametrize(
         "value", ["soon", "1.5", 1.5, True, [], {}, float("nan"), float("inf"), "2024-05-01", "1e99", 10**400]
     )
     def test_errors_name_the_field(self, name: str, value: object) -> None:
-        with pytest.raises(MomentError, match=f"^{name}: ") as caught:
+        with pytest.raises(TimestampError, match=f"^{name}: ") as caught:
             resolve_range(NOW_MS, **{name: value})  # type: ignore[arg-type]
         assert caught.value.field == name
 
-    @pytest.mark.parametrize("value", [-1, "-1", MOMENT_MS_MAX + 1, -0.5])
+    @pytest.mark.parametrize("value", [-1, "-1", TIMESTAMP_MS_MAX + 1, -0.5])
     def test_a_length_of_time_is_never_negative(self, value: object) -> None:
-        with pytest.raises(MomentError, match=r"^resolution: .*milliseconds"):
+        with pytest.raises(TimestampError, match=r"^resolution: .*milliseconds"):
             parse_duration(value, field="resolution")
 
     bounds = st.none() | st.just("") | st.integers(-(10**13), 10**13)
@@ -276,5 +278,5 @@ class TestRange:
         self, start: object, end: object, duration: object, since: object
     ) -> None:
         found = resolve_range(NOW_MS, start=start, end=end, duration=duration, since=since)
-        assert 0 <= found.start_ms <= MOMENT_MS_MAX + 1
-        assert 0 <= found.end_ms <= MOMENT_MS_MAX
+        assert 0 <= found.start_ms <= TIMESTAMP_MS_MAX + 1
+        assert 0 <= found.end_ms <= TIMESTAMP_MS_MAX
