@@ -22,9 +22,9 @@ from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import JSON, MethodNotAllowed, answer
-from trunkline.http.calls.request import Headers, Request, Response, Stream, address_of
-from trunkline.http.pages.metrics import Unwired, Wire, exposition
+from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response
+from trunkline.http.calls.request import Headers, Request, Response, Stream, client_address
+from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.openapi import document
 from trunkline.http.version import VERSION
 
@@ -97,7 +97,7 @@ def create_app(
     dispatcher: Dispatcher,
     *,
     trust_forwarded_for: bool = False,
-    wire: Callable[[], Wire] = Unwired,
+    wire: Callable[[], ConnectionStats] = NoConnectionStats,
 ) -> QuartTrio:
     """The application that serves `dispatcher`. `wire` gives the figures of the connections to the metrics."""
     # Both paths are given, though nothing here uses them: Quart would look for them, and stumbles over a
@@ -116,12 +116,12 @@ def create_app(
             refusal = MethodNotAllowed(
                 f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"
             )
-            return _quart(Response(*answer(refusal)))
+            return _quart(Response(*error_response(refusal)))
         return await dispatched(await request.get_data())
 
     async def dispatched(body: Any) -> QuartResponse:
         headers = dict(request.scope["headers"])
-        address = address_of(request.scope.get("client"), headers, trusted=trust_forwarded_for)
+        address = client_address(request.scope.get("client"), headers, trusted=trust_forwarded_for)
         plain = Request(
             request.method,
             request.scope["path"],
@@ -146,7 +146,7 @@ def create_app(
 def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, bytes]:
     """What Quart itself refuses, in the one shape that errors have."""
     if isinstance(error, RequestEntityTooLarge):
-        return answer(
+        return error_response(
             PayloadTooLarge(f"The body is larger than {body_bytes_max} bytes, which a call takes at most.")
         )
     if isinstance(error, RequestTimeout):
@@ -155,7 +155,7 @@ def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, b
             [JSON],
             msgspec.json.encode({"type": "RequestTimeout", "message": "The body came too slowly."}),
         )
-    return answer(Invalid(f"The request can not be read: {error.name}."))
+    return error_response(Invalid(f"The request can not be read: {error.name}."))
 
 
 def _quart(response: Response) -> QuartResponse:
@@ -174,7 +174,7 @@ def _quart(response: Response) -> QuartResponse:
     return shown
 
 
-def _operator_pages(app: QuartTrio, dispatcher: Dispatcher, wire: Callable[[], Wire]) -> None:
+def _operator_pages(app: QuartTrio, dispatcher: Dispatcher, wire: Callable[[], ConnectionStats]) -> None:
     system = dispatcher.system
     openapi = msgspec.json.encode(document(dispatcher.table, VERSION))
     assets = Path(flask_swagger_ui.__file__).parent / "dist"

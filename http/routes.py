@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.http.calls.table import RouteTable
+from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
     applications,
     auth,

@@ -30,16 +30,16 @@ from trunkline.actors import boot
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
-from trunkline.http import collector
+from trunkline.http import garbage_collection
 from trunkline.http.app import create_app
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import refusal
-from trunkline.http.calls.hot import HotDoor
-from trunkline.http.control import serve_control
-from trunkline.http.pages.metrics import Unwired, Wire
+from trunkline.http.calls.errors import protocol_error
+from trunkline.http.calls.fast_path import FastPath
+from trunkline.http.control_socket import serve_control
+from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.routes import TABLE
-from trunkline.http.terminal import Lossy
+from trunkline.http.terminal import LossyStderr
 from trunkline.http.wire.engine import ACCESS_LOG_FORMAT, Engine, address_of, allow_descriptors
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -47,7 +47,7 @@ from trunkline.limits.settings import Settings
 _log = structlog.get_logger("trunkline.serve")
 
 
-class Serving(NamedTuple):
+class RunningServer(NamedTuple):
     """A server that is ready: where it listens, and the account made on a first start."""
 
     url: str
@@ -58,10 +58,10 @@ class Serving(NamedTuple):
 async def serve(
     settings: Settings,
     *,
-    ready: Callable[[Serving], Awaitable[None]] | None = None,
+    ready: Callable[[RunningServer], Awaitable[None]] | None = None,
     shutdown: Callable[[], Awaitable[None]] | None = None,
     clock: Clock | None = None,
-    task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
@@ -82,15 +82,15 @@ async def serve(
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The process is the server's own: its signals, and its limits.
-                nursery.start_soon(_watch, signals, stopping, nursery)
+                nursery.start_soon(_watch_signals, signals, stopping, nursery)
                 _allow_connections(settings.limits.connections_max)
-                collector.tame()
+                garbage_collection.configure()
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
-            trigger = partial(_until, shutdown or stopping.wait, system)
+            trigger = partial(_drain_after, shutdown or stopping.wait, system)
             listen = partial(_listen, nursery, dispatcher, settings, config, listening, trigger)
-            serving = Serving(await nursery.start(listen), first_user, dispatcher)
+            serving = RunningServer(await nursery.start(listen), first_user, dispatcher)
             _log.info("listening", url=serving.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
                 _log.warning("throttles are lifted: this is for load tests, never for an open network")
@@ -120,18 +120,18 @@ async def _listen(
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run Hypercorn until the trigger, then end everything that stands beside it."""
-    wire: Wire = Unwired()
-    cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for, wire=lambda: wire)
-    app: Any = cold
+    wire: ConnectionStats = NoConnectionStats()
+    quart_app = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for, wire=lambda: wire)
+    app: Any = quart_app
     if settings.hot_rows:
-        app = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
+        app = FastPath(dispatcher, quart_app, trust_forwarded_for=settings.trust_forwarded_for)
     # The server closes the socket when it drains, so it is the server's from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:
         if settings.engine == "stock":
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
-            wire = engine = Engine(app, config, settings.limits, refusal)
+            wire = engine = Engine(app, config, settings.limits, protocol_error)
             run = partial(engine.serve, trigger)
         # `start` hands over the bound addresses; the nursery then waits for the server to end.
         (address,) = await server.start(run)
@@ -201,13 +201,13 @@ def _use_tls(config: Config, settings: Settings) -> None:
         raise SettingsError("certfile", problem, "give PEM files that belong together") from None
 
 
-async def _until(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
+async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
     await shutdown()
     _log.info("draining", streams=len(system.streams))
     system.drain()
 
 
-async def _watch(signals: AsyncIterator[int], stopping: trio.Event, nursery: trio.Nursery) -> None:
+async def _watch_signals(signals: AsyncIterator[int], stopping: trio.Event, nursery: trio.Nursery) -> None:
     """The first signal begins the drain, a second one cuts it short."""
     async for _ in signals:
         if stopping.is_set():
@@ -235,7 +235,7 @@ def configure_logging(settings: Settings) -> None:
     ]
     formatted: list[Any] = [structlog.processors.format_exc_info] if settings.log_format == "json" else []
     # A server does not end because its log can not be written.
-    output: Any = Lossy()
+    output: Any = LossyStderr()
     structlog.configure(
         processors=[*shared, *formatted, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -16,7 +16,7 @@ OUT: Final = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 ERR: Final = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-class Lossy:
+class LossyStderr:
     """Standard error for what must not fail: a line is lost where the pipe is closed or the disk is full."""
 
     def write(self, text: str) -> int:
@@ -41,7 +41,7 @@ def warn(text: str) -> None:
         ERR.print(text, style="bold red")
 
 
-def sentence(failure: BaseException) -> str:
+def failure_message(failure: BaseException) -> str:
     """What to tell of a failure; of a group, its first one. An error of the system names its file."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]

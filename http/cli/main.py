@@ -28,15 +28,15 @@ from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
-from trunkline.http import control
-from trunkline.http.terminal import ERR, OUT, announce, sentence, warn
+from trunkline.http import control_socket
+from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
 from trunkline.limits.table import Limits
 
 if TYPE_CHECKING:
-    from trunkline.http.serve import Serving
+    from trunkline.http.serve import RunningServer
 
 app = typer.Typer(
     help="An application platform for connected devices.",
@@ -63,11 +63,11 @@ PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a 
 
 DEMO_SCOPES = frozenset({"all.User"})
 DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
-TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
+DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
 """What the token can do that is printed for a newcomer to try."""
-TRIAL_TTL_S = 86_400
+DEMO_TOKEN_TTL_S = 86_400
 
-EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
+EXPECTED_FAILURES = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
 
 
@@ -75,14 +75,14 @@ def main() -> None:
     """The entry point: every expected failure is one sentence and exit code 1."""
     try:
         app()
-    except EXPECTED as failure:
-        _fail(sentence(failure))
+    except EXPECTED_FAILURES as failure:
+        _fail(failure_message(failure))
     except BaseExceptionGroup as group:
         # Nurseries wrap what ends them; one expected failure in there is still one sentence.
-        expected, other = group.split(EXPECTED)
+        expected, other = group.split(EXPECTED_FAILURES)
         if expected is None or other is not None:
             raise
-        _fail(sentence(expected))
+        _fail(failure_message(expected))
 
 
 def _fail(said: str) -> NoReturn:
@@ -97,26 +97,26 @@ def _settings(config: Path | None, limits: str | None = None, **overrides: objec
         overrides["throttles"] = False
     environ = {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
     try:
-        text = None if file is None else _text(file)
+        text = None if file is None else _read_text(file)
         settings = load_settings(toml_text=text, environ=environ, overrides=overrides)
     except SettingsError as error:
         raise error.under(f"{file}: ") if file is not None else error from None
     if limits is not None and limits != "off":
-        settings = dataclasses.replace(settings, limits=_changed(settings.limits, Path(limits)))
+        settings = dataclasses.replace(settings, limits=_override_limits(settings.limits, Path(limits)))
     return settings
 
 
-def _changed(limits: Limits, file: Path) -> Limits:
+def _override_limits(limits: Limits, file: Path) -> Limits:
     """The limits with the numbers of a file. Raises `SettingsError`."""
     try:
-        return limits.override(tomllib.loads(_text(file)))
+        return limits.override(tomllib.loads(_read_text(file)))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(str(file), f"is no TOML: {error}", "correct it there") from None
     except SettingsError as error:
         raise error.under(f"{file}: ") from None
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except UnicodeDecodeError:
@@ -171,50 +171,50 @@ def serve_command(
     configure_logging(settings)
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
-    trio.run(partial(serve, settings, ready=partial(_greet, settings=settings, demo=demo)))
+    trio.run(partial(serve, settings, ready=partial(_announce_start, settings=settings, demo=demo)))
 
 
-async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
+async def _announce_start(server: RunningServer, *, settings: Settings, demo: bool) -> None:
     """Say where the server listens and who was made for it; then run the demo where it is wanted."""
-    announce(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
-    first = serving.first_user
+    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
+    first = server.first_user
     if first is not None and first.password is not None:
         announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
     if demo:
-        await _live(serving)
+        await _run_demo(server)
 
 
-async def _live(serving: Serving) -> None:
+async def _run_demo(server: RunningServer) -> None:
     """Run the demo's devices for as long as the server runs, whatever becomes of their application or token."""
     shown = False
 
     def show(ready: DemoReady) -> None:
         nonlocal shown
         if not shown:
-            _show_demo(serving, ready)
+            _show_demo(server, ready)
         shown = True
 
     pause_s = DEMO_PAUSE_S
     while True:
         try:
-            await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
+            await run_demo(server.url, _token(server, DEMO_SCOPES, None), on_ready=show)
             return
         except* BenchError as problems:
-            warn(f"The demo was interrupted and begins again: {sentence(problems)}")
+            warn(f"The demo was interrupted and begins again: {failure_message(problems)}")
         await trio.sleep(pause_s)
         pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
 
 
-def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
+def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
     """A token of the oldest user."""
-    dispatcher = serving.dispatcher
+    dispatcher = server.dispatcher
     claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
     return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
 
 
-def _show_demo(serving: Serving, ready: DemoReady) -> None:
+def _show_demo(server: RunningServer, ready: DemoReady) -> None:
     announce("The devices of the demo report once a second. Four lines to try, in another terminal:")
-    announce(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
+    announce(f"  export {CURL_VARIABLE}={_token(server, DEMO_TOKEN_SCOPES, DEMO_TOKEN_TTL_S)}")
     for line in curl_lines(ready):
         announce(f"  {line}")
     announce("The token is good for a day, for reading devices and for sending them commands.")
@@ -226,7 +226,7 @@ app.command("demo")(bench_demo)
 # Users.
 
 
-def _on_data(settings: Settings, command: str, **arguments: str) -> Any:
+def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any:
     """Run a command on the data directory itself, or ask the server that holds it."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
@@ -234,14 +234,14 @@ def _on_data(settings: Settings, command: str, **arguments: str) -> Any:
         try:
             with boot.opened(settings) as system:
                 async with boot.running(system):
-                    return await control.run_command(system, command, arguments)
+                    return await control_socket.run_command(system, command, arguments)
         except boot.DirectoryInUse as held:
-            return await control.ask_server(Path(settings.data_dir), command, arguments, held)
+            return await control_socket.ask_server(Path(settings.data_dir), command, arguments, held)
 
     return trio.run(run)
 
 
-def _existing(data: str | None, config: Path | None) -> Settings:
+def _existing_directory(data: str | None, config: Path | None) -> Settings:
     """The settings, for a command that has nothing to do in a directory that is not there."""
     settings = _settings(config, data_dir=data)
     if not Path(settings.data_dir).is_dir():
@@ -264,21 +264,21 @@ Password = Annotated[
 @user_app.command("add")
 def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Add a user, also while a server runs."""
-    id = _on_data(_settings(config, data_dir=data), "user.add", email=email, password=password)
+    id = _run_on_directory(_settings(config, data_dir=data), "user.add", email=email, password=password)
     OUT.print(f"{id}  {email}")
 
 
 @user_app.command("passwd")
 def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Set a user's password and end the tokens made before, also while a server runs."""
-    _on_data(_existing(data, config), "user.passwd", email=email, password=password)
+    _run_on_directory(_existing_directory(data, config), "user.passwd", email=email, password=password)
     OUT.print(f"The password of {email} is set; earlier tokens do not hold any more.")
 
 
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""
-    for id, email, created in _on_data(_existing(data, config), "user.list"):
+    for id, email, created in _run_on_directory(_existing_directory(data, config), "user.list"):
         OUT.print(f"{id}  {created}  {email}")
 
 
@@ -288,7 +288,7 @@ def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
 @secret_app.command("rotate")
 def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
     """Replace the secret that signs tokens: every token ends. The server must be stopped."""
-    path = _existing(data, config).data_dir
+    path = _existing_directory(data, config).data_dir
     boot.rotate_secret(Path(path))
     OUT.print(f"The secret of {path} is replaced; everybody logs in anew.")
 
@@ -300,7 +300,7 @@ def backup_command(
     config: ConfigOption = None,
 ) -> None:
     """Copy a data directory as it is at one moment, also while a server runs."""
-    path = _existing(data, config).data_dir
+    path = _existing_directory(data, config).data_dir
     boot.back_up(Path(path), target)
     OUT.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
 
@@ -308,7 +308,7 @@ def backup_command(
 @app.command("check")
 def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     """Walk a data directory and verify what is in it."""
-    path = _existing(data, config).data_dir
+    path = _existing_directory(data, config).data_dir
     report = boot.verify(Path(path))
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():

@@ -17,11 +17,11 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.collector import PAUSES
+from trunkline.http.garbage_collection import PAUSES
 from trunkline.http.wire.request_heads import Heads
 
 
-class Wire(Protocol):
+class ConnectionStats(Protocol):
     """What the engine counts of its connections."""
 
     @property
@@ -45,7 +45,7 @@ class Wire(Protocol):
         """The heads of requests that came before."""
 
 
-class Unwired(NamedTuple):
+class NoConnectionStats(NamedTuple):
     """The figures where no engine counts: in a test, and with Hypercorn's stock connections."""
 
     connections: int = 0
@@ -55,19 +55,19 @@ class Unwired(NamedTuple):
     heads: Heads = Heads(0)
 
 
-def exposition(dispatcher: Dispatcher, wire: Wire) -> tuple[bytes, str]:
+def exposition(dispatcher: Dispatcher, wire: ConnectionStats) -> tuple[bytes, str]:
     """The metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Figures(dispatcher, wire))
+    registry.register(MetricsCollector(dispatcher, wire))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
-class Figures(Collector):
+class MetricsCollector(Collector):
     """Collects the figures of one server."""
 
-    def __init__(self, dispatcher: Dispatcher, wire: Wire | None = None) -> None:
+    def __init__(self, dispatcher: Dispatcher, wire: ConnectionStats | None = None) -> None:
         self._dispatcher = dispatcher
-        self._wire = wire or Unwired()
+        self._wire = wire or NoConnectionStats()
 
     def collect(self) -> Iterator[Metric]:
         yield from self._connections()

@@ -11,7 +11,7 @@ from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.http.calls.errors import STATUS
 from trunkline.http.calls.route import Route
-from trunkline.http.calls.table import RouteTable
+from trunkline.http.calls.route_table import RouteTable
 
 _REF = "#/components/schemas/{name}"
 _COMMON = {
@@ -102,7 +102,7 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
 
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     found = []
-    for part in route.parts:
+    for part in route.path_parameters:
         schema = {"type": "string", "pattern": part.pattern}
         found.append({"name": part.placeholder, "in": "path", "required": True, "schema": schema})
     return found

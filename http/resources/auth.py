@@ -19,9 +19,9 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME, Route
+from trunkline.http.calls.route import ME_PATH, Route
 
 _TTL_S_MAX = 10 * 366 * 86_400
 
@@ -39,7 +39,7 @@ async def authenticate_user(call: Call) -> Response:
         user = find_user(snapshot, body.email)
     session: Session | None = None
     account = body.email if user is None else user.hex()
-    async with service.logins.attempt(account, call.request.address, system.clock.monotonic_s):
+    async with service.login_throttle.attempt(account, call.request.address, system.clock.monotonic_s):
         if user is None:
             await burn()
         else:
@@ -48,7 +48,7 @@ async def authenticate_user(call: Call) -> Response:
             raise Unauthorized("email and password do not fit together.")
     claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
     token = service.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
-    return reply(call, 200, {"userId": user.hex(), "token": token})
+    return json_response(call, 200, {"userId": user.hex(), "token": token})
 
 
 async def authenticate_device(call: Call) -> Response:
@@ -72,7 +72,7 @@ async def authenticate_device(call: Call) -> Response:
         if not key_admits_address(admitted.key, call.request.address):
             raise Unauthorized("deviceId, key and secret do not fit together.")
     except Unauthorized:
-        service.logins.failed(device_id, call.request.address, system.clock.monotonic_s())
+        service.login_throttle.count_failure(device_id, call.request.address, system.clock.monotonic_s())
         raise
     claims = {
         "typ": "device",
@@ -92,7 +92,7 @@ async def authenticate_device(call: Call) -> Response:
         "pubTopics": admitted.key["pubTopics"],
         "subTopics": admitted.key["subTopics"],
     }
-    return reply(call, 200, shown)
+    return json_response(call, 200, shown)
 
 
 async def refresh_token(call: Call) -> Response:
@@ -105,7 +105,7 @@ async def refresh_token(call: Call) -> Response:
     # The session stays the one that was begun with a password, so what ends it ends this token as well.
     claims = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
     token = call.service.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
-    return reply(call, 200, {"userId": principal.user_id.hex(), "token": token})
+    return json_response(call, 200, {"userId": principal.user_id.hex(), "token": token})
 
 
 def _ttl_s(asked: int | UnsetType, default_s: int | None) -> int | None:
@@ -144,7 +144,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=ME + "/refreshToken",
+        path=ME_PATH + "/refreshToken",
         operation="me.refreshToken",
         summary="Renew the token",
         reply=AuthedUser,

@@ -37,13 +37,13 @@ from trunkline.actors.tables.messages import (
     TruncateRows,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, DATA_TABLE, TABLE, Route
+from trunkline.http.calls.route import APP_PATH, DATA_TABLE_ACTOR, DATA_TABLE_PATH, Route
 
-TABLES = APP + "/data-tables"
-COLUMN = TABLE + "/column"
-ROWS = TABLE + "/rows"
+TABLES = APP_PATH + "/data-tables"
+COLUMN = DATA_TABLE_PATH + "/column"
+ROWS = DATA_TABLE_PATH + "/rows"
 ROW = ROWS + "/{rowId}"
 
 DELETED_AT_ONCE = 200
@@ -65,7 +65,7 @@ async def delete_rows(call: Call) -> Response:
         step = DeleteRows(rows=chosen[start : start + DELETED_AT_ONCE], body=call.body)
         removed += (await service.system.ask(service.ref(call), step)).value
     answer: dict[str, Any] = {"removed": removed}
-    return reply(call, 200, answer)
+    return json_response(call, 200, answer)
 
 
 ROUTES = (
@@ -85,7 +85,7 @@ ROUTES = (
         summary="Create a data table",
         message=CreateDataTable,
         body=TablePost,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         ok=201,
@@ -93,7 +93,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=TABLE,
+        path=DATA_TABLE_PATH,
         operation="dataTable.get",
         summary="Get a data table",
         message=GetDataTable,
@@ -102,23 +102,23 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=TABLE,
+        path=DATA_TABLE_PATH,
         operation="dataTable.patch",
         summary="Change the name or the description of a data table",
         message=PatchDataTable,
         body=TablePatch,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         access="write",
     ),
     Route(
         method="DELETE",
-        path=TABLE,
+        path=DATA_TABLE_PATH,
         operation="dataTable.delete",
         summary="Delete a data table with its rows",
         message=DeleteDataTable,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         access="write",
     ),
     Route(
@@ -128,7 +128,7 @@ ROUTES = (
         summary="Add a column; rows that are there are null in it",
         message=AddColumn,
         body=Column,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -140,7 +140,7 @@ ROUTES = (
         summary="Remove a column with all its values",
         message=RemoveColumn,
         query=ColumnChoice,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -163,13 +163,13 @@ ROUTES = (
         summary="Insert a row, or an array of rows",
         message=InsertRows,
         body=RowOrRows,
-        to=DATA_TABLE,
-        answers=True,
+        to=DATA_TABLE_ACTOR,
+        answer_is_reply=True,
         reply=Inserted,
         ok=201,
         access="write",
-        lane=True,
-        hot=True,
+        bulk=True,
+        fast_path=True,
     ),
     Route(
         method="POST",
@@ -192,7 +192,7 @@ ROUTES = (
         query=RowsLimit,
         body=AdvancedQuery,
         optional_body=True,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         reply=RemovedView,
         access="write",
         handler=delete_rows,
@@ -203,7 +203,7 @@ ROUTES = (
         operation="dataTableRows.truncate",
         summary="Delete all rows at once",
         message=TruncateRows,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         access="write",
     ),
     Route(
@@ -213,7 +213,7 @@ ROUTES = (
         summary="Get a row",
         message=GetRow,
         reply=RowView,
-        hot=True,
+        fast_path=True,
     ),
     Route(
         method="PATCH",
@@ -222,8 +222,8 @@ ROUTES = (
         summary="Change columns of a row",
         message=PatchRow,
         body=RowBody,
-        to=DATA_TABLE,
-        answers=True,
+        to=DATA_TABLE_ACTOR,
+        answer_is_reply=True,
         reply=RowView,
         access="write",
     ),
@@ -233,7 +233,7 @@ ROUTES = (
         operation="dataTableRow.delete",
         summary="Delete a row",
         message=DeleteRow,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         access="write",
     ),
 )

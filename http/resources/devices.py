@@ -68,11 +68,11 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, DEVICE, DEVICE_ACTOR, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_ACTOR, DEVICE_PATH, Route
 from trunkline.http.streams.sse import command_stream, state_stream
 
-DEVICES = APP + "/devices"
-ATTRIBUTES = DEVICE + "/attributes"
+DEVICES = APP_PATH + "/devices"
+ATTRIBUTES = DEVICE_PATH + "/attributes"
 _THROTTLED = {429: "More than 30 calls in 15 seconds for this device"}
 
 
@@ -82,7 +82,7 @@ async def send_command_to_many(call: Call) -> Response:
     chosen: list[bytes] = await service.read(call, SelectDevices)
     for id in chosen:
         call.ids["device"] = id
-        service.check_fences(call)
+        service.check_resource_access(call)
     refs = [Ref("device", call.application, id) for id in chosen]
     verdict = await service.system.ask_all(refs, SendCommand(body=call.body))
     headers = [JSON]
@@ -178,7 +178,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE,
+        path=DEVICE_PATH,
         operation="device.get",
         summary="Get a device",
         message=GetDevice,
@@ -188,7 +188,7 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=DEVICE,
+        path=DEVICE_PATH,
         operation="device.patch",
         summary="Change a device",
         message=PatchDevice,
@@ -201,7 +201,7 @@ ROUTES = (
     ),
     Route(
         method="DELETE",
-        path=DEVICE,
+        path=DEVICE_PATH,
         operation="device.delete",
         summary="Delete a device",
         message=DeleteDevice,
@@ -210,9 +210,9 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=DEVICE + "/state",
+        path=DEVICE_PATH + "/state",
         operation="device.sendState",
-        hot=True,
+        fast_path=True,
         summary="Send one state or many",
         message=SendState,
         body=StateOrStates,
@@ -223,9 +223,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/state",
+        path=DEVICE_PATH + "/state",
         operation="device.getState",
-        hot=True,
+        fast_path=True,
         summary="Read states",
         message=GetState,
         query=History,
@@ -234,9 +234,9 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=DEVICE + "/command",
+        path=DEVICE_PATH + "/command",
         operation="device.sendCommand",
-        hot=True,
+        fast_path=True,
         summary="Send a command",
         message=SendCommand,
         body=CommandPost,
@@ -247,7 +247,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/command",
+        path=DEVICE_PATH + "/command",
         operation="device.getCommand",
         summary="Read commands, by the time at which they came",
         message=GetCommand,
@@ -257,7 +257,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/logs",
+        path=DEVICE_PATH + "/logs",
         operation="device.getLogEntries",
         summary="Read the connection log",
         message=GetLogEntries,
@@ -267,9 +267,9 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=DEVICE + "/setConnectionStatus",
+        path=DEVICE_PATH + "/setConnectionStatus",
         operation="device.setConnectionStatus",
-        hot=True,
+        fast_path=True,
         summary="Say that the device came or went",
         message=SetConnectionStatus,
         body=ConnectionStatus,
@@ -280,9 +280,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/compositeState",
+        path=DEVICE_PATH + "/compositeState",
         operation="device.getCompositeState",
-        hot=True,
+        fast_path=True,
         summary="Read the newest value of each attribute",
         message=GetCompositeState,
         query=CompositeRange,
@@ -291,7 +291,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/commandStream",
+        path=DEVICE_PATH + "/commandStream",
         operation="device.commandStream",
         summary="Stream the commands of the device as they come",
         query=KeepAlive,
@@ -301,7 +301,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/stateStream",
+        path=DEVICE_PATH + "/stateStream",
         operation="device.stateStream",
         summary="Stream the states of the device as they come",
         query=KeepAlive,
@@ -311,7 +311,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/payloadCounts",
+        path=DEVICE_PATH + "/payloadCounts",
         operation="device.payloadCounts",
         summary="Payloads of the device by kind",
         message=CountDevicePayloads,
@@ -333,7 +333,7 @@ ROUTES = (
         operation="deviceAttributes.post",
         summary="Declare an attribute",
         message=AddAttribute,
-        makes="name",
+        new_id="name",
         body=Attribute,
         to=DEVICE_ACTOR,
         then=GetAttribute,

@@ -32,10 +32,10 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, EVENT_LOG, Route
+from trunkline.http.calls.route import APP_PATH, EVENT_LOG_ACTOR, Route
 from trunkline.http.resources.jobs import queue_job
 
-EVENTS = APP + "/events"
+EVENTS = APP_PATH + "/events"
 EVENT = EVENTS + "/{eventId}"
 _LARGE = {413: "The body is larger than 1 MiB, or the data in it than 64 KiB"}
 
@@ -103,8 +103,8 @@ ROUTES = (
         summary="Create an event",
         message=CreateEvent,
         body=EventPost,
-        to=EVENT_LOG,
-        makes="event",
+        to=EVENT_LOG_ACTOR,
+        new_id="event",
         then=GetEvent,
         reply=EventView,
         ok=201,
@@ -118,7 +118,7 @@ ROUTES = (
         summary="Update many events",
         query=EventChoice,
         body=EventPatch,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         access="write",
         handler=patch_events,
         uses=(PatchEvents,),
@@ -132,7 +132,7 @@ ROUTES = (
         summary="Delete many events",
         query=EventReport,
         body=EventQuery,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         reply=EventsDeleted,
         access="write",
         handler=delete_events,
@@ -163,7 +163,7 @@ ROUTES = (
         summary="Update an event",
         message=PatchEvent,
         body=EventPatch,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         then=GetEvent,
         reply=EventView,
         access="write",
@@ -175,7 +175,7 @@ ROUTES = (
         operation="event.delete",
         summary="Delete an event with its updates",
         message=DeleteEvent,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         access="write",
     ),
 )

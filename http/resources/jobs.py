@@ -19,9 +19,9 @@ from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, Route
+from trunkline.http.calls.route import APP_PATH, Route
 
 
 async def queue_job(
@@ -48,7 +48,7 @@ async def queue_job(
     )
     answer = await call.service.system.ask(Ref("application", ROOT, call.application), message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
-    return reply(call, 202, queued)
+    return json_response(call, 202, queued)
 
 
 async def get_job_log(call: Call) -> Response:
@@ -58,14 +58,14 @@ async def get_job_log(call: Call) -> Response:
     """
     shown = await call.service.read(call, GetJobLog)
     _add_links(call, [shown])
-    return reply(call, 200, shown)
+    return json_response(call, 200, shown)
 
 
 async def list_job_logs(call: Call) -> Response:
     """A page of the jobs of an application; the last 1000 of the last 90 days are kept."""
     shown = await call.service.read(call, ListJobLogs)
     _add_links(call, shown["items"])
-    return reply(call, 200, shown)
+    return json_response(call, 200, shown)
 
 
 def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
@@ -98,7 +98,7 @@ async def download(call: Call) -> Response:
 ROUTES = (
     Route(
         method="GET",
-        path=APP + "/jobLogs",
+        path=APP_PATH + "/jobLogs",
         operation="applicationJobLogs.get",
         summary="List the jobs of an application",
         handler=list_job_logs,
@@ -108,7 +108,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=APP + "/jobLogs/{jobId}",
+        path=APP_PATH + "/jobLogs/{jobId}",
         operation="applicationJobLog.get",
         summary="Get a job: how far it is, and what came of it",
         handler=get_job_log,

@@ -7,9 +7,9 @@ from msgspec import UNSET
 from trunkline.actors.accounts.messages import GetMe, MeChoice, MePatch, MeView, PatchMe
 from trunkline.actors.devices.counts import CountMyDevices, CountRange, DeviceCounts
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ACCOUNT, ME, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
 
 
 async def patch_me(call: Call) -> Response:
@@ -21,15 +21,15 @@ async def patch_me(call: Call) -> Response:
         await service.system.ask(ref, message)
     else:
         now_s = service.system.clock.monotonic_s
-        async with service.logins.attempt(ref.id.hex(), call.request.address, now_s):
+        async with service.login_throttle.attempt(ref.id.hex(), call.request.address, now_s):
             await service.system.ask(ref, message)
-    return reply(call, 200, await service.read(call, GetMe))
+    return json_response(call, 200, await service.read(call, GetMe))
 
 
 ROUTES = (
     Route(
         method="GET",
-        path=ME,
+        path=ME_PATH,
         operation="me.get",
         summary="Get the current user",
         message=GetMe,
@@ -39,13 +39,13 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=ME,
+        path=ME_PATH,
         operation="me.patch",
         summary="Change the current user",
         message=PatchMe,
         body=MePatch,
         query=MeChoice,
-        to=ACCOUNT,
+        to=USER_ACTOR,
         reply=MeView,
         access="write",
         area="user",
@@ -58,7 +58,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=ME + "/deviceCounts",
+        path=ME_PATH + "/deviceCounts",
         operation="me.deviceCounts",
         summary="Devices per day in all applications of the user",
         message=CountMyDevices,

@@ -10,12 +10,12 @@ from trunkline.actors.devices.measurement_messages import (
     TimeSeries,
     TimeSeriesQuery,
 )
-from trunkline.http.calls.route import APP, Route
+from trunkline.http.calls.route import APP_PATH, Route
 
 ROUTES = (
     Route(
         method="POST",
-        path=APP + "/data/time-series-query",
+        path=APP_PATH + "/data/time-series-query",
         operation="data.timeSeriesQuery",
         summary="Points of many devices, raw or aggregated",
         message=QueryTimeSeries,
@@ -25,7 +25,7 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=APP + "/data/last-value-query",
+        path=APP_PATH + "/data/last-value-query",
         operation="data.lastValueQuery",
         summary="The newest value of an attribute of many devices",
         message=QueryLastValues,

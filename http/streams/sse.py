@@ -45,22 +45,22 @@ class EventStream:
     def __init__(self, call: Call, subscription: Subscription, event: str, missed: Missed) -> None:
         self._call = call
         self._subscription = subscription
-        self._watch(call.principal)
+        self._watch_revocation(call.principal)
         self._keep_alive_s: float = call.query.keep_alive_interval
-        self._opening = f"event: {event}\n".encode()
+        self._event_line = f"event: {event}\n".encode()
         self._numbered = event == "deviceCommand"
         self._sent = -1
         # A first comment at once, so that proxies and clients see that the stream is open.
         self._pending: list[bytes] = [KEEP_ALIVE, *self._frames(missed.events)]
-        self._more = missed.more
+        self._more_missed = missed.more
 
     async def next(self) -> bytes | None:
         """Wait for events or the next keep-alive; None when the stream has ended."""
         if self._pending:
             frames, self._pending = self._pending, []
             return b"".join(frames)
-        if self._more:
-            return await self._replayed()
+        if self._more_missed:
+            return await self._next_missed()
         subscription = self._subscription
         due_s = trio.current_time() + self._keep_alive_s
         while True:
@@ -68,35 +68,35 @@ class EventStream:
                 frames = self._frames(await subscription.receive())
             if timer.cancelled_caught:
                 frames = [KEEP_ALIVE]
-            if not self._allowed():
+            if not self._still_allowed():
                 return None
             if frames:
                 return b"".join(frames)
             if subscription.ending is not None:
                 return None
 
-    async def _replayed(self) -> bytes | None:
+    async def _next_missed(self) -> bytes | None:
         """The next page of what was missed. What comes meanwhile waits in the subscription, within its bound."""
         try:
             missed = await _replay(self._call, self._sent)
         except DomainError:
             return None
-        self._more = missed.more
-        if not self._allowed() or self._subscription.ending is not None:
+        self._more_missed = missed.more
+        if not self._still_allowed() or self._subscription.ending is not None:
             return None
         return b"".join(self._frames(missed.events)) or KEEP_ALIVE
 
     def close(self) -> None:
         self._call.service.system.streams.close(self._subscription)
-        self._unwatch()
+        self._unwatch_revocation()
 
-    def _watch(self, principal: Principal) -> None:
+    def _watch_revocation(self, principal: Principal) -> None:
         """Be woken when the principal is revoked."""
         self._watched: Principal | None = principal
         self._call.service.system.revocations.hold(principal)
         principal.watchers[self._subscription.nudge] = None
 
-    def _unwatch(self) -> None:
+    def _unwatch_revocation(self) -> None:
         if self._watched is not None:
             self._watched.watchers.pop(self._subscription.nudge, None)
             self._call.service.system.revocations.release(self._watched)
@@ -106,10 +106,10 @@ class EventStream:
         frames = []
         for position, data in events:
             if not self._numbered:
-                frames.append(b"%bdata: %b\n\n" % (self._opening, data))
+                frames.append(b"%bdata: %b\n\n" % (self._event_line, data))
             elif position > self._sent:
                 self._sent = position
-                frames.append(b"%bid: %d\ndata: %b\n\n" % (self._opening, position, data))
+                frames.append(b"%bid: %d\ndata: %b\n\n" % (self._event_line, position, data))
         return frames
 
     def _expiry_s(self) -> float:
@@ -120,17 +120,17 @@ class EventStream:
         left_ms = expires_ms - self._call.service.system.clock.wall_ms()
         return trio.current_time() + max(0, left_ms) / 1000
 
-    def _allowed(self) -> bool:
+    def _still_allowed(self) -> bool:
         """Whether the token still holds: verified anew where it was revoked."""
         call = self._call
         try:
-            principal = call.service.tokens.caller(call.request.headers.get(b"authorization"))
+            principal = call.service.tokens.authenticate(call.request.headers.get(b"authorization"))
             if principal is not call.principal:
                 call.principal = principal
                 check_scope(call.route, principal)
-                self._unwatch()
-                self._watch(principal)
-                call.service.check_fences(call)
+                self._unwatch_revocation()
+                self._watch_revocation(principal)
+                call.service.check_resource_access(call)
         except DomainError:
             return False
         return True
@@ -140,7 +140,7 @@ async def command_stream(call: Call) -> Response:
     """Open the command stream of the device in the path."""
     subscription = _subscribe(call, COMMAND_TOPIC)
     try:
-        missed = await _missed(call)
+        missed = await _missed_commands(call)
     except BaseException:
         call.service.system.streams.close(subscription)
         raise
@@ -160,7 +160,7 @@ def _subscribe(call: Call, topic: str) -> Subscription:
     return call.service.system.subscribe(ref, topic, Listen())
 
 
-async def _missed(call: Call) -> Missed:
+async def _missed_commands(call: Call) -> Missed:
     """Commands after `Last-Event-ID`, read after subscribing, so that none falls between the two."""
     last = (call.request.header(b"last-event-id") or "").strip()
     if not last:

@@ -20,7 +20,7 @@ import trio
 from hypercorn.trio import serve as hypercorn_serve
 
 from tests.patience import PATIENCE_S
-from trunkline.http.calls.errors import refusal
+from trunkline.http.calls.errors import protocol_error
 from trunkline.http.serve import _config, bind
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Delivery, Exchange
@@ -346,7 +346,7 @@ async def serving(
     if engine == "stock":
         run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=told_to_stop, mode="asgi")  # type: ignore[arg-type]
     else:
-        ours = Engine(app, config, chosen.limits, refusal)
+        ours = Engine(app, config, chosen.limits, protocol_error)
         run = partial(ours.serve, told_to_stop)
 
     async def served(task_status: trio.TaskStatus[list[str]]) -> None:

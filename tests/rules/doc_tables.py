@@ -18,7 +18,7 @@ from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.values import errors
-from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
+from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, protocol_error
 from trunkline.http.calls.query_string import query_fields
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
@@ -177,7 +177,7 @@ def _refusals() -> dict[int, str]:
     found = {}
     for status in range(400, 600):
         try:
-            _, body = refusal(status, "")
+            _, body = protocol_error(status, "")
         except KeyError:
             continue
         found[status] = str(msgspec.json.decode(body)["type"])

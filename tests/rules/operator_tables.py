@@ -21,7 +21,7 @@ from trunkline.actors import boot
 from trunkline.actors.catalogue import JOB_KINDS
 from trunkline.actors.values.structs import Message
 from trunkline.http.cli.main import app
-from trunkline.http.pages.metrics import Figures
+from trunkline.http.pages.metrics import MetricsCollector
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import ENV_PREFIX, Settings
 from trunkline.limits.table import Limits, Rate
@@ -216,7 +216,7 @@ async def _metrics() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as directory:
         chosen = Settings(data_dir=str(Path(directory) / "data"))
         with boot.opened(chosen) as system:
-            families = list(Figures(make_dispatcher(system, chosen)).collect())
+            families = list(MetricsCollector(make_dispatcher(system, chosen)).collect())
     return [
         (each.name + ("_total" if each.type == "counter" else ""), each.type, each.documentation)
         for each in families

@@ -24,7 +24,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.terms import Tag, TagFilter
 from trunkline.http.calls.auth import (
     ALGORITHM,
-    FAMILIES,
+    SCOPE_FAMILIES,
     SCOPES_CHARS_MAX,
     TOKEN_CHARS_MAX,
     Tokens,
@@ -38,7 +38,7 @@ from trunkline.limits.table import Limits
 SECRET = b"a secret of at least thirty-two bytes"
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 SCOPES = sorted(
-    FAMILIES
+    SCOPE_FAMILIES
     | {route.operation for route in ROWS}
     | {f"{route.operation.partition('.')[0]}.*" for route in ROWS}
 )
@@ -72,7 +72,7 @@ def device_claims(house: House, device: bytes, key: bytes) -> dict[str, Any]:
 
 
 def caller(tokens: Tokens, token: str) -> Principal:
-    return tokens.caller(b"Bearer " + token.encode())
+    return tokens.authenticate(b"Bearer " + token.encode())
 
 
 def issued(tokens: Tokens, claims: dict[str, Any], clock: ManualClock, ttl_s: float | None = None) -> str:
@@ -232,7 +232,7 @@ def test_what_is_handed_on_opens_nothing_new(own: frozenset[str], wanted: str) -
     covered = Tokens(_NO_SYSTEM, SECRET, TABLE.routes).covers(own, wanted)
     if covered:
         assert opened({wanted}) <= opened(own)
-    elif not wanted.endswith(".*") and wanted not in FAMILIES:
+    elif not wanted.endswith(".*") and wanted not in SCOPE_FAMILIES:
         # A single operation is refused only where the bearer can not call it.
         assert not opened({wanted}) <= opened(own)
 

@@ -309,7 +309,7 @@ async def test_every_id_of_every_path_meets_odd_text(edge: Edge) -> None:
         UNKNOWN,
     ]
     for route in TABLE.routes:
-        for name in (part.placeholder for part in route.parts):
+        for name in (part.placeholder for part in route.path_parameters):
             for text in odd:
                 path = edge.path(route).replace(edge.ids.get(name, UNKNOWN), text, 1)
                 response = await edge.send(route.method, path, b"{}")

@@ -1,4 +1,4 @@
-"""A house with two doors: one server with the hot door in front and one without, a device and a row for each.
+"""A house with two paths: one server with the hot door in front and one without, a device and a row for each.
 
 Owns no test.
 """
@@ -22,14 +22,14 @@ from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TableP
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.app import create_app
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.hot import HotDoor
+from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
-HOT = {route.operation: route for route in TABLE.routes if route.hot}
+FAST_ROUTES = {route.operation: route for route in TABLE.routes if route.fast_path}
 
 GOOD_BODIES: dict[str, bytes] = {
     "device.sendState": b'{"data":{"a":21.5,"label":"x"}}',
@@ -99,29 +99,29 @@ def without_date(head: bytes) -> bytes:
     return re.sub(rb"\r\ndate: [^\r]+", b"", head, flags=re.IGNORECASE)
 
 
-class Doors(NamedTuple):
-    hot: Twin
-    cold: Twin
+class BothPaths(NamedTuple):
+    fast: Twin
+    quart: Twin
 
     async def compare(self, made: Any, *, method: str) -> bytes:
         """Ask both, by `made(twin)`, and return the answer that both give."""
-        hot = await self.hot.ask(made(self.hot), method=method)
-        cold = await self.cold.ask(made(self.cold), method=method)
-        assert hot == cold
-        return hot
+        fast = await self.fast.ask(made(self.fast), method=method)
+        quart = await self.quart.ask(made(self.quart), method=method)
+        assert fast == quart
+        return fast
 
 
 @asynccontextmanager
-async def two_doors(
+async def both_paths(
     data_dir: Path, engine: str = "fast", limits: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[Doors]:
+) -> AsyncIterator[BothPaths]:
     changed = {**LIMITS, **(limits or {})}
     numbers = Limits().override(changed)
     async with running_house(data_dir, limits=numbers) as house:
         dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
         trust = options.get("trust_forwarded_for", False)
         cold = create_app(dispatcher, trust_forwarded_for=trust)
-        hot = HotDoor(dispatcher, cold, trust_forwarded_for=trust)
+        hot = FastPath(dispatcher, cold, trust_forwarded_for=trust)
         ref = Ref("application", ROOT, house.application)
         by = Creator("0" * 24, "user", "nobody")
         post = KeyPost(**options.get("key", {}))
@@ -134,7 +134,7 @@ async def two_doors(
             for wired in (before, without):
                 table, row = await make_table(house)
                 twins.append(Twin(wired, dispatcher, house, made.value.id, await house.device(), table, row))
-            yield Doors(*twins)
+            yield BothPaths(*twins)
 
 
 async def make_table(house: House) -> tuple[bytes, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline.http import collector
+from trunkline.http import garbage_collection
 
 
 @pytest.fixture(autouse=True)
@@ -16,19 +16,19 @@ def as_before() -> Iterator[None]:
     yield
     gc.set_threshold(*thresholds)
     gc.unfreeze()
-    if collector.PAUSES in gc.callbacks:
-        gc.callbacks.remove(collector.PAUSES)
+    if garbage_collection.PAUSES in gc.callbacks:
+        gc.callbacks.remove(garbage_collection.PAUSES)
 
 
 def test_its_pauses_are_counted_once_each() -> None:
     for _ in range(2):
-        collector.tame()
-    assert gc.get_threshold() == collector.COLLECT_AFTER
-    assert gc.callbacks.count(collector.PAUSES) == 1
-    before_s = collector.PAUSES.total_s
+        garbage_collection.configure()
+    assert gc.get_threshold() == garbage_collection.COLLECT_AFTER
+    assert gc.callbacks.count(garbage_collection.PAUSES) == 1
+    before_s = garbage_collection.PAUSES.total_s
     gc.collect()
-    assert collector.PAUSES.total_s > before_s
-    assert collector.PAUSES.longest_s <= collector.PAUSES.total_s
+    assert garbage_collection.PAUSES.total_s > before_s
+    assert garbage_collection.PAUSES.longest_s <= garbage_collection.PAUSES.total_s
 
 
 def test_cycles_are_collected_all_the_same() -> None:
@@ -42,7 +42,7 @@ def test_cycles_are_collected_all_the_same() -> None:
         def __del__(self) -> None:
             Cycle.made -= 1
 
-    collector.tame()
-    for _ in range(2 * collector.COLLECT_AFTER[0]):
+    garbage_collection.configure()
+    for _ in range(2 * garbage_collection.COLLECT_AFTER[0]):
         Cycle()
-    assert Cycle.made <= collector.COLLECT_AFTER[0]
+    assert Cycle.made <= garbage_collection.COLLECT_AFTER[0]

@@ -35,10 +35,10 @@ class Pauses:
 
 
 PAUSES = Pauses()
-"""Those of this process, since `tame`."""
+"""Those of this process, since `configure`."""
 
 
-def tame() -> None:
+def configure() -> None:
     """Let the collector run seldom, never look at what was loaded before the first call, and be watched."""
     gc.collect()
     gc.freeze()

@@ -23,7 +23,7 @@ from trunkline.actors import boot
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import DomainError, Invalid
 
-SOCKET = "control.sock"
+SOCKET_NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
 ANSWER_S = 30
 
@@ -63,10 +63,10 @@ async def serve_control(
 ) -> None:
     """Answer commands on the socket until cancelled."""
     directory = Path(system.store.directory.path)
-    (directory / SOCKET).unlink(missing_ok=True)
-    with _near(directory) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(f"{place}/{SOCKET}")
-        (directory / SOCKET).chmod(0o600)
+    (directory / SOCKET_NAME).unlink(missing_ok=True)
+    with _short_path(directory) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(f"{place}/{SOCKET_NAME}")
+        (directory / SOCKET_NAME).chmod(0o600)
         listening.listen(8)
         listening.setblocking(False)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
@@ -74,7 +74,7 @@ async def serve_control(
         try:
             await trio.serve_listeners(partial(_answer, system), [listener])
         finally:
-            (directory / SOCKET).unlink(missing_ok=True)
+            (directory / SOCKET_NAME).unlink(missing_ok=True)
 
 
 async def _answer(system: System, stream: trio.SocketStream) -> None:
@@ -82,13 +82,13 @@ async def _answer(system: System, stream: trio.SocketStream) -> None:
     try:
         with trio.move_on_after(ANSWER_S):
             async with stream:
-                answer = await _answered(system, await _line(stream))
+                answer = await _run_line(system, await _read_line(stream))
                 await stream.send_all(msgspec.json.encode(answer) + b"\n")
     except (trio.BrokenResourceError, OSError, ValueError):
         _log.debug("a command was not asked to its end")
 
 
-async def _answered(system: System, line: bytes) -> dict[str, Any]:
+async def _run_line(system: System, line: bytes) -> dict[str, Any]:
     try:
         asked = msgspec.json.decode(line, type=dict[str, dict[str, str]])
         ((command, arguments),) = asked.items()
@@ -103,26 +103,26 @@ async def _answered(system: System, line: bytes) -> dict[str, Any]:
 
 
 async def ask_server(
-    directory: Path, command: str, arguments: dict[str, str], held: boot.DirectoryInUse
+    directory: Path, command: str, arguments: dict[str, str], in_use: boot.DirectoryInUse
 ) -> Any:
     """Send a command to the server that holds `directory`.
 
-    Raises `Invalid` with what it refuses, and `held` (how it is known that somebody holds the directory)
+    Raises `Invalid` with what it refuses, and `in_use` (how it is known that somebody holds the directory)
     where that is no server, or one that does not answer.
     """
     try:
-        with trio.fail_after(ANSWER_S), _near(directory) as place:
-            async with await trio.open_unix_socket(f"{place}/{SOCKET}") as stream:
+        with trio.fail_after(ANSWER_S), _short_path(directory) as place:
+            async with await trio.open_unix_socket(f"{place}/{SOCKET_NAME}") as stream:
                 await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
-                answer = msgspec.json.decode(await _line(stream))
+                answer = msgspec.json.decode(await _read_line(stream))
     except (OSError, ValueError, trio.BrokenResourceError, trio.TooSlowError):
-        raise held from None
+        raise in_use from None
     if "error" in answer:
         raise Invalid(answer["error"])
     return answer["ok"]
 
 
-async def _line(stream: trio.SocketStream) -> bytes:
+async def _read_line(stream: trio.SocketStream) -> bytes:
     received = b""
     while not received.endswith(b"\n"):
         piece = await stream.receive_some(LINE_BYTES_MAX)
@@ -133,7 +133,7 @@ async def _line(stream: trio.SocketStream) -> bytes:
 
 
 @contextmanager
-def _near(directory: Path) -> Iterator[str]:
+def _short_path(directory: Path) -> Iterator[str]:
     """A short name of the directory: the path of a Unix socket may have 107 bytes only."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
