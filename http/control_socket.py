@@ -1,8 +1,8 @@
-"""The control socket: what the command line asks of a server that runs.
+"""The control socket: commands of the command line to a running server.
 
-A data directory has one writer. While a server holds it, `trunkline user add` and `passwd` can not open it
-themselves; they send the server one line of JSON through a Unix socket in the data directory, which only
-its owner can reach (mode 0600 in a directory of mode 0700), and read one line back.
+A data directory has one writer. While a server holds it, `trunkline user add` and `passwd` cannot open it themselves;
+they send the server one line of JSON through a Unix socket in the data directory, which only its owner can access
+(mode 0600 in a directory of mode 0700), and read one line back.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
 
 
 async def run_command(system: System, command: str, arguments: dict[str, str]) -> Any:
-    """Run a command on a system that this process has opened."""
+    """Run a command on a system that this process has opened. Raises `Invalid` for an unknown command."""
     handler = _HANDLERS.get(command)
     if handler is None:
         raise Invalid(f"{command}: there is no such command.")
@@ -64,8 +64,8 @@ async def serve_control(
     """Answer commands on the socket until cancelled."""
     directory = Path(system.store.directory.path)
     (directory / SOCKET_NAME).unlink(missing_ok=True)
-    with _short_path(directory) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(f"{place}/{SOCKET_NAME}")
+    with _short_path(directory) as short_path, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(f"{short_path}/{SOCKET_NAME}")
         (directory / SOCKET_NAME).chmod(0o600)
         listening.listen(8)
         listening.setblocking(False)
@@ -78,28 +78,28 @@ async def serve_control(
 
 
 async def _answer(system: System, stream: trio.SocketStream) -> None:
-    """Answer one command. Whatever is wrong with it, or with who asks, the server goes on."""
+    """Answer one command. No error of the command or of its sender stops the server."""
     try:
         with trio.move_on_after(ANSWER_S):
             async with stream:
                 answer = await _run_line(system, await _read_line(stream))
                 await stream.send_all(msgspec.json.encode(answer) + b"\n")
     except (trio.BrokenResourceError, OSError, ValueError):
-        _log.debug("a command was not asked to its end")
+        _log.debug("a command was not received completely")
 
 
 async def _run_line(system: System, line: bytes) -> dict[str, Any]:
     try:
-        asked = msgspec.json.decode(line, type=dict[str, dict[str, str]])
-        ((command, arguments),) = asked.items()
+        commands = msgspec.json.decode(line, type=dict[str, dict[str, str]])
+        ((command, arguments),) = commands.items()
         return {"ok": await run_command(system, command, arguments)}
     except DomainError as refusal:
         return {"error": refusal.message}
     except (ValueError, TypeError):
-        return {"error": "The command can not be read."}
-    except Exception as bug:  # noqa: BLE001 - the asker hears of it, the log has it, the server goes on
+        return {"error": "The command cannot be read."}
+    except Exception as bug:  # noqa: BLE001 - a bug in a command must not stop the server
         _log.error("a command failed", exc_info=bug)
-        return {"error": "The server failed at this command; its log says why."}
+        return {"error": "The server failed to run this command; the reason is in its log."}
 
 
 async def ask_server(
@@ -107,12 +107,12 @@ async def ask_server(
 ) -> Any:
     """Send a command to the server that holds `directory`.
 
-    Raises `Invalid` with what it refuses, and `in_use` (how it is known that somebody holds the directory)
-    where that is no server, or one that does not answer.
+    Raises `Invalid` if the server refuses the command, and `in_use` (the error that showed that the directory is
+    held) if the holder is not a server or does not answer.
     """
     try:
-        with trio.fail_after(ANSWER_S), _short_path(directory) as place:
-            async with await trio.open_unix_socket(f"{place}/{SOCKET_NAME}") as stream:
+        with trio.fail_after(ANSWER_S), _short_path(directory) as short_path:
+            async with await trio.open_unix_socket(f"{short_path}/{SOCKET_NAME}") as stream:
                 await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
                 answer = msgspec.json.decode(await _read_line(stream))
     except (OSError, ValueError, trio.BrokenResourceError, trio.TooSlowError):
@@ -134,7 +134,7 @@ async def _read_line(stream: trio.SocketStream) -> bytes:
 
 @contextmanager
 def _short_path(directory: Path) -> Iterator[str]:
-    """A short name of the directory: the path of a Unix socket may have 107 bytes only."""
+    """A short path of the directory, because the path of a Unix socket is limited to 107 bytes."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}"

@@ -1,9 +1,10 @@
-"""The collector of cycles: run seldom, and watched, because it stops everything while it runs.
+"""Tuning of Python's cyclic garbage collector: it runs rarely, and its pauses are measured.
 
-A call in flight holds some fifty containers. With Python's default, which looks at the youngest generation
-whenever 700 more were made than freed, the collector went through everything in flight many times a turn of
-the loop: at 256 connections that was a third of the time, and the oldest generation stopped everything for
-70 ms. Reference counts free what a call leaves behind; the collector is for the few cycles that faults make.
+It stops the whole process while it runs. A call in progress holds some fifty containers. With Python's default, which
+examines the youngest generation whenever 700 more containers were created than freed, the collector examined
+all calls in progress many times per turn of the event loop: at 256 connections that was a third of the time, and the
+oldest generation stopped the process for 70 ms. Reference counts free the objects of a call; the collector is only
+needed for the few reference cycles that exceptions create.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import time
 from typing import Any
 
 COLLECT_AFTER = (50_000, 10, 10)
-"""Containers made and not freed before the youngest generation is looked at; runs of each before the next older."""
+"""Containers created and not freed until the youngest generation is examined; runs of each until the next older one."""
 
 
 class Pauses:
-    """How long the collector has stopped this process, in seconds."""
+    """The pauses of this process by the collector, in seconds."""
 
     def __init__(self) -> None:
         self.total_s = 0.0
@@ -25,7 +26,7 @@ class Pauses:
         self._began_s = 0.0
 
     def __call__(self, phase: str, _info: dict[str, Any]) -> None:
-        """For `gc.callbacks`."""
+        """A callback for `gc.callbacks`."""
         if phase == "start":
             self._began_s = time.perf_counter()
             return
@@ -35,11 +36,11 @@ class Pauses:
 
 
 PAUSES = Pauses()
-"""Those of this process, since `configure`."""
+"""The pauses of this process since `configure`."""
 
 
 def configure() -> None:
-    """Let the collector run seldom, never look at what was loaded before the first call, and be watched."""
+    """Make the collector run rarely, skip all objects created so far, and report its pauses to `PAUSES`."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)

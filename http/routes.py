@@ -1,4 +1,4 @@
-"""The whole route table: every operation that this server answers."""
+"""The complete route table: every operation of this server."""
 
 from __future__ import annotations
 

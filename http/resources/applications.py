@@ -43,7 +43,7 @@ from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH, Rou
 
 
 async def create_token(call: Call) -> Response:
-    """Make an API token. The answer, and no other, shows the token."""
+    """Create an API token. Only this response contains the token."""
     body: TokenPost = call.body
     service, resource = call.service, call.route.resource
     assert resource is not None
@@ -54,7 +54,7 @@ async def create_token(call: Call) -> Response:
     for scope in sorted(scopes):
         if not service.tokens.covers(call.principal.scopes, scope):
             raise Forbidden(
-                f"scope: a token can hand on only what it has itself, and this one has no {scope}."
+                f"scope: a token can grant only scopes that it has itself, and this one does not have {scope}."
             )
     call.body = msgspec.structs.replace(body, scope=sorted(scopes))
     ttl_s = None
@@ -63,7 +63,7 @@ async def create_token(call: Call) -> Response:
     claims: dict[str, Any] = {"typ": kind, "sub": call.ids[kind].hex()}
     session = call.principal.session
     if kind == "user" and session is not None:
-        # The token belongs to the passwords of the account as its maker does, but begins a life of its own.
+        # The token ends with the password, as the token of its creator does, but has its own start time.
         claims |= session_claims(Session(session.generation, max(call.now_ms, session.since_ms)))
     answer = await service.system.ask(service.ref(call), service.message(call, CreateRecord))
     created: Created = answer.value
@@ -124,7 +124,7 @@ ROUTES = (
         method="DELETE",
         path=APP_PATH,
         operation="application.delete",
-        summary="Delete an application with everything in it",
+        summary="Delete an application and everything in it",
         message=DeleteApplication,
         to=APPLICATION_ACTOR,
         access="write",
@@ -133,7 +133,7 @@ ROUTES = (
         method="GET",
         path=APP_PATH + "/deviceCounts",
         operation="application.deviceCounts",
-        summary="Devices per day",
+        summary="Count devices per day",
         message=CountDevices,
         query=CountRange,
         reply=DeviceCounts,
@@ -142,7 +142,7 @@ ROUTES = (
         method="GET",
         path=APP_PATH + "/payloadCounts",
         operation="application.payloadCounts",
-        summary="Payloads by kind",
+        summary="Count payloads by kind",
         message=CountPayloads,
         query=PayloadCountRange,
         reply=PayloadStats,

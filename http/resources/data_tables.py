@@ -47,16 +47,16 @@ ROWS = DATA_TABLE_PATH + "/rows"
 ROW = ROWS + "/{rowId}"
 
 DELETED_AT_ONCE = 200
-"""Rows that one turn of the table's actor deletes: some milliseconds. Other calls come in between."""
+"""Rows deleted in one turn of the table's actor, which takes some milliseconds. Other calls run in between."""
 
-_TOO_MUCH = {413: "The rows make more than 20 MB; ask for them page by page"}
+_TOO_MUCH = {413: "The rows are more than 20 MB; request smaller pages"}
 
 
 async def delete_rows(call: Call) -> Response:
     """Delete the rows that match, the oldest first, and at most `limit`; without a query any row matches.
 
-    They are deleted in steps of 200, each all or none. A row that changes meanwhile is deleted only if it still
-    matches. No deletion triggers are raised.
+    They are deleted in steps of 200; each step deletes all of its rows or none. A row that changes meanwhile is deleted
+    only if it still matches. No deletion triggers are raised.
     """
     service = call.service
     chosen: list[bytes] = await service.read(call, SelectRows)
@@ -116,7 +116,7 @@ ROUTES = (
         method="DELETE",
         path=DATA_TABLE_PATH,
         operation="dataTable.delete",
-        summary="Delete a data table with its rows",
+        summary="Delete a data table and its rows",
         message=DeleteDataTable,
         to=DATA_TABLE_ACTOR,
         access="write",
@@ -125,7 +125,7 @@ ROUTES = (
         method="POST",
         path=COLUMN,
         operation="dataTable.addColumn",
-        summary="Add a column; rows that are there are null in it",
+        summary="Add a column; existing rows have null in it",
         message=AddColumn,
         body=Column,
         to=DATA_TABLE_ACTOR,
@@ -137,7 +137,7 @@ ROUTES = (
         method="DELETE",
         path=COLUMN,
         operation="dataTable.removeColumn",
-        summary="Remove a column with all its values",
+        summary="Remove a column and its values",
         message=RemoveColumn,
         query=ColumnChoice,
         to=DATA_TABLE_ACTOR,
@@ -149,7 +149,7 @@ ROUTES = (
         method="GET",
         path=ROWS,
         operation="dataTableRows.get",
-        summary="Rows of a data table",
+        summary="List rows",
         message=ListRows,
         query=RowsPage,
         reply=RowsView,
@@ -175,7 +175,7 @@ ROUTES = (
         method="POST",
         path=ROWS + "/query",
         operation="dataTableRows.query",
-        summary="Rows that match an advanced query",
+        summary="List the rows that match an advanced query",
         message=ListRows,
         query=RowsPage,
         body=AdvancedQuery,
@@ -201,7 +201,7 @@ ROUTES = (
         method="POST",
         path=ROWS + "/truncate",
         operation="dataTableRows.truncate",
-        summary="Delete all rows at once",
+        summary="Delete all rows",
         message=TruncateRows,
         to=DATA_TABLE_ACTOR,
         access="write",
@@ -219,7 +219,7 @@ ROUTES = (
         method="PATCH",
         path=ROW,
         operation="dataTableRow.patch",
-        summary="Change columns of a row",
+        summary="Change a row",
         message=PatchRow,
         body=RowBody,
         to=DATA_TABLE_ACTOR,

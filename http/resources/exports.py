@@ -1,4 +1,4 @@
-"""Exports: calls that queue a job which writes a file."""
+"""Exports: operations that queue a job, which writes a file."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, DATA_TABLE_PATH, DEVICE_PATH, Route
 from trunkline.http.resources.jobs import queue_job
 
-_BUSY = {429: "Such an export is queued or runs already, or the application has too many jobs"}
+_BUSY = {429: "The same export is already queued or running, or the application has too many jobs"}
 
 
 async def export_device(call: Call) -> Response:
-    """Queue an export of the states of a device as CSV. What stands in the body wins over the query."""
+    """Queue an export of the states of a device as CSV. The body takes precedence over the query string."""
     query: DeviceExportQuery = call.query
     body: DeviceExport = call.body or DeviceExport()
     span = resolve_range(
@@ -50,7 +50,7 @@ async def export_device(call: Call) -> Response:
 
 
 async def export_data(call: Call) -> Response:
-    """Queue an export of what many devices reported: one CSV, or a zip archive with one for each device."""
+    """Queue an export of the states of many devices: one CSV file, or a zip archive with one for each device."""
     body: DataExport = call.body
     span = resolve_range(
         call.now_ms,

@@ -1,4 +1,4 @@
-"""The account of the current user."""
+"""The current user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
 
 
 async def patch_me(call: Call) -> Response:
-    """Change the current user. A wrong present password counts as a failed log-in."""
+    """Change the current user. A wrong current password counts as a failed login."""
     service = call.service
     body: MePatch = call.body
     ref, message = service.ref(call), service.message(call, PatchMe)
@@ -52,7 +52,7 @@ ROUTES = (
         handler=patch_me,
         uses=(GetMe,),
         also={
-            401: "No token, one that does not hold, or a wrong present password",
+            401: "No token, one that is not valid, or a wrong current password",
             429: "Too many wrong passwords",
         },
     ),
@@ -60,7 +60,7 @@ ROUTES = (
         method="GET",
         path=ME_PATH + "/deviceCounts",
         operation="me.deviceCounts",
-        summary="Devices per day in all applications of the user",
+        summary="Count devices per day in all applications of the user",
         message=CountMyDevices,
         query=CountRange,
         reply=DeviceCounts,

@@ -1,4 +1,4 @@
-"""The plain resources of an application, a line for each."""
+"""The routes of the plain resources of an application, one line for each."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ async def test_a_held_directory_without_a_server_is_told(server: Server) -> None
 )
 async def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path, command: tuple[str, ...]) -> None:
     done = await trunkline(*command, "--data", str(tmp_path / "typo"), env=NEW, cwd=tmp_path)
-    assert "is no data directory" in one_sentence(done)
+    assert "is not a data directory" in one_sentence(done)
     assert not (tmp_path / "typo").exists()
     assert not (tmp_path / "copy").exists()
 

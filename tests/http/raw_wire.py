@@ -21,7 +21,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import protocol_error
-from trunkline.http.serve import _config, bind
+from trunkline.http.serve import _hypercorn_config, bind
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Delivery, Exchange
 from trunkline.limits.settings import Settings
@@ -334,7 +334,7 @@ async def serving(
     """
     chosen = Settings(engine=engine, log_level="error", **settings)
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
-    config = _config(chosen)
+    config = _hypercorn_config(chosen)
     config.bind = [f"fd://{bind('127.0.0.1', 0).detach()}"]
     stopping, stopped = trio.Event(), trio.Event()
     ours: Engine | None = None

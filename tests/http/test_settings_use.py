@@ -112,7 +112,7 @@ async def test_an_address_of_version_six(tmp_path: Path) -> None:
             assert server.url.startswith("http://[::1]:")
             assert await server.log_in()
         else:  # on a machine that has none
-            assert "[::1]:0 can not be listened on" in server.log
+            assert "[::1]:0 cannot be listened on" in server.log
 
 
 @pytest.mark.parametrize("hot_rows", [True, False])
