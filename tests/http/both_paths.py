@@ -1,4 +1,4 @@
-"""A house with two paths: one server with the hot door in front and one without, a device and a row for each.
+"""Two servers on one system, one with the fast path and one with Quart only; each has a device and a table row.
 
 Owns no test.
 """
@@ -37,7 +37,7 @@ GOOD_BODIES: dict[str, bytes] = {
     "device.setConnectionStatus": b'{"status":"connected"}',
     "dataTableRows.post": b'{"a":21.5,"label":"x"}',
 }
-"""What a hot row that takes a body takes."""
+"""A valid body for each route of the fast path that takes one."""
 
 LIMITS = {
     "body_bytes_max": 4096,
@@ -48,7 +48,7 @@ LIMITS = {
 
 
 class Twin(NamedTuple):
-    """A device and a data table with a row, how to reach them, and the door that they are reached by."""
+    """A device and a data table with a row, and the server through which they are called."""
 
     wired: Wired
     dispatcher: Dispatcher
@@ -59,7 +59,7 @@ class Twin(NamedTuple):
     row: str
 
     def bearer(self, route: Route) -> str:
-        """A token that opens the route: the device's, or one of the application where devices have no access."""
+        """A token that the route accepts: the device's, or one of the application if devices have no access."""
         if route.device != "no":
             return self.token()
         return self.token("all.Application", typ="application", sub=self.house.application.hex())
@@ -86,12 +86,12 @@ class Twin(NamedTuple):
         return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
 
     async def ask(self, data: bytes, *, method: str) -> bytes:
-        """The answer, without what may differ."""
+        """The response without what may differ between the two servers: the date and the ids."""
         return comparable(await self.wired.ask(data, method=method))
 
 
 def comparable(answer: Answer) -> bytes:
-    """An answer without what may differ."""
+    """A response without the date, and with its ids replaced."""
     return re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_date(answer.head) + answer.body)
 
 
@@ -104,7 +104,7 @@ class BothPaths(NamedTuple):
     quart: Twin
 
     async def compare(self, made: Any, *, method: str) -> bytes:
-        """Ask both, by `made(twin)`, and return the answer that both give."""
+        """Send the request `made(twin)` to both, and return the response, which must be the same."""
         fast = await self.fast.ask(made(self.fast), method=method)
         quart = await self.quart.ask(made(self.quart), method=method)
         assert fast == quart
@@ -120,25 +120,25 @@ async def both_paths(
     async with running_house(data_dir, limits=numbers) as house:
         dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
         trust = options.get("trust_forwarded_for", False)
-        cold = create_app(dispatcher, trust_forwarded_for=trust)
-        hot = FastPath(dispatcher, cold, trust_forwarded_for=trust)
+        quart_app = create_app(dispatcher, trust_forwarded_for=trust)
+        fast_app = FastPath(dispatcher, quart_app, trust_forwarded_for=trust)
         ref = Ref("application", ROOT, house.application)
         by = Creator("0" * 24, "user", "nobody")
         post = KeyPost(**options.get("key", {}))
         made = await house.system.ask(ref, CreateRecord(resource="applicationKey", body=post, by=by))
         async with (
-            serving(hot, engine, limits=changed) as before,
-            serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]
+            serving(fast_app, engine, limits=changed) as with_fast_path,
+            serving(quart_app, engine, limits=changed) as quart_only,  # type: ignore[arg-type]
         ):
             twins = []
-            for wired in (before, without):
+            for wired in (with_fast_path, quart_only):
                 table, row = await make_table(house)
                 twins.append(Twin(wired, dispatcher, house, made.value.id, await house.device(), table, row))
             yield BothPaths(*twins)
 
 
 async def make_table(house: House) -> tuple[bytes, str]:
-    """A data table and its row."""
+    """Make a data table with one row; returns the id of the table and of the row."""
     columns = [
         {"name": "a", "dataType": "number", "constraint": "optional"},
         {"name": "label", "dataType": "string", "constraint": "optional"},
@@ -161,7 +161,7 @@ def request(
     path: str | None = None,
     content_type: str | None = "application/json",
 ) -> bytes:
-    """A request as bytes; with a token that opens the route unless another one, or None, is given."""
+    """A request as bytes; with a token that the route accepts, unless another one or None is given."""
     lines = [f"{method or route.method} {path or twin.path(route)}{query} HTTP/1.1", "Host: x"]
     if token is not None:
         lines.append(f"Authorization: Bearer {token or twin.bearer(route)}")

@@ -1,4 +1,4 @@
-"""The collector: seldom, and its pauses are told."""
+"""The garbage collector runs rarely, and its pauses are measured."""
 
 from __future__ import annotations
 

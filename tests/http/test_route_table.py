@@ -1,4 +1,4 @@
-"""The route table: every path leads to its row, and each row says what a token needs."""
+"""The route table: every path matches its route, and each route has the right scopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: what they carry, how long they are remembered, and which scopes contain which."""
+"""Tokens: their claims, how long they are cached, and which scopes include which."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def issued(tokens: Tokens, claims: dict[str, Any], clock: ManualClock, ttl_s: fl
     return tokens.issue(claims, {"all.User"}, clock.wall_ms(), ttl_s)
 
 
-# What a token carries, and until when it holds.
+# Claims and expiry.
 
 
 async def test_a_token_says_who_bears_it(house: House) -> None:
@@ -211,7 +211,7 @@ def bearing(kind: str, *scopes: str) -> Principal:
 
 
 def test_a_wide_scope_in_the_wrong_hands_opens_nothing() -> None:
-    """No such token can be made; if one were, these rows would stay closed all the same."""
+    """Such a token cannot be created; if one were, these routes would still refuse it."""
     for kind in ("application", "device"):
         for name in ("me.get", "me.patch", "userApiTokens.post", "applications.post"):
             with pytest.raises(Forbidden, match="about a user"):
@@ -223,7 +223,7 @@ def test_a_wide_scope_in_the_wrong_hands_opens_nothing() -> None:
 
 
 def opened(scopes: frozenset[str] | set[str]) -> set[tuple[str, str]]:
-    """The rows that a user's token with these scopes passes."""
+    """The operations that accept a user's token with these scopes."""
     return {(route.method, route.path) for route in ROWS if not route.scopes.isdisjoint(scopes)}
 
 
@@ -233,7 +233,7 @@ def test_what_is_handed_on_opens_nothing_new(own: frozenset[str], wanted: str) -
     if covered:
         assert opened({wanted}) <= opened(own)
     elif not wanted.endswith(".*") and wanted not in SCOPE_FAMILIES:
-        # A single operation is refused only where the bearer can not call it.
+        # A single operation is refused only if the bearer cannot call it.
         assert not opened({wanted}) <= opened(own)
 
 

@@ -1,4 +1,4 @@
-"""A queue lets so many items through at a time, in order, and gives back what a cancelled call held."""
+"""The queue of bulk calls bounds the items in progress, keeps the order, and releases what a cancelled call held."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trunkline.http.calls.bulk_queue import BulkQueue
 
 
 class Callers:
-    """A queue, who is on it, and how each is told to leave."""
+    """A queue, and callers that enter it, stay until told, and leave."""
 
     def __init__(self, nursery: trio.Nursery, items_max: int = 10, waiting_max: int = 3) -> None:
         self.queue = BulkQueue(items_max, waiting_max)
@@ -77,7 +77,7 @@ async def test_a_cancelled_call_gives_back_what_it_held(who: str) -> None:
         await callers.come("first", 10)
         await callers.come("waits", 10)
         await callers.come("last", 10)
-        if who == "let in":  # its place is given to it, and it is cancelled before it runs
+        if who == "let in":  # its slot is granted, and it is cancelled before it runs
             callers._leave["first"].set()
             callers._scopes["waits"].cancel()
             await wait_all_tasks_blocked()

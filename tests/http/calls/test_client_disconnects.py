@@ -1,4 +1,4 @@
-"""A client that leaves: what was done for it ends, through the hot door, through Quart, and on both engines."""
+"""A client that disconnects: its streams and calls end, on the fast path, through Quart, and on both engines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENGINES = pytest.mark.parametrize("engine", ["fast", "stock"])
 
 @asynccontextmanager
 async def streaming(data_dir: Path, engine: str = "fast") -> AsyncIterator[tuple[Twin, Peer]]:
-    """A device whose command stream is open on a connection of its own."""
+    """A device whose command stream is open on its own connection."""
     async with both_paths(data_dir, engine, {"write_timeout_s": 20}) as paths:
         peer = await paths.fast.wired.connect(receive_buffer_bytes=65_536)
         await peer.send(request(paths.fast, STREAM, query="?keepAliveInterval=60"))
@@ -97,8 +97,8 @@ async def test_a_call_through_quart_is_cancelled_when_its_client_leaves(
             await cancelled.wait()
 
 
-async def test_a_hot_call_is_finished_when_its_client_leaves(tmp_path: Path) -> None:
-    """It was sent whole, so it is carried out; who asks again sees it."""
+async def test_a_call_of_the_fast_path_is_finished_when_its_client_leaves(tmp_path: Path) -> None:
+    """It was received completely, so it is carried out; a later read sees it."""
     route = FAST_ROUTES["device.sendState"]
     async with both_paths(tmp_path / "data") as paths:
         twin = paths.fast

@@ -1,4 +1,4 @@
-"""Refusals name the field, what is wrong with it, and what would be right."""
+"""Error responses name the field, what is wrong with it, and what would be right."""
 
 from __future__ import annotations
 

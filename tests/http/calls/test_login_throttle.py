@@ -1,4 +1,4 @@
-"""The guard of log-ins: only failures count, exactly, and nothing is gained in parallel or by leaving early."""
+"""The login throttle: only failures count, exactly, and neither parallel nor abandoned attempts evade it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE, THERE = "192.0.2.7", "192.0.2.8"
 
 
 class Seconds:
-    """A clock in the hands of a test."""
+    """A clock that the test controls."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -39,7 +39,7 @@ def guard_of(account: int = 3, address: int = 100, **more: Any) -> LoginThrottle
 
 
 async def fail(guard: LoginThrottle, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
-    """One wrong password; says how it was answered."""
+    """Try a wrong password; returns the kind of response."""
     try:
         async with guard.attempt(account, address, clock):
             raise Unauthorized("wrong")
@@ -128,7 +128,7 @@ async def test_open_attempts_count_as_failed_until_they_are_known(clock: Seconds
         assert refused.value.retry_after_s == 1
         go.set()
     assert answers == ["in", "in"]
-    # Both were right, so nothing is used up.
+    # Both were right, so nothing is counted.
     assert [await fail(guard, clock) for _ in range(3)] == ["Unauthorized"] * 2 + ["TooManyRequests"]
 
 

@@ -1,4 +1,4 @@
-"""More than the server can do: who is let in is served as ever, and who is not is told at once."""
+"""Overload: admitted calls are served as usual, and the others are refused at once."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ BRACKETS: list[tuple[str, Any]] = [
     ("[$or][1][name]=1&[$or][0][name]=2", {"$or": [{"name": "2"}, {"name": "1"}]}),
     ("[$or][][name]=1&[$or][][size]=2", {"$or": [{"name": "1"}, {"size": 2}]}),
     ("[$and][0][$nor][0][tags][a]=1", {"$and": [{"$nor": [{"tags": {"a": "1"}}]}]}),
-    # What fits nowhere stays as it is, for the compiler to refuse with its place.
+    # A value of no known form stays unchanged; the compiler refuses it with its position.
     ("[$or][name]=1", {"$or": {"name": "1"}}),
     ("[$or]=1", {"$or": ["1"]}),
     ("[colour]=5", {"colour": "5"}),
