@@ -1,4 +1,4 @@
-"""What ends, ends at once: the tokens of a key, a device or an application, and the streams that they opened."""
+"""Revocation takes effect at once: for the tokens of a key, a device or an application, and for their streams."""
 
 from __future__ import annotations
 

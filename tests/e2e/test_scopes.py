@@ -1,4 +1,4 @@
-"""Scopes: which token passes which operation, table-driven over every row of the route table."""
+"""Scopes: which token is accepted by which operation, for every route."""
 
 from __future__ import annotations
 
