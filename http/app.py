@@ -1,7 +1,7 @@
-"""The Quart-Trio application: a thin door to the dispatcher, and the pages for operators.
+"""The Quart-Trio application: it connects Quart to the dispatcher and serves the pages for operators.
 
-Quart takes a request apart and sends the answer; what the answer is, `calls/dispatch.py` says. Beside the API
-stand `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need no token.
+Quart parses a request and sends the response; the dispatcher (`calls/dispatch.py`) builds the response. The application
+also serves `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need no token.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import JSON, MethodNotAllowed, answer
-from trunkline.http.calls.request import Headers, Request, Response, Stream, address_of
-from trunkline.http.pages.metrics import Unwired, Wire, exposition
+from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response
+from trunkline.http.calls.request import Headers, Request, Response, Stream, client_address
+from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.openapi import document
 from trunkline.http.version import VERSION
 
@@ -37,7 +37,7 @@ _PAGES = frozenset(
     {"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/start.js"}
     | {f"/docs/{name}" for name in _ASSETS}
 )
-"""What stands beside the API, and is only to be read."""
+"""The paths outside the API. They take only GET and HEAD."""
 _DOCS_PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -72,7 +72,7 @@ _DOCS_POLICY = (
 
 
 class StreamBody(ResponseBody):
-    """A `Stream` as Quart sends it: closed however the connection ends."""
+    """A `Stream` as a body of Quart. It is closed in every case, however the connection ends."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -97,11 +97,11 @@ def create_app(
     dispatcher: Dispatcher,
     *,
     trust_forwarded_for: bool = False,
-    wire: Callable[[], Wire] = Unwired,
+    connections: Callable[[], ConnectionStats] = NoConnectionStats,
 ) -> QuartTrio:
-    """The application that serves `dispatcher`. `wire` gives the figures of the connections to the metrics."""
-    # Both paths are given, though nothing here uses them: Quart would look for them, and stumbles over a
-    # package without an __init__.py that lies in two places.
+    """The application that serves `dispatcher`. `connections` returns the connection counters for the metrics."""
+    # Nothing here uses these two paths, but without them Quart searches for them, and fails for a package without an
+    # __init__.py that is in two places.
     here = str(Path(__file__).parent)
     app = QuartTrio("trunkline", static_folder=None, root_path=here, instance_path=here)
     system = dispatcher.system
@@ -116,13 +116,13 @@ def create_app(
             refusal = MethodNotAllowed(
                 f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"
             )
-            return _quart(Response(*answer(refusal)))
-        return await dispatched(await request.get_data())
+            return _quart(Response(*error_response(refusal)))
+        return await dispatch(await request.get_data())
 
-    async def dispatched(body: Any) -> QuartResponse:
+    async def dispatch(body: Any) -> QuartResponse:
         headers = dict(request.scope["headers"])
-        address = address_of(request.scope.get("client"), headers, trusted=trust_forwarded_for)
-        plain = Request(
+        address = client_address(request.scope.get("client"), headers, trusted=trust_forwarded_for)
+        api_request = Request(
             request.method,
             request.scope["path"],
             request.query_string,
@@ -130,23 +130,23 @@ def create_app(
             body,
             address,
         )
-        return _quart(await dispatcher.handle(plain))
+        return _quart(await dispatcher.handle(api_request))
 
     @app.errorhandler(HTTPException)
-    async def refused(error: HTTPException) -> QuartResponse:
+    async def handle_http_error(error: HTTPException) -> QuartResponse:
         if isinstance(error, NoSuchMethod):
-            # A method that no row has: the dispatcher says which ones the path takes.
-            return await dispatched(b"")
-        return _quart(Response(*_refusal(error, system.limits.body_bytes_max)))
+            # A method that no route has: the dispatcher answers with the methods of the path.
+            return await dispatch(b"")
+        return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 
-    _operator_pages(app, dispatcher, wire)
+    _operator_pages(app, dispatcher, connections)
     return app
 
 
-def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, bytes]:
-    """What Quart itself refuses, in the one shape that errors have."""
+def _http_error(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, bytes]:
+    """An error that Quart raises itself, in the same form as all errors."""
     if isinstance(error, RequestEntityTooLarge):
-        return answer(
+        return error_response(
             PayloadTooLarge(f"The body is larger than {body_bytes_max} bytes, which a call takes at most.")
         )
     if isinstance(error, RequestTimeout):
@@ -155,26 +155,29 @@ def _refusal(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, b
             [JSON],
             msgspec.json.encode({"type": "RequestTimeout", "message": "The body came too slowly."}),
         )
-    return answer(Invalid(f"The request can not be read: {error.name}."))
+    return error_response(Invalid(f"The request cannot be read: {error.name}."))
 
 
 def _quart(response: Response) -> QuartResponse:
     body = response.body if response.stream is None else StreamBody(response.stream)
-    shown = QuartResponse(body, status=response.status, content_type=None)
-    del shown.headers["content-type"]
+    quart_response = QuartResponse(body, status=response.status, content_type=None)
+    headers = quart_response.headers
+    del headers["content-type"]
     for name, value in response.headers:
         if name == b"content-length":
-            del shown.headers["content-length"]  # of a stream, or of the answer that HEAD stands for
-        shown.headers.add(name.decode("latin1"), value.decode("latin1"))
+            del headers["content-length"]  # that of a stream, or of the response to GET
+        headers.add(name.decode("latin1"), value.decode("latin1"))
     if response.status == 304:
-        # The length that Quart writes is that of the empty body, not that of the answer it stands for.
-        del shown.headers["content-length"]
+        # Quart would send the length of the empty body, not that of the response to GET.
+        del headers["content-length"]
     if response.stream is not None:
-        shown.timeout = None
-    return shown
+        quart_response.timeout = None
+    return quart_response
 
 
-def _operator_pages(app: QuartTrio, dispatcher: Dispatcher, wire: Callable[[], Wire]) -> None:
+def _operator_pages(
+    app: QuartTrio, dispatcher: Dispatcher, connections: Callable[[], ConnectionStats]
+) -> None:
     system = dispatcher.system
     openapi = msgspec.json.encode(document(dispatcher.table, VERSION))
     assets = Path(flask_swagger_ui.__file__).parent / "dist"
@@ -191,7 +194,7 @@ def _operator_pages(app: QuartTrio, dispatcher: Dispatcher, wire: Callable[[], W
 
     @app.get("/metrics")
     async def metrics() -> QuartResponse:
-        text, content_type = exposition(dispatcher, wire())
+        text, content_type = exposition(dispatcher, connections())
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))
 
     @app.get("/openapi.json")

@@ -1,8 +1,8 @@
-"""The whole route table: every operation that this server answers."""
+"""The complete route table: every operation of this server."""
 
 from __future__ import annotations
 
-from trunkline.http.calls.table import RouteTable
+from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
     applications,
     auth,

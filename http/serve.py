@@ -1,11 +1,11 @@
-"""Serving a data directory: open it, listen, drain at SIGTERM.
+"""Serving a data directory: open it, listen, and drain at SIGTERM.
 
-The order of a start: the settings, the data directory, the port, the first user, the listening. Whatever may be
-wrong comes before the user, so that it does not swallow the password that is shown only once.
+The order of a start: check the settings, open the data directory, bind the port, create the first user, listen. The
+user comes after every step that may fail, because the password is shown only once.
 
-The order of an end: no new connections, streams are closed, what waits is committed, calls in flight are
-answered within `drain_s`, exit 0. A second signal ends at once; what was acknowledged is committed all the
-same.
+The order of a stop: no new connections, streams are closed, waiting batches are committed, calls in progress are
+answered within `drain_s`, exit code 0. A second signal stops the server at once; acknowledged writes are committed
+nevertheless.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from trunkline.actors.values.clock import Clock
 from trunkline.http.app import create_app
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import refusal
-from trunkline.http.calls.hot import HotDoor
-from trunkline.http.control import serve_control
-from trunkline.http.pages.metrics import Unwired, Wire
+from trunkline.http.calls.errors import protocol_error
+from trunkline.http.calls.fast_path import FastPath
+from trunkline.http.control_socket import serve_control
+from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.routes import TABLE
-from trunkline.http.terminal import Lossy
-from trunkline.http.wire import collector
+from trunkline.http.terminal import LossyStderr
+from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.access_log import ACCESS_LOG_FORMAT
 from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
 from trunkline.limits.errors import SettingsError
@@ -48,8 +48,8 @@ from trunkline.limits.settings import Settings
 _log = structlog.get_logger("trunkline.serve")
 
 
-class Serving(NamedTuple):
-    """A server that is ready: where it listens, and the account made on a first start."""
+class RunningServer(NamedTuple):
+    """A server that is ready: its URL, the user created on a first start, and its dispatcher."""
 
     url: str
     first_user: boot.FirstUser | None
@@ -59,22 +59,22 @@ class Serving(NamedTuple):
 async def serve(
     settings: Settings,
     *,
-    ready: Callable[[Serving], Awaitable[None]] | None = None,
+    ready: Callable[[RunningServer], Awaitable[None]] | None = None,
     shutdown: Callable[[], Awaitable[None]] | None = None,
     clock: Clock | None = None,
-    task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
-    `ready` runs beside the server once it listens. `clock` is the seam to time (default: the machine's).
-    Raises `StoreError` where the data directory can not be opened and `OSError` where the address can not be
-    bound, both with a sentence.
+    `ready` runs concurrently with the server once it listens. Tests pass a `clock` (default: the machine's).
+    Raises `StoreError` if the data directory cannot be opened and `OSError` if the address cannot be bound, both with
+    a sentence for the operator.
     """
     with ExitStack() as held:
         stopping = trio.Event()
         if shutdown is None:
             signals = held.enter_context(trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT))
-        config = _config(settings)
+        config = _hypercorn_config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
         system.component(Results).base_url = (
@@ -82,22 +82,22 @@ async def serve(
         ).rstrip("/")
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
-                # The process is the server's own: its signals, and its limits.
-                nursery.start_soon(_watch, signals, stopping, nursery)
+                # The server owns the process: its signals, its limit of open files and its garbage collector.
+                nursery.start_soon(_watch_signals, signals, stopping, nursery)
                 _allow_connections(settings.limits.connections_max)
-                collector.tame()
+                garbage_collection.configure()
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
-            trigger = partial(_until, shutdown or stopping.wait, system)
+            trigger = partial(_drain_after, shutdown or stopping.wait, system)
             listen = partial(_listen, nursery, dispatcher, settings, config, listening, trigger)
-            serving = Serving(await nursery.start(listen), first_user, dispatcher)
-            _log.info("listening", url=serving.url, data_dir=settings.data_dir)
+            running = RunningServer(await nursery.start(listen), first_user, dispatcher)
+            _log.info("listening", url=running.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
                 _log.warning("throttles are lifted: this is for load tests, never for an open network")
-            task_status.started(serving)
+            task_status.started(running)
             if ready is not None:
-                nursery.start_soon(ready, serving)
+                nursery.start_soon(ready, running)
     _log.info("stopped")
 
 
@@ -120,35 +120,37 @@ async def _listen(
     trigger: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run Hypercorn until the trigger, then end everything that stands beside it."""
-    wire: Wire = Unwired()
-    cold = create_app(dispatcher, trust_forwarded_for=settings.trust_forwarded_for, wire=lambda: wire)
-    hot = None
+    """Run the HTTP engine until the trigger, then cancel the other tasks of the server."""
+    connections: ConnectionStats = NoConnectionStats()
+    quart_app = create_app(
+        dispatcher, trust_forwarded_for=settings.trust_forwarded_for, connections=lambda: connections
+    )
+    fast_path = None
     if settings.hot_rows:
-        hot = HotDoor(dispatcher, cold, trust_forwarded_for=settings.trust_forwarded_for)
-    app: Any = hot or cold
-    # The server closes the socket when it drains, so it is the server's from here on.
+        fast_path = FastPath(dispatcher, quart_app, trust_forwarded_for=settings.trust_forwarded_for)
+    app: Any = fast_path or quart_app
+    # The engine closes the socket when it drains, so the engine owns it from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:
         if settings.engine == "stock":
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
-            wire = engine = Engine(app, config, settings.limits, refusal, fast_path=hot)
+            connections = engine = Engine(app, config, settings.limits, protocol_error, fast_path=fast_path)
             run = partial(engine.serve, trigger)
-        # `start` hands over the bound addresses; the nursery then waits for the server to end.
+        # `start` returns the bound addresses; the nursery then waits until the engine ends.
         (address,) = await server.start(run)
         task_status.started(address)
     nursery.cancel_scope.cancel()
 
 
 def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
-    """The dispatcher of a system, with the secret of its data directory."""
+    """Make the dispatcher of a system, with the secret of its data directory."""
     tokens = Tokens(system, system.store.directory.secret(), TABLE.routes)
     return Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket bound to the address, not listening yet. Raises `OSError` with a sentence that names it."""
+    """Return a socket bound to the address, not listening yet. Raises `OSError` with a sentence for the operator."""
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -157,20 +159,18 @@ def bind(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         sock.close()
         reason = getattr(error, "strerror", None) or str(error)
-        raise OSError(
-            f"{where} can not be listened on: {reason}. Choose another --host or --port."
-        ) from error
+        raise OSError(f"{where} cannot be listened on: {reason}. Choose another --host or --port.") from error
     return sock
 
 
-def _config(settings: Settings) -> Config:
-    """Everything but the socket. Raises `SettingsError`."""
+def _hypercorn_config(settings: Settings) -> Config:
+    """The configuration of Hypercorn, without the socket. Raises `SettingsError`."""
     limits = settings.limits
     config = Config()
     config.backlog = limits.backlog_length_max
     config.graceful_timeout = limits.drain_s
     config.keep_alive_timeout = limits.connection_idle_s
-    # A busy device keeps its connection: the stock bound would close it after a thousand calls.
+    # A busy device keeps its connection: the default bound would close it after a thousand calls.
     config.keep_alive_max_requests = sys.maxsize
     config.h11_max_incomplete_size = limits.header_bytes_max
     config.include_server_header = False
@@ -178,14 +178,14 @@ def _config(settings: Settings) -> Config:
     config.accesslog = logging.getLogger("hypercorn.access") if settings.access_log else None
     config.access_log_format = ACCESS_LOG_FORMAT
     config.websocket_max_message_size = limits.link_frame_bytes_max
-    # A handshake is the head of a connection.
+    # A TLS handshake has the same deadline as a request head.
     config.ssl_handshake_timeout = limits.head_timeout_s
     _use_tls(config, settings)
     return config
 
 
 def _use_tls(config: Config, settings: Settings) -> None:
-    """Let the server speak TLS where there is a certificate. Raises `SettingsError` for files that do not do."""
+    """Configure TLS if there is a certificate. Raises `SettingsError` for unusable files."""
     config.certfile, config.keyfile, config.ca_certs = settings.certfile, settings.keyfile, settings.ca_certs
     if settings.ca_certs is not None:
         config.verify_mode = ssl.CERT_REQUIRED
@@ -195,31 +195,31 @@ def _use_tls(config: Config, settings: Settings) -> None:
             if file is not None:
                 Path(file).read_bytes()
         except OSError as error:
-            raise SettingsError(key, f"can not be read: {error}", "name a PEM file") from None
+            raise SettingsError(key, f"cannot be read: {error}", "name a PEM file") from None
     try:
         config.create_ssl_context()
     except (ssl.SSLError, OSError) as error:
-        problem = f"({settings.certfile}) can not be used for TLS: {error}"
+        problem = f"({settings.certfile}) cannot be used for TLS: {error}"
         raise SettingsError("certfile", problem, "give PEM files that belong together") from None
 
 
-async def _until(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
+async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
     await shutdown()
     _log.info("draining", streams=len(system.streams))
     system.drain()
 
 
-async def _watch(signals: AsyncIterator[int], stopping: trio.Event, nursery: trio.Nursery) -> None:
-    """The first signal begins the drain, a second one cuts it short."""
+async def _watch_signals(signals: AsyncIterator[int], stopping: trio.Event, nursery: trio.Nursery) -> None:
+    """Start the drain at the first signal, and end it at the second."""
     async for _ in signals:
         if stopping.is_set():
-            _log.warning("a second signal: calls in flight are not waited for")
+            _log.warning("a second signal: stopping without waiting for calls in progress")
             nursery.cancel_scope.cancel()
         stopping.set()
 
 
 def configure_logging(settings: Settings) -> None:
-    """Structured lines to standard error, ours and those of the libraries. No line holds a token or a payload."""
+    """Write structured log lines to standard error, also those of libraries. No line has a token or a payload."""
     level = getattr(logging, settings.log_level.upper())
     renderer: Any = (
         structlog.processors.JSONRenderer()
@@ -236,8 +236,8 @@ def configure_logging(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     formatted: list[Any] = [structlog.processors.format_exc_info] if settings.log_format == "json" else []
-    # A server does not end because its log can not be written.
-    output: Any = Lossy()
+    # A server does not stop because its log cannot be written.
+    output: Any = LossyStderr()
     structlog.configure(
         processors=[*shared, *formatted, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -1,6 +1,6 @@
-"""What an operator reads: standard output for what was asked, standard error for the rest, each in sentences.
+"""Output for operators: results on standard output, everything else on standard error.
 
-What is printed is shown as it is: a path or an address may hold what looks like markup.
+Text is printed literally, without markup, because a path or an address may contain characters that look like markup.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ OUT: Final = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 ERR: Final = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-class Lossy:
-    """Standard error for what must not fail: a line is lost where the pipe is closed or the disk is full."""
+class LossyStderr:
+    """Standard error that never fails: if the pipe is closed or the disk is full, the line is lost."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError, ValueError):
@@ -30,19 +30,19 @@ class Lossy:
 
 
 def announce(text: str) -> None:
-    """Print for a server, which goes on where nobody can read it. (Rich ends the program at a closed pipe.)"""
+    """Print a line. A failure is ignored, so that a server continues. (Rich exits the program at a closed pipe.)"""
     with contextlib.suppress(OSError, SystemExit):
         OUT.print(text)
 
 
 def warn(text: str) -> None:
-    """The same on standard error, to be seen."""
+    """Like `announce`, on standard error and in red."""
     with contextlib.suppress(OSError, SystemExit):
         ERR.print(text, style="bold red")
 
 
-def sentence(failure: BaseException) -> str:
-    """What to tell of a failure; of a group, its first one. An error of the system names its file."""
+def failure_message(failure: BaseException) -> str:
+    """The message of a failure; of a group, that of its first one. An `OSError` is named with its file."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     if isinstance(failure, OSError) and failure.filename is not None:

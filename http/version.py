@@ -1,4 +1,4 @@
-"""The version of the program, as its installation has it."""
+"""The version of the installed package."""
 
 from __future__ import annotations
 

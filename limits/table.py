@@ -292,7 +292,7 @@ class Limits:
     purge_interval_s: float = _bound(
         60, "seconds", "Time until the removal of a deleted application's data begins."
     )
-    pass_cache_length_max: int = _bound(
+    admission_cache_length_max: int = _bound(
         16_384,
         "calls",
         "Some 0.6 kB each, 10 MB; a miss costs 8 us. One for each busy device and path.",

@@ -1,1 +1,1 @@
-"""Calls: from a request to its answer by the route table."""
+"""The call pipeline: from a request to its response, by the route table."""

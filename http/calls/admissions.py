@@ -1,10 +1,10 @@
-"""Admissions: what calls that come again and again were found to be, so that it is found out once.
+"""Admissions: a cache of the decision that a call is allowed, for calls that are repeated.
 
-A device posts to one path with one token, all its life. Which row that is, who calls, whether the scopes and
-the fences let it through, and which actor it is for comes out the same each time, and costs half of what the
-edge spends on a state. An admission remembers it. It holds for as long as the token does and nothing that the token
-depends on has changed; where the answer depends on anything else (the address of the caller, the tags of a device, who
-is whose gateway) no admission is kept.
+A device posts to one path with one token, all its life. The route, the caller, the checks of scopes and resource
+access, and the actor to ask are the same each time, and finding them costs half of what the HTTP layer spends on a
+state. An admission stores them. It is valid while the token is valid and nothing that the token depends on has
+changed. If the decision depends on anything else (the address of the caller, the tags of a device, the gateway of a
+device), no admission is stored.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.route import Route
 
 Key = tuple[str, str, Principal]
-"""Method, path as it was sent, and who calls. A principal is equal only to itself, and is made anew when it was
-revoked."""
+"""Method, path as it was sent, and caller. A principal is equal only to itself; after a revocation it is replaced by
+a new one."""
 
 
 class Admission(NamedTuple):
-    """A call that may be handled: its row, who calls, and the values of its path.
+    """A call that is allowed: its route, its caller, and the values of its path parameters.
 
-    `principal` is None where the row has no access control. `ref` is the actor that is asked, None for a read, a
+    `principal` is None if the route has no access control. `ref` is the actor that is asked, None for a read, a
     handler, or an actor that the call creates.
     """
 
@@ -35,48 +35,48 @@ class Admission(NamedTuple):
     ref: Ref | None
 
 
-class Repeat:
-    """Calls that differ in nothing but their body: what `Dispatcher.recall` found out about them once.
+class CallTemplate:
+    """What calls that differ only in their body have in common. Made by `Dispatcher.make_template`.
 
-    `fields` are what their messages are made of beside the body and, where it `takes_now`, the time; `call` is for
-    the shape of their answers, None where the answer is only that they succeeded.
+    `fields` are the fields of their messages except the body and, if `needs_now`, the time. `call` is needed to
+    build their responses; it is None if the response only says that the call succeeded.
     """
 
-    __slots__ = ("admission", "call", "fields", "takes_now")
+    __slots__ = ("admission", "call", "fields", "needs_now")
 
     def __init__(
-        self, admission: Admission, call: Call | None, fields: dict[str, Any], *, takes_now: bool
+        self, admission: Admission, call: Call | None, fields: dict[str, Any], *, needs_now: bool
     ) -> None:
         self.admission = admission
         self.call = call
         self.fields = fields
-        self.takes_now = takes_now
+        self.needs_now = needs_now
 
 
 class Admissions:
-    """The admissions that one server keeps, the oldest dropped for the newest."""
+    """The stored admissions of one server. At its bound the oldest is dropped for a new one."""
 
     def __init__(self, length_max: int) -> None:
         self._length_max = length_max
-        self._kept: dict[Key, Admission] = {}
+        self._stored: dict[Key, Admission] = {}
 
     def find(self, method: str, path: str, principal: Principal) -> Admission | None:
-        """The admission of such a call, None where there is none."""
-        return self._kept.get((method, path, principal))
+        """The admission of such a call, None if none is stored."""
+        return self._stored.get((method, path, principal))
 
-    def keep(self, method: str, path: str, admission: Admission) -> None:
-        """Remember an admission, where the like of its call will be admitted for the same reasons."""
+    def add(self, method: str, path: str, admission: Admission) -> None:
+        """Store an admission if it also applies to later calls of the same method, path and caller."""
         principal, ids = admission.principal, admission.ids
-        if principal is None or not admission.route.hot or admission.route.creates:
+        if principal is None or not admission.route.fast_path or admission.route.creates_actor:
             return
         if "row" in ids:
-            return  # one path for each row of a table: they would drive out those that do come again
+            return  # each row of a table has a path of its own: they would displace the calls that are repeated
         if principal.kind == "device" and (
             ids.get("device") != principal.device_id
             or principal.key.get("addressFilterType", "all") != "all"
             or filters_by_tags(principal.key)
         ):
             return
-        if len(self._kept) >= self._length_max:
-            del self._kept[next(iter(self._kept))]
-        self._kept[method, path, principal] = admission
+        if len(self._stored) >= self._length_max:
+            del self._stored[next(iter(self._stored))]
+        self._stored[method, path, principal] = admission

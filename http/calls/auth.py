@@ -1,9 +1,9 @@
-"""Bearer tokens: signing, verifying, remembering, and the scopes that they may carry.
+"""Bearer tokens: signing, verifying and caching them, and the scopes that they may have.
 
-A token is a JWT signed with the data directory's secret (HS256). Verifying one costs about 20 us with the
-records behind it, so the result is remembered by the token's text until one of those records changes in a way that may
-end access (`runtime/revocations.py`). So a revoked key ends access with the next request, a valid token costs a
-dictionary look-up, and a change costs nobody else anything.
+A token is a JWT signed with the data directory's secret (HS256). Verifying one and reading its records costs about
+20 us, so the result is cached by the text of the token until one of those records changes in a way that may end access
+(`runtime/revocations.py`). A revoked key therefore ends access with the next request, a valid token costs a dictionary
+look-up, and a change does not affect other tokens.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from trunkline.http.calls.route import Route
 ALGORITHM = "HS256"
 TOKEN_CHARS_MAX = 8192
 SCOPES_CHARS_MAX = TOKEN_CHARS_MAX * 3 // 4 - 1024
-"""A token travels in the head of each call. Its scopes stand in it in base64, beside 1 KiB of all else."""
+"""A token is sent in a header of each call. It holds its scopes in base64, and 1 KiB of other data."""
 
-FAMILIES = frozenset(
+SCOPE_FAMILIES = frozenset(
     {
         "all.User",
         "all.User.read",
@@ -39,22 +39,22 @@ FAMILIES = frozenset(
         "all.Device.read",
     }
 )
-_WRITING = frozenset({"all.User", "all.Organization", "all.Application"})
-"""Families that hold everything of a resource, also what it learns to do later."""
+_WRITE_FAMILIES = frozenset({"all.User", "all.Organization", "all.Application"})
+"""Families that include every operation of a resource, also operations that are added later."""
 
-_READING = _WRITING | {"all.User.read", "all.Organization.read", "all.Application.read"}
-_WITHIN: dict[str, frozenset[str]] = {
+_READ_FAMILIES = _WRITE_FAMILIES | {"all.User.read", "all.Organization.read", "all.Application.read"}
+_INCLUDED_IN: dict[str, frozenset[str]] = {
     "all.User.read": frozenset({"all.User"}),
     "all.User.cli": frozenset({"all.User"}),
     "all.Organization": frozenset({"all.User"}),
     "all.Organization.read": frozenset({"all.Organization", "all.User", "all.User.read"}),
     "all.Application": frozenset({"all.Organization", "all.User"}),
-    "all.Application.read": _READING - {"all.Application.read"},
-    "all.Application.cli": _WRITING | {"all.User.cli"},
-    "all.Device": _WRITING,
-    "all.Device.read": _READING | {"all.Device"},
+    "all.Application.read": _READ_FAMILIES - {"all.Application.read"},
+    "all.Application.cli": _WRITE_FAMILIES | {"all.User.cli"},
+    "all.Device": _WRITE_FAMILIES,
+    "all.Device.read": _READ_FAMILIES | {"all.Device"},
 }
-"""For each family the families that reach at least as much."""
+"""For each family, the families that include it."""
 
 
 class Tokens:
@@ -64,34 +64,37 @@ class Tokens:
         self._system = system
         self._secret = secret
         self._cache: dict[bytes, Principal] = {}
-        self._rows: dict[str, list[Route]] = {}
+        self._routes_by_scope: dict[str, list[Route]] = {}
         for route in routes:
             if route.access != "none":
                 for scope in (route.operation, f"{route.operation.partition('.')[0]}.*"):
-                    self._rows.setdefault(scope, []).append(route)
+                    self._routes_by_scope.setdefault(scope, []).append(route)
         self._device_scopes = frozenset({"all.Device", "all.Device.read"}) | {
-            row.operation for rows in self._rows.values() for row in rows if row.device != "no"
+            route.operation
+            for routes in self._routes_by_scope.values()
+            for route in routes
+            if route.device != "no"
         }
         self.verified = 0
 
-    # Making.
+    # Issuing.
 
     def issue(self, claims: dict[str, Any], scopes: Iterable[str], now_ms: int, ttl_s: float | None) -> str:
-        """A signed token for `claims` (`typ`, `sub`, ...), valid for `ttl_s` seconds (None: no expiry)."""
+        """Return a signed token for `claims` (`typ`, `sub`, ...), valid for `ttl_s` seconds (None: no expiry)."""
         payload = {**claims, "scope": sorted(scopes), "iat": now_ms / 1000}
         if ttl_s is not None:
             payload["exp"] = now_ms / 1000 + ttl_s
         return jwt.encode(payload, self._secret, algorithm=ALGORITHM)
 
     def checked_scopes(self, wanted: list[str], *, kind: str, field: str) -> frozenset[str]:
-        """`wanted` as scopes that a token of this kind (user, device, application) may carry.
+        """Return `wanted` as the scopes of a token of this kind (user, device, application).
 
-        Raises `Invalid` naming the first one that does not exist or does not belong there.
+        Raises `Invalid` with the first one that does not exist or that this kind of token cannot have.
         """
         for position, scope in enumerate(wanted):
             where = f"{field}[{position}]: {scope[:100]!r}"
-            rows = self._rows.get(scope)
-            if scope not in FAMILIES and rows is None:
+            routes = self._routes_by_scope.get(scope)
+            if scope not in SCOPE_FAMILIES and routes is None:
                 raise Invalid(f"{where} is not a scope of this server; `trunkline routes` lists them.")
             if kind == "device" and scope not in self._device_scopes:
                 raise Invalid(
@@ -99,7 +102,7 @@ class Tokens:
                 )
             if kind == "application" and (
                 scope.startswith(("all.User", "all.Organization"))
-                or (rows is not None and all(row.area == "user" for row in rows))
+                or (routes is not None and all(route.area == "user" for route in routes))
             ):
                 raise Invalid(
                     f"{where} is not for applications; an application token reaches only its application."
@@ -115,40 +118,40 @@ class Tokens:
         return scopes
 
     def covers(self, own: frozenset[str], wanted: str) -> bool:
-        """Whether a bearer of the scopes `own` may hand out a token with the scope `wanted`.
+        """Whether a caller with the scopes `own` may create a token with the scope `wanted`.
 
-        True where every call that `wanted` lets pass is let pass by `own` as well.
+        True if `own` allows every call that `wanted` allows.
         """
         if wanted in own:
             return True
-        if wanted in FAMILIES:
-            return not own.isdisjoint(_WITHIN.get(wanted, ()))
-        rows = self._rows.get(wanted, [])
+        if wanted in SCOPE_FAMILIES:
+            return not own.isdisjoint(_INCLUDED_IN.get(wanted, ()))
+        routes = self._routes_by_scope.get(wanted, [])
         if wanted.endswith(".*"):
-            # Single operations do not add up to the resource, which may have more of them one day.
-            own &= _WRITING
-        return bool(rows) and not any(own.isdisjoint(row.scopes) for row in rows)
+            # Single operations never cover the whole resource, because operations may be added to it later.
+            own &= _WRITE_FAMILIES
+        return bool(routes) and not any(own.isdisjoint(route.scopes) for route in routes)
 
     # Verifying.
 
-    def caller(self, header: bytes | None) -> Principal:
-        """Who calls with this `Authorization` header now. Raises `Unauthorized`, also where there is none."""
+    def authenticate(self, header: bytes | None) -> Principal:
+        """Return the caller with this `Authorization` header. Raises `Unauthorized`, also if there is no header."""
         key = header or b""
-        found = self._cache.get(key)
-        if found is None or found.revoked:
-            if found is not None:
+        principal = self._cache.get(key)
+        if principal is None or principal.revoked:
+            if principal is not None:
                 self._drop(key)
-            found = self._verify(bearer(header))
-            # A key that chooses devices by their tags is judged anew for each call: any device's tags may change.
-            if not filters_by_tags(found.key):
+            principal = self._verify(bearer(header))
+            # A key that selects devices by their tags is not cached: the tags of any device may change.
+            if not filters_by_tags(principal.key):
                 if len(self._cache) >= self._system.limits.token_cache_length_max:
                     self._drop(next(iter(self._cache)))
-                self._cache[key] = found
-                self._system.revocations.hold(found)
-        if found.expired(self._system.clock.wall_ms()):
+                self._cache[key] = principal
+                self._system.revocations.hold(principal)
+        if principal.expired(self._system.clock.wall_ms()):
             self._drop(key)
             raise Unauthorized("The token has expired; log in again.")
-        return found
+        return principal
 
     def _drop(self, key: bytes) -> None:
         dropped = self._cache.pop(key, None)
@@ -160,7 +163,7 @@ class Tokens:
             raise Unauthorized("The token is not one of this server.")
         self.verified += 1
         try:
-            # Times are checked against the system's clock, not against the one of the library.
+            # Times are checked against the system's clock, not against the clock of the library.
             claims = jwt.decode(
                 token,
                 self._secret,
@@ -174,7 +177,7 @@ class Tokens:
 
 
 def bearer(header: bytes | None) -> str:
-    """The token of an `Authorization` header. Raises `Unauthorized` where there is none."""
+    """Return the token of an `Authorization` header. Raises `Unauthorized` if there is none."""
     if header is None:
         raise Unauthorized("The request has no token; send it as `Authorization: Bearer <token>`.")
     scheme, _, token = header.decode("latin1").partition(" ")
@@ -184,7 +187,7 @@ def bearer(header: bytes | None) -> str:
 
 
 def check_scope(route: Route, principal: Principal) -> None:
-    """Raise `Forbidden` where the token has none of the scopes that the operation accepts."""
+    """Raise `Forbidden` if the token has none of the scopes that the operation accepts."""
     if principal.scopes.isdisjoint(route.scopes):
         raise Forbidden(
             f"The token has no scope for {route.operation}; it needs one of {', '.join(sorted(route.scopes))}."

@@ -1,4 +1,4 @@
-"""One call on its way through the edge: what was found out about it, and what the edge offers to its handler."""
+"""One call, and the services of the HTTP layer that its handler may use."""
 
 from __future__ import annotations
 
@@ -10,62 +10,62 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.actors.values.structs import Message
     from trunkline.http.calls.auth import Tokens
-    from trunkline.http.calls.logins import LoginGuard
+    from trunkline.http.calls.login_throttle import LoginThrottle
     from trunkline.http.calls.request import Request
     from trunkline.http.calls.route import Route
 
 
 class Service(Protocol):
-    """What the edge offers to handlers. The dispatcher is the one that there is."""
+    """What the HTTP layer offers to handlers. `Dispatcher` is the implementation."""
 
     system: System
     tokens: Tokens
-    logins: LoginGuard
+    login_throttle: LoginThrottle
     token_ttl_s: int
 
     def scopes_of(self, operation: str) -> frozenset[str]:
-        """The scopes of which a token needs one for an operation."""
+        """The scopes of an operation, of which a token needs one."""
         ...
 
-    def check_fences(self, call: Call) -> None:
-        """Raise where the call is not within the token's reach."""
+    def check_resource_access(self, call: Call) -> None:
+        """Raise if the token does not give access to the application or the device of the call."""
         ...
 
     def ref(self, call: Call) -> Ref:
-        """The actor that the row addresses."""
+        """The actor that the route asks."""
         ...
 
     def message(self, call: Call, message: type[Message]) -> Message:
-        """A message whose fields come from the call. `message` is one of those that the row names."""
+        """A message whose fields are filled from the call. `message` is one of the messages of the route."""
         ...
 
     async def read(self, call: Call, message: type[Message]) -> Any:
-        """Answer a reading message whose fields come from the call."""
+        """Answer a read message whose fields are filled from the call."""
         ...
 
     async def read_message(self, message: Message) -> Any:
-        """Answer a reading message."""
+        """Answer a read message."""
         ...
 
 
 class Call:
-    """A matched, authenticated, parsed call.
+    """A matched, authenticated and parsed call.
 
-    `ids` are the values of the path's placeholders by name (`application` for `{applicationId}`): ids are raw bytes,
-    names are text. Operations about the current user have `user` as well. Messages take their fields from here by name
-    (`fields.py`).
+    `ids` are the values of the path parameters by name (`application` for `{applicationId}`): ids are raw bytes, names
+    are text. Operations on the current user also have `user`. The fields of messages are filled from a call by name
+    (`message_fields.py`). `with_links` says whether the response contains `_links`.
     """
 
     __slots__ = (
         "_principal",
         "body",
         "ids",
-        "links",
         "now_ms",
         "query",
         "request",
         "route",
         "service",
+        "with_links",
     )
 
     def __init__(
@@ -82,14 +82,14 @@ class Call:
         self.request = request
         self.now_ms = now_ms
         self.ids = ids
-        self.links = True
+        self.with_links = True
         self.query: Any = None
         self.body: Any = None
         self._principal = principal
 
     @property
     def principal(self) -> Principal:
-        """Who calls. Only routes without access control have none."""
+        """The caller. Only calls of routes without access control have none."""
         assert self._principal is not None
         return self._principal
 
@@ -105,5 +105,5 @@ class Call:
 
     @property
     def if_match(self) -> str | None:
-        """The revision that the caller means to change."""
+        """The entity tag in `If-Match`, None if it was not sent."""
         return self.request.header(b"if-match")

@@ -1,7 +1,7 @@
-"""Refusals as answers: the only place that knows status codes.
+"""Errors as responses: the only module that knows status codes.
 
-Every error body is `{type, message}`. The sentence names the field, what is wrong with it and what would
-be right; nothing of the inside of the server is in it.
+Every error body is `{type, message}`. The message names the field, what is wrong with it and what would be right; it
+contains no internals of the server.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import msgspec
 
 from trunkline.actors.values import errors
 from trunkline.actors.values.errors import DomainError
-
-Headers = list[tuple[bytes, bytes]]
+from trunkline.http.calls.request import Headers
 
 
 class MethodNotAllowed(DomainError):
-    """The path exists, the method on it does not."""
+    """The path exists, but it does not have this method."""
 
     type = "MethodNotAllowed"
 
@@ -30,7 +29,7 @@ class MethodNotAllowed(DomainError):
 
 
 class UnsupportedMediaType(DomainError):
-    """A JSON body is needed and something else was sent."""
+    """A JSON body is required and something else was sent."""
 
     type = "UnsupportedMediaType"
 
@@ -53,11 +52,11 @@ STATUS: dict[str, int] = {
 
 JSON = (b"content-type", b"application/json")
 RETRY_SOON = (b"retry-after", b"1")
-"""What the wire refuses for want of room: there is some as soon as others are answered."""
+"""For calls that the engine refuses because it is at a bound: they may be repeated once other calls are answered."""
 
 
-def answer(error: DomainError) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a refusal."""
+def error_response(error: DomainError) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of a domain error."""
     headers: Headers = [JSON]
     if isinstance(error, errors.TooManyRequests):
         headers.append((b"retry-after", str(max(1, math.ceil(error.retry_after_s))).encode()))
@@ -72,8 +71,8 @@ def answer(error: DomainError) -> tuple[int, Headers, bytes]:
     return STATUS[error.type], headers, msgspec.json.encode({"type": error.type, "message": error.message})
 
 
-def refusal(status: int, message: str) -> tuple[Headers, bytes]:
-    """Headers and body of what the wire itself refuses, in the one shape that errors have."""
+def protocol_error(status: int, message: str) -> tuple[Headers, bytes]:
+    """Headers and body of an error that the engine answers itself, in the same form as all errors."""
     types = {code: name for name, code in STATUS.items()} | {
         408: "RequestTimeout",
         414: "TargetTooLong",
@@ -87,7 +86,7 @@ def refusal(status: int, message: str) -> tuple[Headers, bytes]:
 
 
 def rate_limit(bucket: str, verdict: Any) -> Headers:
-    """The RateLimit fields of a bucket (IETF draft-ietf-httpapi-ratelimit-headers): what is left, and for how long.
+    """The RateLimit headers of a bucket (IETF draft-ietf-httpapi-ratelimit-headers): calls left and reset time.
 
     `t` is the whole number of seconds, rounded up, until the oldest counted call leaves the window.
     """
@@ -100,7 +99,7 @@ def _policy(bucket: str, limit: int, window_s: float) -> tuple[bytes, bytes]:
     return b"ratelimit-policy", f'"{bucket}";q={limit};w={window_s:g}'.encode()
 
 
-@lru_cache(4096)  # few of the possible ones are in use at a time
+@lru_cache(4096)  # few of the possible values are in use at a time
 def _state(bucket: str, remaining: int, reset_s: int) -> tuple[bytes, bytes]:
     return b"ratelimit", f'"{bucket}";r={remaining};t={reset_s}'.encode()
 

@@ -1,4 +1,4 @@
-"""The JSON body of a request: that it is one, and the typed value in it."""
+"""The JSON body of a request: checks and decoding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trunkline.http.calls.request import Request
 
 
 def check(request: Request, bytes_max: int) -> None:
-    """Raise where the body is too large (413), or is said to be something else than JSON (415)."""
+    """Raise if the body is too large (413) or its content type is not JSON (415)."""
     if len(request.body) > bytes_max:
         raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
     content_type = request.headers.get(b"content-type", b"")
@@ -25,7 +25,7 @@ def check(request: Request, bytes_max: int) -> None:
 
 
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """The typed body. Malformed JSON is 400 with the place, a wrong value 400."""
+    """Return the typed body. Malformed JSON is 400 with its position, a wrong value is 400."""
     if not body:
         raise Invalid("The body is empty; this call needs a JSON body.")
     try:

@@ -1,21 +1,21 @@
-"""The `_links` of answers: where a record and its parents are to be found.
+"""The `_links` of responses: the URLs of a record and of its parents.
 
-Those of plain resources follow from their rows; the others stand here, by the `_type` of the record.
+The links of plain resources are defined by their routes, the others here, by the `_type` of the record.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from trunkline.http.calls.route import Links
+from trunkline.http.calls.route import LinkTemplates
 
 _APPLICATION = "/applications/{applicationId}"
 _DEVICE = _APPLICATION + "/devices/{deviceId}"
 
 _TABLE = _APPLICATION + "/data-tables/{dataTableId}"
 
-_BARE = frozenset({"dataTableRows"})
-"""Lists of which the items have no links: their fields are named by the caller, `_type` among them."""
+_ITEMS_WITHOUT_LINKS = frozenset({"dataTableRows"})
+"""Lists whose items have no links: the client chooses the names of their fields, which may include `_type`."""
 
 _LINKS: dict[str, dict[str, str]] = {
     "application": {"self": _APPLICATION, "devices": _APPLICATION + "/devices"},
@@ -53,16 +53,16 @@ _LINKS: dict[str, dict[str, str]] = {
 }
 
 
-def add_links(value: dict[str, Any], links: Links | None) -> None:
+def add_links(value: dict[str, Any], links: LinkTemplates | None) -> None:
     """Add `_links` to a record, or to a list and each of its items.
 
-    `links` are those of the row; without them they follow from the `_type`.
+    `links` are the templates of the route; if None, they follow from the `_type`.
     """
     type = value["_type"]
-    if type not in _BARE:
+    if type not in _ITEMS_WITHOUT_LINKS:
         for item in value.get("items", ()):
             if "_type" in item:
-                add_links(item, None if links is None or links.items is None else Links(links.items))
+                add_links(item, None if links is None or links.items is None else LinkTemplates(links.items))
     if type == "eventPlusNewCount" and "event" in value:
         add_links(value["event"], None)
     templates = _LINKS.get(type) if links is None else links.own

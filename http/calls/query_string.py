@@ -1,9 +1,9 @@
-"""The query string: from text to the typed struct of a route.
+"""The query string: parsing the text into the typed struct of a route.
 
-Takes `a=b`, repeated names (`c=x&c=y`), bracketed names (`tagFilter[0][key]=x`, `query[name][$eq]=y`) and
-JSON text for a structured parameter (`query={"name":"x"}`). Names that the route does not know are refused,
-except those that every client of this API may send. What the texts of a bracketed query mean is said by
-`query/brackets.py`, with the table of fields that the parameter carries.
+Accepts `a=b`, repeated names (`c=x&c=y`), bracketed names (`tagFilter[0][key]=x`, `query[name][$eq]=y`) and JSON text
+for a structured parameter (`query={"name":"x"}`). Names that the route does not know are refused, except
+`_links`, `_actions` and `_embedded`, which every route accepts. The values of a bracketed query are interpreted by
+`query/brackets.py`, with the field table of the parameter.
 """
 
 from __future__ import annotations
@@ -20,12 +20,9 @@ from trunkline.actors.query.schema import QUERY_FIELDS
 from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.errors import invalid
 
-UNIVERSAL = frozenset({"_links", "_actions", "_embedded"})
-"""`_links=false` drops the links of the answer; the other two are accepted and change nothing."""
-
 FIELDS_MAX = 1000
 DEPTH_MAX = 40
-"""Brackets in one name: room for a query at the depth that the compiler takes, two for each level."""
+"""Brackets in one name: enough for a query of the depth that the compiler accepts, two for each level."""
 _NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)\Z")
 _PART = re.compile(r"\[([^\[\]]*)\]")
 
@@ -43,30 +40,33 @@ class QueryParser:
             self._default = None
         hints = get_type_hints(type, include_extras=True)
         names = dict(zip(type.__struct_fields__, type.__struct_encode_fields__, strict=True))
-        shapes = {names[field]: _shapes(hints[field]) for field in names}
+        shapes = {names[field]: _container_types(hints[field]) for field in names}
         tables = {names[field]: query_fields(hints[field]) for field in names}
         self._fields = {name: table for name, table in tables.items() if table is not None}
         self._lists = frozenset(name for name, shape in shapes.items() if list in shape)
         self._structured = frozenset(name for name, shape in shapes.items() if shape & {list, dict})
 
     def parse(self, raw: bytes) -> tuple[Any, bool]:
-        """The struct, and whether links are wanted. Raises `Invalid` naming the parameter."""
+        """Return the struct, and whether the response contains links. Raises `Invalid` with the parameter.
+
+        `_links=false` leaves the links out; `_actions` and `_embedded` are accepted and have no effect.
+        """
         if not raw and self._default is not None:
             return self._default, True
-        values = _nested(raw)
+        values = _nested_values(raw)
         links = str(values.pop("_links", "true")).lower() not in ("false", "0")
         values.pop("_actions", None)
         values.pop("_embedded", None)
         for name in self._structured & values.keys():
-            values[name] = self._structure(name, values[name])
-        # A blank parameter is an absent one, as clients send forms with empty fields.
+            values[name] = self._decode_structured(name, values[name])
+        # A blank parameter counts as not given, because clients send forms with empty fields.
         given = {name: value for name, value in values.items() if value != ""}
         try:
             return msgspec.convert(given, self._type, strict=False), links
         except msgspec.ValidationError as error:
             raise invalid(error, "query") from None
 
-    def _structure(self, name: str, value: Any) -> Any:
+    def _decode_structured(self, name: str, value: Any) -> Any:
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             try:
                 return msgspec.json.decode(value)
@@ -86,7 +86,7 @@ class QueryParser:
 
 
 def query_fields(hint: Any) -> Fields | None:
-    """The table of fields that the hint of an advanced query carries; None for any other hint."""
+    """The field table in the type hint of an advanced query; None for any other hint."""
     for part in (hint, *get_args(hint)):
         for meta in getattr(part, "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.extra and QUERY_FIELDS in meta.extra:
@@ -95,36 +95,36 @@ def query_fields(hint: Any) -> Fields | None:
     return None
 
 
-def _shapes(hint: Any) -> set[type]:
-    """The containers that a hint allows."""
+def _container_types(hint: Any) -> set[type]:
+    """The container types that a hint allows."""
     origin = get_origin(hint)
     if origin in (list, dict):
         return {origin}
     found: set[type] = set()
     for part in get_args(hint):
-        found |= _shapes(part)
+        found |= _container_types(part)
     return found
 
 
-def _nested(raw: bytes) -> dict[str, Any]:
+def _nested_values(raw: bytes) -> dict[str, Any]:
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict"
         )
     except ValueError:
         raise Invalid(
-            f"The query string can not be read: it must be percent-encoded UTF-8 with at most {FIELDS_MAX} fields."
+            f"The query string cannot be read: it must be percent-encoded UTF-8 with at most {FIELDS_MAX} fields."
         ) from None
     values: dict[str, Any] = {}
     for name, value in pairs:
         found = _NAME.match(name)
         if found is None:
             raise Invalid(f"{name[:100]}: is not a name of a query parameter.")
-        _place(values, [found[1], *_PART.findall(found[2])], value, name)
+        _insert(values, [found[1], *_PART.findall(found[2])], value, name)
     return values
 
 
-def _place(values: dict[str, Any], path: list[str], value: str, name: str) -> None:
+def _insert(values: dict[str, Any], path: list[str], value: str, name: str) -> None:
     if len(path) > DEPTH_MAX:
         raise Invalid(f"{name[:100]}: nests deeper than {DEPTH_MAX} levels.")
     here = values

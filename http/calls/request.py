@@ -1,4 +1,4 @@
-"""Requests and responses in plain values, the same for every way in."""
+"""Requests and responses as plain values, independent of Quart and of the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Request:
-    """A request in plain values. Header names are lower case; of a field given twice the last one counts."""
+    """A request. Header names are lower case; of a header that is sent twice the last one counts."""
 
     __slots__ = ("address", "body", "headers", "method", "path", "query")
 
@@ -24,33 +24,33 @@ class Request:
         self.address = address
 
     def header(self, name: bytes) -> str | None:
-        """The value of a field as text, None where it was not sent."""
+        """The value of a header as text, None if it was not sent."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin1")
 
 
-def address_of(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
-    """Where a request comes from: its connection, or what a `trusted` proxy says in X-Forwarded-For."""
+def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
+    """The address of the client: that of the connection, or from X-Forwarded-For if the proxy is `trusted`."""
     if trusted and headers.get(b"x-forwarded-for"):
-        # The last entry is the one that the proxy added; those before it are the client's own words.
+        # The proxy added the last entry; those before it were sent by the client.
         return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
     return str(client[0]) if client else ""
 
 
 class Stream(Protocol):
-    """A body that is sent piece by piece. The door calls `close` when the client or the stream is gone."""
+    """A response body that is sent in pieces. `close` is called when the client or the stream has ended."""
 
     async def next(self) -> bytes | None:
         """The next piece; None at the end."""
         ...
 
     def close(self) -> None:
-        """Give everything back. Idempotent, never waits."""
+        """Release all resources. Idempotent, never waits."""
         ...
 
 
 class Response:
-    """Status, headers, and either a whole body or a stream."""
+    """A response: status, headers, and either a whole body or a stream."""
 
     __slots__ = ("body", "headers", "status", "stream")
 
@@ -64,5 +64,5 @@ class Response:
 
     @property
     def parts(self) -> tuple[int, Headers, bytes]:
-        """Status, headers and body of what is no stream."""
+        """Status, headers and body of a response that is not a stream."""
         return self.status, self.headers, self.body

@@ -1,8 +1,8 @@
-"""A row of the route table: one operation of the API as data.
+"""A route: one operation of the API as data.
 
-A row names the message that answers it. Everything else follows: the scopes from the operation's name, the parser from
-the query struct, the decoder from the body type, the fields of the message from the path and the call (`fields.py`),
-the API document from all of them. What does not fit together fails when the table is built.
+A route names the message that answers it. Everything else is derived: the scopes from the operation's name, the query
+parser from the query struct, the decoder from the body type, the fields of the message from the path and the call
+(`message_fields.py`), the OpenAPI document from all of them. An inconsistent route fails when the table is built.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.terms import Success
-from trunkline.http.calls.path_parts import PathPart, parts_of
+from trunkline.http.calls.path_parameters import PathParameter, parse_path
 from trunkline.http.calls.query_string import QueryParser
 
 if TYPE_CHECKING:
     from trunkline.actors.records.resource import Resource
     from trunkline.http.calls.request import Response
 
-Access = Literal["none", "read", "write"]
+AccessLevel = Literal["none", "read", "write"]
 Area = Literal["application", "user", "public"]
 DeviceAccess = Literal["no", "read", "self", "any"]
 Handler = Callable[[Any], Awaitable["Response"]]
 """Takes a `Call`."""
 
-APP = "/applications/{applicationId}"
-DEVICE = APP + "/devices/{deviceId}"
-TABLE = APP + "/data-tables/{dataTableId}"
-ME = "/me"
+APP_PATH = "/applications/{applicationId}"
+DEVICE_PATH = APP_PATH + "/devices/{deviceId}"
+DATA_TABLE_PATH = APP_PATH + "/data-tables/{dataTableId}"
+ME_PATH = "/me"
 
 
-class Address(NamedTuple):
-    """Which actor a row asks: its kind, and the names of the ids (of the path, or of the user) that lead to it."""
+class ActorAddress(NamedTuple):
+    """Which actor a route asks: its kind, and the names of the ids (of the path, or of the user) that identify it."""
 
     kind: str
     id: str
     parent: str | None = "application"
 
     def ref(self, ids: Mapping[str, Any]) -> Ref:
-        """The actor at these ids."""
+        """The actor with these ids."""
         return Ref(self.kind, ROOT if self.parent is None else ids[self.parent], ids[self.id])
 
 
-ACCOUNT = Address("user", "user", None)
-APPLICATION = Address("application", "application", None)
-DEVICE_ACTOR = Address("device", "device")
-DATA_TABLE = Address("dataTable", "dataTable")
-EVENT_LOG = Address("eventLog", "application")
+USER_ACTOR = ActorAddress("user", "user", None)
+APPLICATION_ACTOR = ActorAddress("application", "application", None)
+DEVICE_ACTOR = ActorAddress("device", "device")
+DATA_TABLE_ACTOR = ActorAddress("dataTable", "dataTable")
+EVENT_LOG_ACTOR = ActorAddress("eventLog", "application")
 
 
-class Links(NamedTuple):
-    """The `_links` of what a row answers, and of the items where that is a list: name to a template of the address."""
+class LinkTemplates(NamedTuple):
+    """The `_links` of a route's response, and of the items if that is a list: name to URL template."""
 
     own: Mapping[str, str]
     items: Mapping[str, str] | None = None
@@ -70,17 +70,17 @@ class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Route:
     """One operation.
 
-    `message` is asked of the actor at `to`, or read where `to` is None; its fields are filled from the call by their
-    names. `then` reads the answer after an ask (a changed record as it is now). `makes` names the id that the answer of
-    the actor brings (`Created`), for that read. `handler` stands in for all of these where an operation is more than a
-    message (streams, log-in).
+    The actor at `to` is asked `message`; if `to` is None, a reader answers it. Its fields are filled from the call by
+    name. `then` is read after an ask and gives the response (the record after the change). `new_id` names the id in the
+    actor's answer (`Created`), for that read. `handler` replaces all of these if an operation is more than one message
+    (streams, login).
 
-    `access` and `area` give the scopes: reads also take the `.read` ones; operations about the user (`/me`) do not
-    take those of applications. `device` says what a device token may do here: nothing ("no"), read ("read"), act
-    for itself and its peripherals ("self"), or act on every device that its key allows ("any").
+    `access` and `area` determine the scopes: reads also accept the `.read` scopes; operations on the user (`/me`) do
+    not accept the scopes of applications. `device` says what a device token may do: nothing ("no"), read ("read"),
+    act for its own device and its peripherals ("self"), or act on every device that its key allows ("any").
 
-    `resource` is the plain resource that the row is about. `prepare` changes the decoded body before the actor is
-    asked; it may wait.
+    `resource` is the plain resource of the route. `prepare` changes the decoded body before the actor is asked; it may
+    wait.
     """
 
     method: str
@@ -88,78 +88,78 @@ class Route:
     operation: str
     summary: str
     message: type[Message] | None = None
-    to: Address | None = None
+    to: ActorAddress | None = None
     then: type[Message] | None = None
     uses: tuple[type[Message], ...] = ()
     """Further messages that the handler fills from the call."""
-    makes: str | None = None
+    new_id: str | None = None
     resource: Resource | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     query: type[msgspec.Struct] = NoQuery
     body: Any = None
     optional_body: bool = False
-    """The body may be left out; then it is None."""
+    """The body may be omitted; then it is None."""
     reply: Any = Success
-    answers: bool = False
-    """What the actor answers is the reply; otherwise it is `then`, or else that the call succeeded."""
+    answer_is_reply: bool = False
+    """The response is the actor's answer; otherwise it is that of `then`, or else only success."""
     ok: int = 200
     job: Any = None
-    """What is answered with 202 where the operation may queue a job instead of being done at once."""
-    access: Access = "read"
+    """The response with status 202, if the operation may queue a job instead of acting at once."""
+    access: AccessLevel = "read"
     area: Area = "application"
     device: DeviceAccess = "no"
     cli: bool = False
-    """Also open to the scopes of command line tools."""
+    """Also accepts the scopes of command line tools."""
     handler: Handler | None = None
     event: tuple[str, Any] | None = None
-    """For streams: the event's name and the type of its data."""
-    lane: bool = False
-    """An array of items waits for its place in the lane of bulk calls."""
-    hot: bool = False
-    """Dispatched before Quart, because heavy traffic goes through it."""
-    links: Links | None = None
+    """For streams: the name of the event and the type of its data."""
+    bulk: bool = False
+    """A call whose body is an array waits in the queue of bulk calls."""
+    fast_path: bool = False
+    """Dispatched without Quart, because its calls are frequent."""
+    links: LinkTemplates | None = None
     also: Mapping[int, str] = field(default_factory=dict)
-    """Further status codes worth documenting, with a sentence each."""
+    """Further status codes for the documentation, each with a description."""
     scopes: frozenset[str] = field(init=False)
     parser: QueryParser = field(init=False)
     decoder: msgspec.json.Decoder[Any] | None = field(init=False)
-    parts: tuple[PathPart, ...] = field(init=False)
+    path_parameters: tuple[PathParameter, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "scopes", frozenset(_scopes_of(self)))
         put(self, "parser", QueryParser(self.query))
         put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
-        put(self, "parts", parts_of(self.path))
-        if self.to is not None and self.to.parent is not None and self.to.parent not in self.ids:
+        put(self, "path_parameters", parse_path(self.path))
+        if self.to is not None and self.to.parent is not None and self.to.parent not in self.id_names:
             raise TypeError(
                 f"{self.operation}: {self.path} has no {{{self.to.parent}Id}}, which {self.to.kind} needs"
             )
 
     @property
     def throttle(self) -> str | None:
-        """The bucket that a call spends, None for none."""
+        """The bucket of the throttle that a call counts against, None if it is not throttled."""
         return self.message.throttle if self.message is not None else None
 
     @property
-    def ids(self) -> frozenset[str]:
-        """The names of what the path and the token of a call give."""
-        names = {part.name for part in self.parts}
+    def id_names(self) -> frozenset[str]:
+        """The names of the ids that the path and the token of a call give."""
+        names = {part.name for part in self.path_parameters}
         return frozenset(names | {"user"} if self.area == "user" else names)
 
     @property
-    def creates(self) -> bool:
-        """Whether the row asks an actor that does not exist yet; then its id is made by the edge."""
-        return self.to is not None and self.to.id not in self.ids
+    def creates_actor(self) -> bool:
+        """Whether the route asks an actor that does not exist yet; then the dispatcher makes its id."""
+        return self.to is not None and self.to.id not in self.id_names
 
     @property
-    def made(self) -> str | None:
-        """The name of the id that an answer brings."""
-        return self.to.id if self.to is not None and self.creates else self.makes
+    def created_id(self) -> str | None:
+        """The name of the id of what a call creates, None if it creates nothing."""
+        return self.to.id if self.to is not None and self.creates_actor else self.new_id
 
 
 def _scopes_of(route: Route) -> list[str]:
-    """The scopes of which a token needs one (specification, Authentication, rule 6)."""
+    """The scopes, of which a token needs one (specification, Authentication, rule 6)."""
     if route.access == "none":
         return []
     resource = route.operation.split(".")[0]

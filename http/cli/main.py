@@ -1,7 +1,7 @@
-"""The command line: `trunkline serve` and everything around it.
+"""The command line: `trunkline serve` and all other commands.
 
-The root of the program: the one module of this room that also knows the bench, to mount its commands. What only
-one command needs is imported there: who lists users does not wait for a web framework.
+The entry point of the program, and the only module of `http` that imports the bench, to add its commands. Imports
+that only one command needs are in that command: `trunkline user list` does not load a web framework.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
-from trunkline.http import control
-from trunkline.http.terminal import ERR, OUT, announce, sentence, warn
+from trunkline.http import control_socket
+from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
 from trunkline.limits.table import Limits
 
 if TYPE_CHECKING:
-    from trunkline.http.serve import Serving
+    from trunkline.http.serve import RunningServer
 
 app = typer.Typer(
     help="An application platform for connected devices.",
@@ -59,68 +59,68 @@ ConfigOption = Annotated[
 
 
 PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a variable
-"""Holds the password for `user add` and `user passwd`: an argument of one command and no setting."""
+"""The password for `user add` and `user passwd`: an argument of these commands, not a setting."""
 
 DEMO_SCOPES = frozenset({"all.User"})
 DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
-TRIAL_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
-"""What the token can do that is printed for a newcomer to try."""
-TRIAL_TTL_S = 86_400
+DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
+"""The scopes of the token that is printed with the example calls of the demo."""
+DEMO_TOKEN_TTL_S = 86_400
 
-EXPECTED = (SettingsError, DomainError, boot.StoreError, OSError)
-"""Failures that are told to the operator as a sentence; everything else is a bug and shows its traceback."""
+EXPECTED_FAILURES = (SettingsError, DomainError, boot.StoreError, OSError)
+"""Failures that are reported to the operator as a sentence; all others are bugs and show a traceback."""
 
 
 def main() -> None:
     """The entry point: every expected failure is one sentence and exit code 1."""
     try:
         app()
-    except EXPECTED as failure:
-        _fail(sentence(failure))
+    except EXPECTED_FAILURES as failure:
+        _fail(failure_message(failure))
     except BaseExceptionGroup as group:
-        # Nurseries wrap what ends them; one expected failure in there is still one sentence.
-        expected, other = group.split(EXPECTED)
+        # Nurseries wrap their exceptions in groups; expected failures in a group are also reported as one sentence.
+        expected, other = group.split(EXPECTED_FAILURES)
         if expected is None or other is not None:
             raise
-        _fail(sentence(expected))
+        _fail(failure_message(expected))
 
 
-def _fail(said: str) -> NoReturn:
-    ERR.print(f"trunkline: {said}")
+def _fail(message: str) -> NoReturn:
+    ERR.print(f"trunkline: {message}")
     sys.exit(1)
 
 
 def _settings(config: Path | None, limits: str | None = None, **overrides: object) -> Settings:
-    """The settings in force: command line, then environment, then file, then default."""
+    """The effective settings, by precedence: command line, environment, file, default."""
     file = config or (Path(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
     if limits == "off":
         overrides["throttles"] = False
     environ = {name: value for name, value in os.environ.items() if name != PASSWORD_VARIABLE}
     try:
-        text = None if file is None else _text(file)
+        text = None if file is None else _read_text(file)
         settings = load_settings(toml_text=text, environ=environ, overrides=overrides)
     except SettingsError as error:
         raise error.under(f"{file}: ") if file is not None else error from None
     if limits is not None and limits != "off":
-        settings = dataclasses.replace(settings, limits=_changed(settings.limits, Path(limits)))
+        settings = dataclasses.replace(settings, limits=_override_limits(settings.limits, Path(limits)))
     return settings
 
 
-def _changed(limits: Limits, file: Path) -> Limits:
-    """The limits with the numbers of a file. Raises `SettingsError`."""
+def _override_limits(limits: Limits, file: Path) -> Limits:
+    """The limits, overridden with those of a file. Raises `SettingsError`."""
     try:
-        return limits.override(tomllib.loads(_text(file)))
+        return limits.override(tomllib.loads(_read_text(file)))
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(str(file), f"is no TOML: {error}", "correct it there") from None
+        raise SettingsError(str(file), f"is not TOML: {error}", "correct it there") from None
     except SettingsError as error:
         raise error.under(f"{file}: ") from None
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except UnicodeDecodeError:
-        raise SettingsError(str(file), "is no text in UTF-8", "name a TOML file") from None
+        raise SettingsError(str(file), "is not text in UTF-8", "name a TOML file") from None
 
 
 # Serving.
@@ -135,9 +135,7 @@ def serve_command(
     ] = None,
     limits: Annotated[
         str | None,
-        typer.Option(
-            metavar="off|FILE.toml", help="Lift the throttles, or change single numbers of the limits."
-        ),
+        typer.Option(metavar="off|FILE.toml", help="Disable the throttles, or override single limits."),
     ] = None,
     certfile: Annotated[
         str | None,
@@ -149,18 +147,19 @@ def serve_command(
     ca_certs: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE.pem", help="The authorities of client certificates; every client needs one then."
+            metavar="FILE.pem",
+            help="The authorities of client certificates; every client then needs a certificate.",
         ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="fast|stock", help="Who speaks HTTP/1.1 (default: fast); stock is for comparisons."
+            metavar="fast|stock", help="The HTTP/1.1 engine (default: fast); stock is for comparisons."
         ),
     ] = None,
     config: ConfigOption = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Also run an application with living devices.")
+        bool, typer.Option("--demo", help="Also run an application with simulated devices.")
     ] = False,
 ) -> None:
     """Serve a data directory until SIGTERM. On a first start the first user is created."""
@@ -171,53 +170,55 @@ def serve_command(
     configure_logging(settings)
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
-    trio.run(partial(serve, settings, ready=partial(_greet, settings=settings, demo=demo)))
+    trio.run(partial(serve, settings, ready=partial(_announce_start, settings=settings, demo=demo)))
 
 
-async def _greet(serving: Serving, *, settings: Settings, demo: bool) -> None:
-    """Say where the server listens and who was made for it; then run the demo where it is wanted."""
-    announce(f"Trunkline serves {settings.data_dir} at {serving.url} (the API: {serving.url}/docs)")
-    first = serving.first_user
+async def _announce_start(server: RunningServer, *, settings: Settings, demo: bool) -> None:
+    """Print the URL of the server and the first user, if one was created; then run the demo if requested."""
+    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
+    first = server.first_user
     if first is not None and first.password is not None:
         announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
     if demo:
-        await _live(serving)
+        await _run_demo(server)
 
 
-async def _live(serving: Serving) -> None:
-    """Run the demo's devices for as long as the server runs, whatever becomes of their application or token."""
+async def _run_demo(server: RunningServer) -> None:
+    """Run the devices of the demo while the server runs, also if their application or token is deleted."""
     shown = False
 
     def show(ready: DemoReady) -> None:
         nonlocal shown
         if not shown:
-            _show_demo(serving, ready)
+            _show_demo(server, ready)
         shown = True
 
     pause_s = DEMO_PAUSE_S
     while True:
         try:
-            await run_demo(serving.url, _token(serving, DEMO_SCOPES, None), on_ready=show)
+            await run_demo(server.url, _token(server, DEMO_SCOPES, None), on_ready=show)
             return
         except* BenchError as problems:
-            warn(f"The demo was interrupted and begins again: {sentence(problems)}")
+            warn(f"The demo was interrupted and restarts: {failure_message(problems)}")
         await trio.sleep(pause_s)
         pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
 
 
-def _token(serving: Serving, scopes: Set[str], ttl_s: float | None) -> str:
+def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
     """A token of the oldest user."""
-    dispatcher = serving.dispatcher
+    dispatcher = server.dispatcher
     claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
     return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
 
 
-def _show_demo(serving: Serving, ready: DemoReady) -> None:
-    announce("The devices of the demo report once a second. Four lines to try, in another terminal:")
-    announce(f"  export {CURL_VARIABLE}={_token(serving, TRIAL_SCOPES, TRIAL_TTL_S)}")
+def _show_demo(server: RunningServer, ready: DemoReady) -> None:
+    announce(
+        "The devices of the demo report once a second. To try it, run these four lines in another terminal:"
+    )
+    announce(f"  export {CURL_VARIABLE}={_token(server, DEMO_TOKEN_SCOPES, DEMO_TOKEN_TTL_S)}")
     for line in curl_lines(ready):
         announce(f"  {line}")
-    announce("The token is good for a day, for reading devices and for sending them commands.")
+    announce("The token is valid for a day, for reading devices and for sending them commands.")
 
 
 app.command("demo")(bench_demo)
@@ -226,26 +227,26 @@ app.command("demo")(bench_demo)
 # Users.
 
 
-def _on_data(settings: Settings, command: str, **arguments: str) -> Any:
-    """Run a command on the data directory itself, or ask the server that holds it."""
+def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any:
+    """Run a command on the data directory, or through the server that holds it."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
     async def run() -> Any:
         try:
             with boot.opened(settings) as system:
                 async with boot.running(system):
-                    return await control.run_command(system, command, arguments)
-        except boot.DirectoryInUse as held:
-            return await control.ask_server(Path(settings.data_dir), command, arguments, held)
+                    return await control_socket.run_command(system, command, arguments)
+        except boot.DirectoryInUse as in_use:
+            return await control_socket.ask_server(Path(settings.data_dir), command, arguments, in_use)
 
     return trio.run(run)
 
 
-def _existing(data: str | None, config: Path | None) -> Settings:
-    """The settings, for a command that has nothing to do in a directory that is not there."""
+def _existing_directory(data: str | None, config: Path | None) -> Settings:
+    """The settings, for a command that needs an existing data directory. Raises `SettingsError` if there is none."""
     settings = _settings(config, data_dir=data)
     if not Path(settings.data_dir).is_dir():
-        raise SettingsError(settings.data_dir, "is no data directory", "name the right one with --data")
+        raise SettingsError(settings.data_dir, "is not a data directory", "name the right one with --data")
     return settings
 
 
@@ -256,7 +257,7 @@ Password = Annotated[
         prompt=True,
         hide_input=True,
         confirmation_prompt=True,
-        help="Asked for if left out.",
+        help="Prompted for if omitted.",
     ),
 ]
 
@@ -264,33 +265,33 @@ Password = Annotated[
 @user_app.command("add")
 def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Add a user, also while a server runs."""
-    id = _on_data(_settings(config, data_dir=data), "user.add", email=email, password=password)
+    id = _run_on_directory(_settings(config, data_dir=data), "user.add", email=email, password=password)
     OUT.print(f"{id}  {email}")
 
 
 @user_app.command("passwd")
 def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
-    """Set a user's password and end the tokens made before, also while a server runs."""
-    _on_data(_existing(data, config), "user.passwd", email=email, password=password)
-    OUT.print(f"The password of {email} is set; earlier tokens do not hold any more.")
+    """Set a user's password and revoke the earlier tokens, also while a server runs."""
+    _run_on_directory(_existing_directory(data, config), "user.passwd", email=email, password=password)
+    OUT.print(f"The password of {email} is set; earlier tokens are no longer valid.")
 
 
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""
-    for id, email, created in _on_data(_existing(data, config), "user.list"):
+    for id, email, created in _run_on_directory(_existing_directory(data, config), "user.list"):
         OUT.print(f"{id}  {created}  {email}")
 
 
-# Care of a data directory.
+# Maintenance of a data directory.
 
 
 @secret_app.command("rotate")
 def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
-    """Replace the secret that signs tokens: every token ends. The server must be stopped."""
-    path = _existing(data, config).data_dir
+    """Replace the secret that signs tokens, which revokes every token. The server must be stopped."""
+    path = _existing_directory(data, config).data_dir
     boot.rotate_secret(Path(path))
-    OUT.print(f"The secret of {path} is replaced; everybody logs in anew.")
+    OUT.print(f"The secret of {path} is replaced; every user and device must log in again.")
 
 
 @app.command("backup")
@@ -299,16 +300,16 @@ def backup_command(
     data: DataOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Copy a data directory as it is at one moment, also while a server runs."""
-    path = _existing(data, config).data_dir
+    """Copy a consistent snapshot of a data directory, also while a server runs."""
+    path = _existing_directory(data, config).data_dir
     boot.back_up(Path(path), target)
     OUT.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
 
 
 @app.command("check")
 def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
-    """Walk a data directory and verify what is in it."""
-    path = _existing(data, config).data_dir
+    """Read a whole data directory and verify its contents."""
+    path = _existing_directory(data, config).data_dir
     report = boot.verify(Path(path))
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
@@ -317,18 +318,18 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     for problem in report.problems:
         OUT.print(problem, style="red")
     if not report.ok:
-        told = len(report.problems)
-        more = f"; the first {told} are shown" if report.problem_count > told else ""
+        shown = len(report.problems)
+        more = f"; the first {shown} are shown" if report.problem_count > shown else ""
         _fail(f"{path}: problems found: {report.problem_count}{more}.")
     OUT.print("No problem found.")
 
 
-# The API as text.
+# Descriptions of the API.
 
 
 @app.command("routes")
 def routes_command() -> None:
-    """Print the route table: method, path, operation and the scopes of which a token needs one."""
+    """Print the route table: method, path, operation and scopes, of which a token needs one."""
     from trunkline.http.routes import TABLE
 
     path_width = max(len(route.path) for route in TABLE.routes) + 2

@@ -1,1 +1,1 @@
-"""Pages for people and programs that operate the server: the API document, metrics."""
+"""Pages for the operators of the server: the OpenAPI document and the metrics."""

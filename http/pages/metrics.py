@@ -1,7 +1,7 @@
-"""The Prometheus metrics, read at the moment of the scrape from figures that are counted anyway.
+"""The Prometheus metrics, read at each scrape from counters that exist anyway.
 
-Nothing here costs the hot path anything: the actors, the journal and the dispatcher count plain integers.
-`docs/operations.md` lists every metric and a test compares the two.
+They cost the handling of calls nothing more: the actors, the journal and the dispatcher count plain integers.
+`docs/operations.md` lists every metric, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.wire.collector import PAUSES
+from trunkline.http.wire.garbage_collection import PAUSES
 from trunkline.http.wire.request_heads import RequestHeads
 
 
-class Wire(Protocol):
-    """What the engine counts of its connections."""
+class ConnectionStats(Protocol):
+    """The connection counters of the engine."""
 
     @property
     def connections(self) -> int:
-        """Connections that are open."""
+        """Open connections."""
 
     @property
     def accepted(self) -> int:
-        """Connections taken since the start."""
+        """Connections accepted since the start."""
 
     @property
     def refused(self) -> int:
-        """Those sent away because there were as many as the server takes."""
+        """Connections refused since the start because the server had as many as it allows."""
 
     @property
     def timed_out(self) -> int:
-        """Those closed because a client was idle or slow for too long."""
+        """Connections closed since the start because the client was idle or slow for too long."""
 
     @property
     def heads(self) -> RequestHeads:
-        """The heads of requests that came before."""
+        """The cache of request heads."""
 
 
-class Unwired(NamedTuple):
-    """The figures where no engine counts: in a test, and with Hypercorn's stock connections."""
+class NoConnectionStats(NamedTuple):
+    """Zeros, for when no engine counts: in tests, and with Hypercorn's stock engine."""
 
     connections: int = 0
     accepted: int = 0
@@ -55,19 +55,19 @@ class Unwired(NamedTuple):
     heads: RequestHeads = RequestHeads(0)
 
 
-def exposition(dispatcher: Dispatcher, wire: Wire) -> tuple[bytes, str]:
+def exposition(dispatcher: Dispatcher, connections: ConnectionStats) -> tuple[bytes, str]:
     """The metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Figures(dispatcher, wire))
+    registry.register(MetricsCollector(dispatcher, connections))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
-class Figures(Collector):
-    """Collects the figures of one server."""
+class MetricsCollector(Collector):
+    """Collects the metrics of one server."""
 
-    def __init__(self, dispatcher: Dispatcher, wire: Wire | None = None) -> None:
+    def __init__(self, dispatcher: Dispatcher, connections: ConnectionStats | None = None) -> None:
         self._dispatcher = dispatcher
-        self._wire = wire or Unwired()
+        self._connection_stats = connections or NoConnectionStats()
 
     def collect(self) -> Iterator[Metric]:
         yield from self._connections()
@@ -79,20 +79,22 @@ class Figures(Collector):
         yield from self._process()
 
     def _connections(self) -> Iterator[Metric]:
-        wire = self._wire
-        yield _gauge("connections_open", "Open connections.", wire.connections)
-        yield _counter("connections_accepted", "Connections accepted.", wire.accepted)
-        yield _counter("connections_refused", "Connections refused at the bound of the server.", wire.refused)
+        stats = self._connection_stats
+        yield _gauge("connections_open", "Open connections.", stats.connections)
+        yield _counter("connections_accepted", "Connections accepted.", stats.accepted)
+        yield _counter(
+            "connections_refused", "Connections refused at the bound of the server.", stats.refused
+        )
         yield _counter(
             "connections_timed_out",
             "Connections closed because the client was idle or slow for too long.",
-            wire.timed_out,
+            stats.timed_out,
         )
         yield _gauge(
-            "heads_known", "Heads of requests that are looked up when they come again.", len(wire.heads)
+            "heads_known", "Heads of requests that are looked up when they come again.", len(stats.heads)
         )
         yield _counter(
-            "heads_found", "Requests whose head was looked up instead of parsed.", wire.heads.found
+            "heads_found", "Requests whose head was looked up instead of parsed.", stats.heads.found
         )
 
     def _calls(self) -> Iterator[Metric]:
@@ -150,28 +152,30 @@ class Figures(Collector):
 
     def _journal(self) -> Iterator[Metric]:
         journal = self._dispatcher.system.journal
-        figures = journal.statistics
-        yield _counter("commits", "Group commits.", figures.commits)
-        yield _counter("commit_failures", "Group commits that failed.", figures.failures)
-        yield _counter("batches", "Batches committed.", figures.batches)
-        yield _counter("puts", "Keys written.", figures.puts)
-        yield _counter("deletes", "Keys deleted.", figures.deletes)
-        yield _counter("bytes_written", "Bytes of keys and values written.", figures.bytes)
-        yield _counter("map_growths", "Times that the map of the store grew.", figures.growths)
+        statistics = journal.statistics
+        yield _counter("commits", "Group commits.", statistics.commits)
+        yield _counter("commit_failures", "Group commits that failed.", statistics.failures)
+        yield _counter("batches", "Batches committed.", statistics.batches)
+        yield _counter("puts", "Keys written.", statistics.puts)
+        yield _counter("deletes", "Keys deleted.", statistics.deletes)
+        yield _counter("bytes_written", "Bytes of keys and values written.", statistics.bytes)
+        yield _counter("map_growths", "Times that the map of the store grew.", statistics.growths)
         yield _counter(
-            "journal_refusals", "Batches refused because too much waited, or at the quota.", figures.refused
+            "journal_refusals",
+            "Batches refused because too much waited, or at the quota.",
+            statistics.refused,
         )
-        yield _counter("commit_seconds", "Seconds spent in commits.", figures.total_commit_s)
-        yield _gauge("commit_last_seconds", "Seconds of the last commit.", figures.last_commit_s)
-        yield _gauge("commit_longest_seconds", "Seconds of the longest commit.", figures.longest_commit_s)
+        yield _counter("commit_seconds", "Seconds spent in commits.", statistics.total_commit_s)
+        yield _gauge("commit_last_seconds", "Seconds of the last commit.", statistics.last_commit_s)
+        yield _gauge("commit_longest_seconds", "Seconds of the longest commit.", statistics.longest_commit_s)
         yield _gauge("journal_pending_bytes", "Bytes that wait for a commit.", journal.pending_bytes)
         sizes = HistogramMetricFamily("trunkline_group_size", "Batches in a group commit.")
         buckets: list[tuple[str, float]] = []
         total = 0
-        for power, count in enumerate(figures.group_sizes):
+        for power, count in enumerate(statistics.group_sizes):
             total += count
             buckets.append((str((2 << power) - 1), total))
-        sizes.add_metric([], [*buckets, ("+Inf", total)], sum_value=figures.batches)
+        sizes.add_metric([], [*buckets, ("+Inf", total)], sum_value=statistics.batches)
         yield sizes
         store = self._dispatcher.system.store.sizes()
         yield _gauge("store_used_bytes", "Bytes of the store's file in use.", store.used)

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated from the route table: what is answered is what is documented."""
+"""The OpenAPI 3.1 document, generated from the route table, so that it always agrees with the API."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.http.calls.errors import STATUS
 from trunkline.http.calls.route import Route
-from trunkline.http.calls.table import RouteTable
+from trunkline.http.calls.route_table import RouteTable
 
 _REF = "#/components/schemas/{name}"
-_COMMON = {
+_COMMON_RESPONSES = {
     400: "The request is malformed or its content is not acceptable",
-    401: "No token, or one that does not hold",
-    403: "The token misses the scope or does not reach the resource",
+    401: "No token, or one that is not valid",
+    403: "The token lacks the scope, or does not give access to the resource",
     404: "The resource or a parent of it does not exist",
-    503: "The server is at a bound of its own; come back as Retry-After says",
+    503: "The server is overloaded; repeat the call after Retry-After",
 }
-_STORING = {507: "The disk is full; nothing was stored"}
-_UNIVERSAL = (
-    ("_links", "false drops the `_links` of the answer", True),
-    ("_actions", "accepted, changes nothing", False),
-    ("_embedded", "accepted, changes nothing", False),
+_WRITE_RESPONSES = {507: "The disk is full; nothing was stored"}
+_COMMON_PARAMETERS = (
+    ("_links", "false leaves `_links` out of the response", True),
+    ("_actions", "accepted, has no effect", False),
+    ("_embedded", "accepted, has no effect", False),
 )
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """A refusal."""
+    """An error."""
 
     type: str
     message: str
@@ -102,7 +102,7 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
 
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     found = []
-    for part in route.parts:
+    for part in route.path_parameters:
         schema = {"type": "string", "pattern": part.pattern}
         found.append({"name": part.placeholder, "in": "path", "required": True, "schema": schema})
     return found
@@ -120,7 +120,7 @@ def _query_parameters(route: Route, components: dict[str, Any]) -> list[dict[str
         else:
             parameter["schema"] = _without_null(shown)
         found.append(parameter)
-    for name, description, default in _UNIVERSAL:
+    for name, description, default in _COMMON_PARAMETERS:
         found.append(
             {
                 "name": name,
@@ -138,7 +138,7 @@ def _is_structured(schema: dict[str, Any]) -> bool:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter that may be left out is not one that may be null."""
+    """The schema without null: an optional parameter may be omitted, but is never null."""
     if "enum" in schema and None in schema["enum"]:
         return {**schema, "enum": [each for each in schema["enum"] if each is not None]}
     choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
@@ -151,18 +151,21 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     found = {str(route.ok): _success(route, by_type)}
     if route.job is not None:
         content = {"application/json": {"schema": by_type[repr(route.job)]}}
-        found["202"] = {"description": "A job is queued that will do it", "content": content}
-    codes = dict(_COMMON)
+        found["202"] = {
+            "description": "A job is queued that will carry out the operation",
+            "content": content,
+        }
+    codes = dict(_COMMON_RESPONSES)
     if route.access == "none":
         del codes[401], codes[403], codes[404]
     if route.body is not None:
         codes |= {413: "The body is larger than 1 MiB", 415: "The body is not application/json"}
     if route.access == "write":
-        codes |= _STORING
+        codes |= _WRITE_RESPONSES
     if route.method in ("PATCH", "DELETE"):
         codes[412] = "If-Match names another revision than the stored one"
     if route.method == "GET" and route.event is None:
-        codes[304] = "If-None-Match names the present revision"
+        codes[304] = "If-None-Match names the current revision"
     codes |= route.also
     assert all(code in STATUS.values() or code == 304 for code in codes)
     error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
@@ -172,8 +175,11 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
         headers = {
             name: {"description": description, "schema": {"type": "string"}}
             for name, description in (
-                ("RateLimit", "what is left of the bucket, and seconds until it refills"),
-                ("RateLimit-Policy", "the bucket's calls and window in seconds"),
+                (
+                    "RateLimit",
+                    "the calls left in the bucket, and the seconds until the oldest counted call leaves the window",
+                ),
+                ("RateLimit-Policy", "the calls of the bucket and its window in seconds"),
             )
         }
         found[str(route.ok)]["headers"] = headers
@@ -185,7 +191,7 @@ def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.event is not None:
         name, data = route.event
         return {
-            "description": f"A stream of `{name}` events; comments keep it open",
+            "description": f"A stream of `{name}` events; comments keep the connection open",
             "content": {
                 "text/event-stream": {"schema": {"type": "string"}, "x-events": {name: by_type[repr(data)]}}
             },

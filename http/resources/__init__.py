@@ -1,1 +1,1 @@
-"""The route tables: one module of rows for each noun. `trunkline routes` prints them all."""
+"""The routes of the API: one module for each kind of resource. `trunkline routes` prints them all."""

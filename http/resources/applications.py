@@ -36,14 +36,14 @@ from trunkline.actors.values.errors import Forbidden
 from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import parse_iso
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
-from trunkline.http.calls.records import records
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, APPLICATION, ME, Route
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH, Route
 
 
 async def create_token(call: Call) -> Response:
-    """Make an API token. The answer, and no other, shows the token."""
+    """Create an API token. Only this response contains the token."""
     body: TokenPost = call.body
     service, resource = call.service, call.route.resource
     assert resource is not None
@@ -54,7 +54,7 @@ async def create_token(call: Call) -> Response:
     for scope in sorted(scopes):
         if not service.tokens.covers(call.principal.scopes, scope):
             raise Forbidden(
-                f"scope: a token can hand on only what it has itself, and this one has no {scope}."
+                f"scope: a token can grant only scopes that it has itself, and this one does not have {scope}."
             )
     call.body = msgspec.structs.replace(body, scope=sorted(scopes))
     ttl_s = None
@@ -63,13 +63,13 @@ async def create_token(call: Call) -> Response:
     claims: dict[str, Any] = {"typ": kind, "sub": call.ids[kind].hex()}
     session = call.principal.session
     if kind == "user" and session is not None:
-        # The token belongs to the passwords of the account as its maker does, but begins a life of its own.
+        # The token ends with the password, as the token of its creator does, but has its own start time.
         claims |= session_claims(Session(session.generation, max(call.now_ms, session.since_ms)))
     answer = await service.system.ask(service.ref(call), service.message(call, CreateRecord))
     created: Created = answer.value
     call.ids = {**call.ids, resource.kind.name: created.id}
     token = service.tokens.issue({**claims, "jti": created.id.hex()}, scopes, call.now_ms, ttl_s)
-    return reply(call, 201, {**await service.read(call, GetRecord), "token": token})
+    return json_response(call, 201, {**await service.read(call, GetRecord), "token": token})
 
 
 ROUTES = (
@@ -91,7 +91,7 @@ ROUTES = (
         message=CreateApplication,
         body=ApplicationPost,
         query=SummaryChoice,
-        to=APPLICATION,
+        to=APPLICATION_ACTOR,
         then=GetApplication,
         reply=ApplicationView,
         ok=201,
@@ -100,7 +100,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=APP,
+        path=APP_PATH,
         operation="application.get",
         summary="Get an application",
         message=GetApplication,
@@ -109,45 +109,45 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=APP,
+        path=APP_PATH,
         operation="application.patch",
         summary="Change an application",
         message=PatchApplication,
         body=ApplicationPatch,
         query=SummaryChoice,
-        to=APPLICATION,
+        to=APPLICATION_ACTOR,
         then=GetApplication,
         reply=ApplicationView,
         access="write",
     ),
     Route(
         method="DELETE",
-        path=APP,
+        path=APP_PATH,
         operation="application.delete",
-        summary="Delete an application with everything in it",
+        summary="Delete an application and everything in it",
         message=DeleteApplication,
-        to=APPLICATION,
+        to=APPLICATION_ACTOR,
         access="write",
     ),
     Route(
         method="GET",
-        path=APP + "/deviceCounts",
+        path=APP_PATH + "/deviceCounts",
         operation="application.deviceCounts",
-        summary="Devices per day",
+        summary="Count devices per day",
         message=CountDevices,
         query=CountRange,
         reply=DeviceCounts,
     ),
     Route(
         method="GET",
-        path=APP + "/payloadCounts",
+        path=APP_PATH + "/payloadCounts",
         operation="application.payloadCounts",
-        summary="Payloads by kind",
+        summary="Count payloads by kind",
         message=CountPayloads,
         query=PayloadCountRange,
         reply=PayloadStats,
     ),
-    *records(APP + "/keys", KEYS),
-    *records(APP + "/tokens", APPLICATION_TOKENS, create=create_token),
-    *records(ME + "/tokens", USER_TOKENS, create=create_token),
+    *resource_routes(APP_PATH + "/keys", KEYS),
+    *resource_routes(APP_PATH + "/tokens", APPLICATION_TOKENS, create=create_token),
+    *resource_routes(ME_PATH + "/tokens", USER_TOKENS, create=create_token),
 )

@@ -1,4 +1,4 @@
-"""Logging in: users by password, devices by access key."""
+"""Login: users with a password, devices with an access key."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME, Route
+from trunkline.http.calls.route import ME_PATH, Route
 
 _TTL_S_MAX = 10 * 366 * 86_400
 
 
 async def authenticate_user(call: Call) -> Response:
-    """A user's token for e-mail address and password."""
+    """Return a user's token for an e-mail address and its password."""
     body: UserCredentials = call.body
     service = call.service
     system = service.system
@@ -39,7 +39,7 @@ async def authenticate_user(call: Call) -> Response:
         user = find_user(snapshot, body.email)
     session: Session | None = None
     account = body.email if user is None else user.hex()
-    async with service.logins.attempt(account, call.request.address, system.clock.monotonic_s):
+    async with service.login_throttle.attempt(account, call.request.address, system.clock.monotonic_s):
         if user is None:
             await simulate_verification()
         else:
@@ -48,11 +48,11 @@ async def authenticate_user(call: Call) -> Response:
             raise Unauthorized("email and password do not fit together.")
     claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
     token = service.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
-    return reply(call, 200, {"userId": user.hex(), "token": token})
+    return json_response(call, 200, {"userId": user.hex(), "token": token})
 
 
 async def authenticate_device(call: Call) -> Response:
-    """A device's token for an access key of its application and the key's secret."""
+    """Return a device's token for an access key of its application and the secret of the key."""
     body: DeviceCredentials = call.body
     service = call.service
     system = service.system
@@ -72,7 +72,7 @@ async def authenticate_device(call: Call) -> Response:
         if not key_admits_address(admitted.key, call.request.address):
             raise Unauthorized("deviceId, key and secret do not fit together.")
     except Unauthorized:
-        service.logins.failed(device_id, call.request.address, system.clock.monotonic_s())
+        service.login_throttle.count_failure(device_id, call.request.address, system.clock.monotonic_s())
         raise
     claims = {
         "typ": "device",
@@ -92,24 +92,24 @@ async def authenticate_device(call: Call) -> Response:
         "pubTopics": admitted.key["pubTopics"],
         "subTopics": admitted.key["subTopics"],
     }
-    return reply(call, 200, shown)
+    return json_response(call, 200, shown)
 
 
 async def refresh_token(call: Call) -> Response:
-    """A new token with the scopes and the life time of the one that asks."""
+    """Return a new token with the scopes and the lifetime of the token of the call."""
     principal = call.principal
     if principal.token_id is not None:
-        raise Invalid("An API token can not be renewed; its expiry is fixed when it is made. Make a new one.")
+        raise Invalid("An API token cannot be renewed; its expiry is fixed when it is made. Make a new one.")
     assert principal.user_id is not None
     assert principal.session is not None
-    # The session stays the one that was begun with a password, so what ends it ends this token as well.
+    # The session is still that of the login with a password, so whatever ends it also ends this token.
     claims = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
     token = call.service.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
-    return reply(call, 200, {"userId": principal.user_id.hex(), "token": token})
+    return json_response(call, 200, {"userId": principal.user_id.hex(), "token": token})
 
 
 def _ttl_s(asked: int | UnsetType, default_s: int | None) -> int | None:
-    """Seconds that a token lives; None for no expiry, which is what 0 asks for."""
+    """The lifetime of a token in seconds; None for no expiry, which is requested with 0."""
     if asked is UNSET:
         return default_s or None
     if asked > _TTL_S_MAX:
@@ -122,29 +122,29 @@ ROUTES = (
         method="POST",
         path="/auth/user",
         operation="auth.authenticateUser",
-        summary="Log a user in",
+        summary="Log in a user",
         body=UserCredentials,
         reply=AuthedUser,
         access="none",
         area="public",
         handler=authenticate_user,
-        also={401: "E-mail address and password do not fit together", 429: "Too many attempts"},
+        also={401: "The e-mail address or the password is wrong", 429: "Too many failed logins"},
     ),
     Route(
         method="POST",
         path="/auth/device",
         operation="auth.authenticateDevice",
-        summary="Log a device in",
+        summary="Log in a device",
         body=DeviceCredentials,
         reply=AuthedDevice,
         access="none",
         area="public",
         handler=authenticate_device,
-        also={401: "Device, key and secret do not fit together", 429: "Too many failures"},
+        also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
     ),
     Route(
         method="GET",
-        path=ME + "/refreshToken",
+        path=ME_PATH + "/refreshToken",
         operation="me.refreshToken",
         summary="Renew the token",
         reply=AuthedUser,

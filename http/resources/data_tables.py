@@ -37,26 +37,26 @@ from trunkline.actors.tables.messages import (
     TruncateRows,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, DATA_TABLE, TABLE, Route
+from trunkline.http.calls.route import APP_PATH, DATA_TABLE_ACTOR, DATA_TABLE_PATH, Route
 
-TABLES = APP + "/data-tables"
-COLUMN = TABLE + "/column"
-ROWS = TABLE + "/rows"
+TABLES = APP_PATH + "/data-tables"
+COLUMN = DATA_TABLE_PATH + "/column"
+ROWS = DATA_TABLE_PATH + "/rows"
 ROW = ROWS + "/{rowId}"
 
 DELETED_AT_ONCE = 200
-"""Rows that one turn of the table's actor deletes: some milliseconds. Other calls come in between."""
+"""Rows deleted in one turn of the table's actor, which takes some milliseconds. Other calls run in between."""
 
-_TOO_MUCH = {413: "The rows make more than 20 MB; ask for them page by page"}
+_TOO_MUCH = {413: "The rows are more than 20 MB; request smaller pages"}
 
 
 async def delete_rows(call: Call) -> Response:
     """Delete the rows that match, the oldest first, and at most `limit`; without a query any row matches.
 
-    They are deleted in steps of 200, each all or none. A row that changes meanwhile is deleted only if it still
-    matches. No deletion triggers are raised.
+    They are deleted in steps of 200; each step deletes all of its rows or none. A row that changes meanwhile is deleted
+    only if it still matches. No deletion triggers are raised.
     """
     service = call.service
     chosen: list[bytes] = await service.read(call, SelectRows)
@@ -65,7 +65,7 @@ async def delete_rows(call: Call) -> Response:
         step = DeleteRows(rows=chosen[start : start + DELETED_AT_ONCE], body=call.body)
         removed += (await service.system.ask(service.ref(call), step)).value
     answer: dict[str, Any] = {"removed": removed}
-    return reply(call, 200, answer)
+    return json_response(call, 200, answer)
 
 
 ROUTES = (
@@ -85,7 +85,7 @@ ROUTES = (
         summary="Create a data table",
         message=CreateDataTable,
         body=TablePost,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         ok=201,
@@ -93,7 +93,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=TABLE,
+        path=DATA_TABLE_PATH,
         operation="dataTable.get",
         summary="Get a data table",
         message=GetDataTable,
@@ -102,33 +102,33 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=TABLE,
+        path=DATA_TABLE_PATH,
         operation="dataTable.patch",
         summary="Change the name or the description of a data table",
         message=PatchDataTable,
         body=TablePatch,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         access="write",
     ),
     Route(
         method="DELETE",
-        path=TABLE,
+        path=DATA_TABLE_PATH,
         operation="dataTable.delete",
-        summary="Delete a data table with its rows",
+        summary="Delete a data table and its rows",
         message=DeleteDataTable,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         access="write",
     ),
     Route(
         method="POST",
         path=COLUMN,
         operation="dataTable.addColumn",
-        summary="Add a column; rows that are there are null in it",
+        summary="Add a column; existing rows have null in it",
         message=AddColumn,
         body=Column,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -137,10 +137,10 @@ ROUTES = (
         method="DELETE",
         path=COLUMN,
         operation="dataTable.removeColumn",
-        summary="Remove a column with all its values",
+        summary="Remove a column and its values",
         message=RemoveColumn,
         query=ColumnChoice,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         then=GetDataTable,
         reply=TableView,
         access="write",
@@ -149,7 +149,7 @@ ROUTES = (
         method="GET",
         path=ROWS,
         operation="dataTableRows.get",
-        summary="Rows of a data table",
+        summary="List rows",
         message=ListRows,
         query=RowsPage,
         reply=RowsView,
@@ -163,19 +163,19 @@ ROUTES = (
         summary="Insert a row, or an array of rows",
         message=InsertRows,
         body=RowOrRows,
-        to=DATA_TABLE,
-        answers=True,
+        to=DATA_TABLE_ACTOR,
+        answer_is_reply=True,
         reply=Inserted,
         ok=201,
         access="write",
-        lane=True,
-        hot=True,
+        bulk=True,
+        fast_path=True,
     ),
     Route(
         method="POST",
         path=ROWS + "/query",
         operation="dataTableRows.query",
-        summary="Rows that match an advanced query",
+        summary="List the rows that match an advanced query",
         message=ListRows,
         query=RowsPage,
         body=AdvancedQuery,
@@ -192,7 +192,7 @@ ROUTES = (
         query=RowsLimit,
         body=AdvancedQuery,
         optional_body=True,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         reply=RemovedView,
         access="write",
         handler=delete_rows,
@@ -201,9 +201,9 @@ ROUTES = (
         method="POST",
         path=ROWS + "/truncate",
         operation="dataTableRows.truncate",
-        summary="Delete all rows at once",
+        summary="Delete all rows",
         message=TruncateRows,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         access="write",
     ),
     Route(
@@ -213,17 +213,17 @@ ROUTES = (
         summary="Get a row",
         message=GetRow,
         reply=RowView,
-        hot=True,
+        fast_path=True,
     ),
     Route(
         method="PATCH",
         path=ROW,
         operation="dataTableRow.patch",
-        summary="Change columns of a row",
+        summary="Change a row",
         message=PatchRow,
         body=RowBody,
-        to=DATA_TABLE,
-        answers=True,
+        to=DATA_TABLE_ACTOR,
+        answer_is_reply=True,
         reply=RowView,
         access="write",
     ),
@@ -233,7 +233,7 @@ ROUTES = (
         operation="dataTableRow.delete",
         summary="Delete a row",
         message=DeleteRow,
-        to=DATA_TABLE,
+        to=DATA_TABLE_ACTOR,
         access="write",
     ),
 )

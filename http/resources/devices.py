@@ -68,21 +68,21 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, DEVICE, DEVICE_ACTOR, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_ACTOR, DEVICE_PATH, Route
 from trunkline.http.streams.sse import command_stream, state_stream
 
-DEVICES = APP + "/devices"
-ATTRIBUTES = DEVICE + "/attributes"
+DEVICES = APP_PATH + "/devices"
+ATTRIBUTES = DEVICE_PATH + "/attributes"
 _THROTTLED = {429: "More than 30 calls in 15 seconds for this device"}
 
 
 async def send_command_to_many(call: Call) -> Response:
-    """Send one command to all devices that the body names, or to none of them."""
+    """Send one command to all devices that the body selects, or to none of them."""
     service = call.service
     chosen: list[bytes] = await service.read(call, SelectDevices)
     for id in chosen:
         call.ids["device"] = id
-        service.check_fences(call)
+        service.check_resource_access(call)
     refs = [Ref("device", call.application, id) for id in chosen]
     verdict = await service.system.ask_all(refs, SendCommand(body=call.body))
     headers = [JSON]
@@ -131,7 +131,7 @@ ROUTES = (
         method="POST",
         path=DEVICES + "/command",
         operation="devices.sendCommand",
-        summary="Send a command to many devices, to all of them or to none",
+        summary="Send a command to many devices: to all of them or to none",
         message=SendCommand,
         uses=(SelectDevices,),
         body=CommandToMany,
@@ -144,7 +144,7 @@ ROUTES = (
         method="GET",
         path=DEVICES + "/attributeNames",
         operation="devices.attributeNames",
-        summary="Search the names of attributes",
+        summary="Search attribute names",
         message=ListAttributeNames,
         query=AttributeNameSearch,
         reply=AttributeNames,
@@ -153,7 +153,7 @@ ROUTES = (
         method="GET",
         path=DEVICES + "/deviceNames",
         operation="devices.deviceNames",
-        summary="Search the names of devices",
+        summary="Search device names",
         message=ListDeviceNames,
         query=NameSearch,
         reply=DeviceNames,
@@ -162,7 +162,7 @@ ROUTES = (
         method="GET",
         path=DEVICES + "/tagKeys",
         operation="devices.tagKeys",
-        summary="Search the keys of tags",
+        summary="Search tag keys",
         message=ListTagKeys,
         query=NameSearch,
         reply=TagKeys,
@@ -171,14 +171,14 @@ ROUTES = (
         method="GET",
         path=DEVICES + "/tagValues",
         operation="devices.tagValues",
-        summary="Search the values of a tag",
+        summary="Search tag values",
         message=ListTagValues,
         query=TagValueSearch,
         reply=TagValues,
     ),
     Route(
         method="GET",
-        path=DEVICE,
+        path=DEVICE_PATH,
         operation="device.get",
         summary="Get a device",
         message=GetDevice,
@@ -188,7 +188,7 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=DEVICE,
+        path=DEVICE_PATH,
         operation="device.patch",
         summary="Change a device",
         message=PatchDevice,
@@ -201,7 +201,7 @@ ROUTES = (
     ),
     Route(
         method="DELETE",
-        path=DEVICE,
+        path=DEVICE_PATH,
         operation="device.delete",
         summary="Delete a device",
         message=DeleteDevice,
@@ -210,10 +210,10 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=DEVICE + "/state",
+        path=DEVICE_PATH + "/state",
         operation="device.sendState",
-        hot=True,
-        summary="Send one state or many",
+        fast_path=True,
+        summary="Send a state, or an array of states",
         message=SendState,
         body=StateOrStates,
         to=DEVICE_ACTOR,
@@ -223,10 +223,10 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/state",
+        path=DEVICE_PATH + "/state",
         operation="device.getState",
-        hot=True,
-        summary="Read states",
+        fast_path=True,
+        summary="List states",
         message=GetState,
         query=History,
         reply=list[StateEntry],
@@ -234,9 +234,9 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=DEVICE + "/command",
+        path=DEVICE_PATH + "/command",
         operation="device.sendCommand",
-        hot=True,
+        fast_path=True,
         summary="Send a command",
         message=SendCommand,
         body=CommandPost,
@@ -247,9 +247,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/command",
+        path=DEVICE_PATH + "/command",
         operation="device.getCommand",
-        summary="Read commands, by the time at which they came",
+        summary="List commands by time of arrival",
         message=GetCommand,
         query=History,
         reply=list[CommandEntry],
@@ -257,9 +257,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/logs",
+        path=DEVICE_PATH + "/logs",
         operation="device.getLogEntries",
-        summary="Read the connection log",
+        summary="List the connection log",
         message=GetLogEntries,
         query=History,
         reply=list[LogEntry],
@@ -267,10 +267,10 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=DEVICE + "/setConnectionStatus",
+        path=DEVICE_PATH + "/setConnectionStatus",
         operation="device.setConnectionStatus",
-        hot=True,
-        summary="Say that the device came or went",
+        fast_path=True,
+        summary="Report that the device connected or disconnected",
         message=SetConnectionStatus,
         body=ConnectionStatus,
         to=DEVICE_ACTOR,
@@ -280,10 +280,10 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/compositeState",
+        path=DEVICE_PATH + "/compositeState",
         operation="device.getCompositeState",
-        hot=True,
-        summary="Read the newest value of each attribute",
+        fast_path=True,
+        summary="Get the newest value of each attribute",
         message=GetCompositeState,
         query=CompositeRange,
         reply=dict[str, CompositeValue],
@@ -291,9 +291,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/commandStream",
+        path=DEVICE_PATH + "/commandStream",
         operation="device.commandStream",
-        summary="Stream the commands of the device as they come",
+        summary="Stream the commands of a device",
         query=KeepAlive,
         device="read",
         handler=command_stream,
@@ -301,9 +301,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/stateStream",
+        path=DEVICE_PATH + "/stateStream",
         operation="device.stateStream",
-        summary="Stream the states of the device as they come",
+        summary="Stream the states of a device",
         query=KeepAlive,
         device="read",
         handler=state_stream,
@@ -311,9 +311,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=DEVICE + "/payloadCounts",
+        path=DEVICE_PATH + "/payloadCounts",
         operation="device.payloadCounts",
-        summary="Payloads of the device by kind",
+        summary="Count the payloads of a device by kind",
         message=CountDevicePayloads,
         query=PayloadRange,
         reply=DevicePayloadCounts,
@@ -322,7 +322,7 @@ ROUTES = (
         method="GET",
         path=ATTRIBUTES,
         operation="deviceAttributes.get",
-        summary="List the attributes",
+        summary="List attributes",
         message=ListAttributes,
         query=AttributeList,
         reply=("list", AttributeView),
@@ -333,7 +333,7 @@ ROUTES = (
         operation="deviceAttributes.post",
         summary="Declare an attribute",
         message=AddAttribute,
-        makes="name",
+        new_id="name",
         body=Attribute,
         to=DEVICE_ACTOR,
         then=GetAttribute,
@@ -366,7 +366,7 @@ ROUTES = (
         method="DELETE",
         path=ATTRIBUTES + "/{name}",
         operation="deviceAttribute.delete",
-        summary="Take an attribute away",
+        summary="Delete an attribute",
         message=DeleteAttribute,
         to=DEVICE_ACTOR,
         access="write",

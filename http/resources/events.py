@@ -1,4 +1,4 @@
-"""Events of an application: records of what people should look at, and what they did about it."""
+"""Events of an application: records of incidents, and how people responded to them."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, EVENT_LOG, Route
+from trunkline.http.calls.route import APP_PATH, EVENT_LOG_ACTOR, Route
 from trunkline.http.resources.jobs import queue_job
 
-EVENTS = APP + "/events"
+EVENTS = APP_PATH + "/events"
 EVENT = EVENTS + "/{eventId}"
 _LARGE = {413: "The body is larger than 1 MiB, or the data in it than 64 KiB"}
 
 
 async def patch_events(call: Call) -> Response:
-    """Update all events that the filters and the query mean: at once, all or none, or by a job where they are many."""
+    """Update all events that match the filters and the query: at once, all or none; many of them by a job."""
     _check_no_revision(call)
     try:
         await _ask(call, PatchEvents)
     except ChangeTooLarge:
         choice = msgspec.to_builtins(call.query)
-        for told in ("email", "callbackUrl"):
-            choice.pop(told, None)
+        for name in ("email", "callbackUrl"):
+            choice.pop(name, None)
         return await _queue(call, {"choice": choice, "body": msgspec.to_builtins(call.body)})
     return Response(200, [JSON], SUCCESS)
 
 
 async def delete_events(call: Call) -> Response:
-    """Delete all events that the query matches: at once, all or none, or by a job where they are many.
+    """Delete all events that match the query: at once, all or none; many of them by a job.
 
     The query `{}` matches every event.
     """
@@ -94,7 +94,7 @@ ROUTES = (
         message=ListEvents,
         query=EventPage,
         reply=("list", EventView),
-        also={413: "What belongs to the events is larger than an answer may be; ask for a shorter page"},
+        also={413: "The response would be too large; request a smaller page"},
     ),
     Route(
         method="POST",
@@ -103,8 +103,8 @@ ROUTES = (
         summary="Create an event",
         message=CreateEvent,
         body=EventPost,
-        to=EVENT_LOG,
-        makes="event",
+        to=EVENT_LOG_ACTOR,
+        new_id="event",
         then=GetEvent,
         reply=EventView,
         ok=201,
@@ -118,7 +118,7 @@ ROUTES = (
         summary="Update many events",
         query=EventChoice,
         body=EventPatch,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         access="write",
         handler=patch_events,
         uses=(PatchEvents,),
@@ -132,7 +132,7 @@ ROUTES = (
         summary="Delete many events",
         query=EventReport,
         body=EventQuery,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         reply=EventsDeleted,
         access="write",
         handler=delete_events,
@@ -143,7 +143,7 @@ ROUTES = (
         method="GET",
         path=EVENTS + "/mostRecentBySeverity",
         operation="events.mostRecentBySeverity",
-        summary="Get the newest of the most severe new events, and how many are new",
+        summary="Get the newest of the most severe new events, and the number of new events",
         message=GetMostRecentEvent,
         query=RecentChoice,
         reply=RecentEvent,
@@ -163,7 +163,7 @@ ROUTES = (
         summary="Update an event",
         message=PatchEvent,
         body=EventPatch,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         then=GetEvent,
         reply=EventView,
         access="write",
@@ -173,9 +173,9 @@ ROUTES = (
         method="DELETE",
         path=EVENT,
         operation="event.delete",
-        summary="Delete an event with its updates",
+        summary="Delete an event and its updates",
         message=DeleteEvent,
-        to=EVENT_LOG,
+        to=EVENT_LOG_ACTOR,
         access="write",
     ),
 )

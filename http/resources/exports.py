@@ -1,4 +1,4 @@
-"""Exports: calls that queue a job which writes a file."""
+"""Exports: operations that queue a job, which writes a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from trunkline.actors.tables.messages import RowExport
 from trunkline.actors.values.timestamps import resolve_range
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, DEVICE, TABLE, Route
+from trunkline.http.calls.route import APP_PATH, DATA_TABLE_PATH, DEVICE_PATH, Route
 from trunkline.http.resources.jobs import queue_job
 
-_BUSY = {429: "Such an export is queued or runs already, or the application has too many jobs"}
+_BUSY = {429: "The same export is already queued or running, or the application has too many jobs"}
 
 
 async def export_device(call: Call) -> Response:
-    """Queue an export of the states of a device as CSV. What stands in the body wins over the query."""
+    """Queue an export of the states of a device as CSV. The body takes precedence over the query string."""
     query: DeviceExportQuery = call.query
     body: DeviceExport = call.body or DeviceExport()
     span = resolve_range(
@@ -50,7 +50,7 @@ async def export_device(call: Call) -> Response:
 
 
 async def export_data(call: Call) -> Response:
-    """Queue an export of what many devices reported: one CSV, or a zip archive with one for each device."""
+    """Queue an export of the states of many devices: one CSV file, or a zip archive with one for each device."""
     body: DataExport = call.body
     span = resolve_range(
         call.now_ms,
@@ -128,7 +128,7 @@ async def export_events(call: Call) -> Response:
 ROUTES = (
     Route(
         method="POST",
-        path=DEVICE + "/export",
+        path=DEVICE_PATH + "/export",
         operation="device.export",
         summary="Export the states of a device as CSV",
         query=DeviceExportQuery,
@@ -142,7 +142,7 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=APP + "/devices/export",
+        path=APP_PATH + "/devices/export",
         operation="devices.export",
         summary="Export the records of devices as CSV or JSON",
         query=NotifyQuery,
@@ -156,7 +156,7 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=APP + "/data/export",
+        path=APP_PATH + "/data/export",
         operation="data.export",
         summary="Export the states of many devices as CSV",
         body=DataExport,
@@ -168,7 +168,7 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=TABLE + "/rows/export",
+        path=DATA_TABLE_PATH + "/rows/export",
         operation="dataTableRows.export",
         summary="Export the rows of a data table as CSV",
         body=RowExport,
@@ -180,7 +180,7 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=APP + "/events/export",
+        path=APP_PATH + "/events/export",
         operation="events.export",
         summary="Export the events of an application as CSV or JSON",
         body=EventExport,

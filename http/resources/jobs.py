@@ -1,4 +1,4 @@
-"""Jobs: queuing one, and the job log of an application."""
+"""Jobs: queueing a job, and the job log of an application."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP, Route
+from trunkline.http.calls.route import APP_PATH, Route
 
 
 async def queue_job(
@@ -32,10 +32,10 @@ async def queue_job(
     email: str | UnsetType | None = None,
     callback_url: str | UnsetType | None = None,
 ) -> Response:
-    """Queue the job of the call's operation; 202 when it is on disk.
+    """Queue the job of the call's operation. Responds with 202 when the job is on disk.
 
-    `resource` is the id of what it is about, `input` what the job needs to know, as plain values. `email`
-    (by default the address of the caller's account) and `callback_url` are told when it has ended.
+    `resource` is the id of the resource of the job, `input` its parameters, as plain values. `email` (by default the
+    address of the caller's account) and `callback_url` are notified when it has ended.
     """
     message = QueueJob(
         operation=call.route.operation,
@@ -48,28 +48,28 @@ async def queue_job(
     )
     answer = await call.service.system.ask(Ref("application", ROOT, call.application), message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
-    return reply(call, 202, queued)
+    return json_response(call, 202, queued)
 
 
 async def get_job_log(call: Call) -> Response:
-    """One job of an application: how far it is, what came of it, and who was told.
+    """Get one job of an application: its progress, its result and its notifications.
 
-    A result has a link, for tokens that may run such a job.
+    A result has a link if the token may run such a job.
     """
     shown = await call.service.read(call, GetJobLog)
     _add_links(call, [shown])
-    return reply(call, 200, shown)
+    return json_response(call, 200, shown)
 
 
 async def list_job_logs(call: Call) -> Response:
-    """A page of the jobs of an application; the last 1000 of the last 90 days are kept."""
+    """List a page of the jobs of an application; the last 1000 of the last 90 days are kept."""
     shown = await call.service.read(call, ListJobLogs)
     _add_links(call, shown["items"])
-    return reply(call, 200, shown)
+    return json_response(call, 200, shown)
 
 
 def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
-    """Whoever has the link has the result: so it is shown to those only who could make one themselves."""
+    """Add download links. A link gives access to the result, so only tokens that may run the job see it."""
     service = call.service
     for item in items:
         scopes = service.scopes_of(item["name"])
@@ -78,9 +78,9 @@ def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
 
 
 async def download(call: Call) -> Response:
-    """The file of a job, by the link that its mail, its callback and its log carry. No token is needed.
+    """Download the file of a job by the link in its mail, its callback and its log. No token is needed.
 
-    The last bytes are sent only when the hash of all of them is right, so what arrived whole is right.
+    The last bytes are sent only if the hash of the whole file is correct, so a complete download is correct.
     """
     found = call.service.system.component(Results).open(call.query.token)
     headers = [
@@ -98,7 +98,7 @@ async def download(call: Call) -> Response:
 ROUTES = (
     Route(
         method="GET",
-        path=APP + "/jobLogs",
+        path=APP_PATH + "/jobLogs",
         operation="applicationJobLogs.get",
         summary="List the jobs of an application",
         handler=list_job_logs,
@@ -108,9 +108,9 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path=APP + "/jobLogs/{jobId}",
+        path=APP_PATH + "/jobLogs/{jobId}",
         operation="applicationJobLog.get",
-        summary="Get a job: how far it is, and what came of it",
+        summary="Get a job with its progress and its result",
         handler=get_job_log,
         uses=(GetJobLog,),
         reply=JobLogView,
@@ -119,15 +119,15 @@ ROUTES = (
         method="GET",
         path="/downloads",
         operation="downloads.get",
-        summary="Fetch the file that a job made",
+        summary="Download the file of a job",
         query=DownloadLink,
         handler=download,
         reply=bytes,
         access="none",
         area="public",
         also={
-            403: "The link is not one of this server",
-            404: "The link has expired, or the file is gone",
+            403: "The link is not a valid link of this server",
+            404: "The link has expired, or the file is deleted",
         },
     ),
 )

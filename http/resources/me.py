@@ -1,4 +1,4 @@
-"""The account of the current user."""
+"""The current user."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from msgspec import UNSET
 from trunkline.actors.accounts.messages import GetMe, MeChoice, MePatch, MeView, PatchMe
 from trunkline.actors.devices.counts import CountMyDevices, CountRange, DeviceCounts
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import reply
+from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ACCOUNT, ME, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
 
 
 async def patch_me(call: Call) -> Response:
-    """Change the current user. A wrong present password counts as a failed log-in."""
+    """Change the current user. A wrong current password counts as a failed login."""
     service = call.service
     body: MePatch = call.body
     ref, message = service.ref(call), service.message(call, PatchMe)
@@ -21,15 +21,15 @@ async def patch_me(call: Call) -> Response:
         await service.system.ask(ref, message)
     else:
         now_s = service.system.clock.monotonic_s
-        async with service.logins.attempt(ref.id.hex(), call.request.address, now_s):
+        async with service.login_throttle.attempt(ref.id.hex(), call.request.address, now_s):
             await service.system.ask(ref, message)
-    return reply(call, 200, await service.read(call, GetMe))
+    return json_response(call, 200, await service.read(call, GetMe))
 
 
 ROUTES = (
     Route(
         method="GET",
-        path=ME,
+        path=ME_PATH,
         operation="me.get",
         summary="Get the current user",
         message=GetMe,
@@ -39,28 +39,28 @@ ROUTES = (
     ),
     Route(
         method="PATCH",
-        path=ME,
+        path=ME_PATH,
         operation="me.patch",
         summary="Change the current user",
         message=PatchMe,
         body=MePatch,
         query=MeChoice,
-        to=ACCOUNT,
+        to=USER_ACTOR,
         reply=MeView,
         access="write",
         area="user",
         handler=patch_me,
         uses=(GetMe,),
         also={
-            401: "No token, one that does not hold, or a wrong present password",
+            401: "No token, one that is not valid, or a wrong current password",
             429: "Too many wrong passwords",
         },
     ),
     Route(
         method="GET",
-        path=ME + "/deviceCounts",
+        path=ME_PATH + "/deviceCounts",
         operation="me.deviceCounts",
-        summary="Devices per day in all applications of the user",
+        summary="Count devices per day in all applications of the user",
         message=CountMyDevices,
         query=CountRange,
         reply=DeviceCounts,

@@ -10,14 +10,14 @@ from trunkline.actors.devices.measurement_messages import (
     TimeSeries,
     TimeSeriesQuery,
 )
-from trunkline.http.calls.route import APP, Route
+from trunkline.http.calls.route import APP_PATH, Route
 
 ROUTES = (
     Route(
         method="POST",
-        path=APP + "/data/time-series-query",
+        path=APP_PATH + "/data/time-series-query",
         operation="data.timeSeriesQuery",
-        summary="Points of many devices, raw or aggregated",
+        summary="Query the points of many devices, raw or aggregated",
         message=QueryTimeSeries,
         body=TimeSeriesQuery,
         reply=TimeSeries,
@@ -25,9 +25,9 @@ ROUTES = (
     ),
     Route(
         method="POST",
-        path=APP + "/data/last-value-query",
+        path=APP_PATH + "/data/last-value-query",
         operation="data.lastValueQuery",
-        summary="The newest value of an attribute of many devices",
+        summary="Query the newest values of many devices",
         message=QueryLastValues,
         body=LastValueQuery,
         reply=LastValues,

@@ -1,15 +1,15 @@
-"""The plain resources of an application, a line for each."""
+"""The routes of the plain resources of an application, one line for each."""
 
 from __future__ import annotations
 
 from trunkline.actors.plain.dashboards import DASHBOARDS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.webhooks import WEBHOOKS, WebhookRemoval
-from trunkline.http.calls.records import records
-from trunkline.http.calls.route import APP
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH
 
 ROUTES = (
-    *records(APP + "/dashboards", DASHBOARDS),
-    *records(APP + "/device-recipes", RECIPES),
-    *records(APP + "/webhooks", WEBHOOKS, remove=WebhookRemoval),
+    *resource_routes(APP_PATH + "/dashboards", DASHBOARDS),
+    *resource_routes(APP_PATH + "/device-recipes", RECIPES),
+    *resource_routes(APP_PATH + "/webhooks", WEBHOOKS, remove=WebhookRemoval),
 )

@@ -1,1 +1,1 @@
-"""Event streams."""
+"""Server-sent event streams."""

@@ -1,10 +1,10 @@
-"""Server-sent events: the command and the state stream of a device.
+"""Server-sent events: the command stream and the state stream of a device.
 
-A stream is a subscription to the device's actor, framed. Comments keep it open while nothing happens. It is woken
-when something changes that its token depends on, and verifies the token again, so a key that is switched off ends its
-streams at once. The events
-carry their position in the log as `id`, and `Last-Event-ID` replays what was missed from the command log:
-page by page, for a client may have been away for long, and one page is all that a stream keeps in memory.
+A stream is a subscription to the device's actor, with its events framed. Comments keep the connection open while there
+are no events. When something changes that its token depends on, the stream wakes up and verifies the token again, so a
+key that is set to inactive ends its streams at once. The events of a command stream have their position in the log as
+`id`, and `Last-Event-ID` replays the missed commands from the log: page by page, because a client may have been away
+for long, and a stream keeps only one page in memory.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from trunkline.http.calls.auth import check_scope
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Headers, Response
 
-HEADERS: Headers = [
+SSE_HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
 KEEP_ALIVE = b":\n\n"
 _POSITION = re.compile(r"[0-9]{1,28}", re.ASCII)
-"""28 digits hold every position up to the year 73,000,000 and none that the log has no key for."""
+"""28 digits cover every position up to the year 73,000,000, and every such number is a valid key of the log."""
 
 
 class EventStream:
-    """The body of an open stream: `next` gives the bytes to send, `close` ends the subscription.
+    """The body of an open stream: `next` returns the bytes to send, `close` ends the subscription.
 
-    `missed` is the first page of what is replayed before the stream goes on live.
+    `missed` is the first page of the events that are replayed before live events follow.
     """
 
     def __init__(self, call: Call, subscription: Subscription, event: str, missed: Missed) -> None:
         self._call = call
         self._subscription = subscription
-        self._watch(call.principal)
+        self._watch_revocation(call.principal)
         self._keep_alive_s: float = call.query.keep_alive_interval
-        self._opening = f"event: {event}\n".encode()
+        self._event_line = f"event: {event}\n".encode()
         self._numbered = event == "deviceCommand"
         self._sent = -1
-        # A first comment at once, so that proxies and clients see that the stream is open.
+        # A comment is sent at once, so that proxies and clients see that the stream is open.
         self._pending: list[bytes] = [KEEP_ALIVE, *self._frames(missed.events)]
-        self._more = missed.more
+        self._more_missed = missed.more
 
     async def next(self) -> bytes | None:
         """Wait for events or the next keep-alive; None when the stream has ended."""
         if self._pending:
             frames, self._pending = self._pending, []
             return b"".join(frames)
-        if self._more:
-            return await self._replayed()
+        if self._more_missed:
+            return await self._next_missed()
         subscription = self._subscription
         due_s = trio.current_time() + self._keep_alive_s
         while True:
@@ -68,35 +68,35 @@ class EventStream:
                 frames = self._frames(await subscription.receive())
             if timer.cancelled_caught:
                 frames = [KEEP_ALIVE]
-            if not self._allowed():
+            if not self._still_allowed():
                 return None
             if frames:
                 return b"".join(frames)
             if subscription.ending is not None:
                 return None
 
-    async def _replayed(self) -> bytes | None:
-        """The next page of what was missed. What comes meanwhile waits in the subscription, within its bound."""
+    async def _next_missed(self) -> bytes | None:
+        """The next page of missed events. New events wait in the subscription meanwhile, within its bound."""
         try:
             missed = await _replay(self._call, self._sent)
         except DomainError:
             return None
-        self._more = missed.more
-        if not self._allowed() or self._subscription.ending is not None:
+        self._more_missed = missed.more
+        if not self._still_allowed() or self._subscription.ending is not None:
             return None
         return b"".join(self._frames(missed.events)) or KEEP_ALIVE
 
     def close(self) -> None:
         self._call.service.system.streams.close(self._subscription)
-        self._unwatch()
+        self._unwatch_revocation()
 
-    def _watch(self, principal: Principal) -> None:
-        """Be woken when the principal is revoked."""
+    def _watch_revocation(self, principal: Principal) -> None:
+        """Wake the stream when the principal is revoked."""
         self._watched: Principal | None = principal
         self._call.service.system.revocations.hold(principal)
         principal.watchers[self._subscription.wake] = None
 
-    def _unwatch(self) -> None:
+    def _unwatch_revocation(self) -> None:
         if self._watched is not None:
             self._watched.watchers.pop(self._subscription.wake, None)
             self._call.service.system.revocations.release(self._watched)
@@ -106,31 +106,31 @@ class EventStream:
         frames = []
         for position, data in events:
             if not self._numbered:
-                frames.append(b"%bdata: %b\n\n" % (self._opening, data))
+                frames.append(b"%bdata: %b\n\n" % (self._event_line, data))
             elif position > self._sent:
                 self._sent = position
-                frames.append(b"%bid: %d\ndata: %b\n\n" % (self._opening, position, data))
+                frames.append(b"%bid: %d\ndata: %b\n\n" % (self._event_line, position, data))
         return frames
 
     def _expiry_s(self) -> float:
-        """When the token expires, on Trio's clock."""
+        """The time at which the token expires, on Trio's clock."""
         expires_ms = self._call.principal.expires_ms
         if expires_ms is None:
             return math.inf
         left_ms = expires_ms - self._call.service.system.clock.wall_ms()
         return trio.current_time() + max(0, left_ms) / 1000
 
-    def _allowed(self) -> bool:
-        """Whether the token still holds: verified anew where it was revoked."""
+    def _still_allowed(self) -> bool:
+        """Whether the token still allows this stream. Verifies it again if its principal was revoked."""
         call = self._call
         try:
-            principal = call.service.tokens.caller(call.request.headers.get(b"authorization"))
+            principal = call.service.tokens.authenticate(call.request.headers.get(b"authorization"))
             if principal is not call.principal:
                 call.principal = principal
                 check_scope(call.route, principal)
-                self._unwatch()
-                self._watch(principal)
-                call.service.check_fences(call)
+                self._unwatch_revocation()
+                self._watch_revocation(principal)
+                call.service.check_resource_access(call)
         except DomainError:
             return False
         return True
@@ -140,18 +140,18 @@ async def command_stream(call: Call) -> Response:
     """Open the command stream of the device in the path."""
     subscription = _subscribe(call, COMMAND_TOPIC)
     try:
-        missed = await _missed(call)
+        missed = await _missed_commands(call)
     except BaseException:
         call.service.system.streams.close(subscription)
         raise
-    return Response(200, HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
+    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
 
 
 async def state_stream(call: Call) -> Response:
-    """Open the state stream of the device in the path. States have no replay: the history has them."""
+    """Open the state stream of the device in the path. States are not replayed: the history has them."""
     nothing = Missed([], more=False)
     return Response(
-        200, HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState", nothing)
+        200, SSE_HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState", nothing)
     )
 
 
@@ -160,8 +160,8 @@ def _subscribe(call: Call, topic: str) -> Subscription:
     return call.service.system.subscribe(ref, topic, Listen())
 
 
-async def _missed(call: Call) -> Missed:
-    """Commands after `Last-Event-ID`, read after subscribing, so that none falls between the two."""
+async def _missed_commands(call: Call) -> Missed:
+    """Commands after `Last-Event-ID`. Read after subscribing, so that no command is missed between the two."""
     last = (call.request.header(b"last-event-id") or "").strip()
     if not last:
         return Missed([], more=False)

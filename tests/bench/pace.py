@@ -39,7 +39,7 @@ from trunkline.bench.result import Stage
 from trunkline.bench.server_monitor import ServerMonitor
 from trunkline.bench.stage import Plan, measure
 from trunkline.bench.transport import Origin
-from trunkline.http.calls.errors import JSON, refusal
+from trunkline.http.calls.errors import JSON, protocol_error
 from trunkline.http.wire.engine import Engine
 from trunkline.limits.table import Limits
 
@@ -71,7 +71,7 @@ async def serve_nothing(port: int) -> None:
     """Serve it on the engine until this process is ended."""
     config = Config()
     config.bind = [f"127.0.0.1:{port}"]
-    await Engine(nothing, config, Limits(), refusal, fast_path=None).serve(trio.sleep_forever)
+    await Engine(nothing, config, Limits(), protocol_error, fast_path=None).serve(trio.sleep_forever)
 
 
 async def ceiling(workspace: Workspace, cores: Cores, connections: int, seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""A real server on a real socket for each test, and clients that speak to it as a stranger would."""
+"""A real server on a real socket for each test, and clients that use only its public API."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from trunkline.limits.settings import Settings
 EMAIL = "owner@example.com"
 PASSWORD = "Correct-horse-7"
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
-"""Which engine the servers of these tests run on: `TRUNKLINE_ENGINE=stock pytest tests/e2e` takes the other."""
+"""The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
 
 Json = Any
 
 
 class MovedClock(SystemClock):
-    """The machine's clocks, moved on by `ahead_s`."""
+    """The machine's clocks, advanced by `ahead_s`."""
 
     __slots__ = ("ahead_s",)
 
@@ -48,7 +48,7 @@ class MovedClock(SystemClock):
 
 
 class Server:
-    """A running server: its address, its actor system (to look at, never to reach around the API)."""
+    """A running server: its URL, and its actor system (only to inspect it, never to bypass the API)."""
 
     def __init__(
         self, url: str, system: System, settings: Settings, stop: Callable[[], Awaitable[None]]
@@ -60,17 +60,17 @@ class Server:
         self.token = ""
 
     def move_clock(self, seconds: float) -> None:
-        """Let the server's clocks read `seconds` later from now on (earlier, where negative)."""
+        """Advance the server's clocks by `seconds` (set them back if negative)."""
         before = self.system.clock
         ahead_s = before.ahead_s if isinstance(before, MovedClock) else 0.0
         self.system.clock = MovedClock(ahead_s + seconds)
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
-        """An HTTP client with a token (default: the owner's; "" for none). Each answer must be as documented."""
+        """An HTTP client with a token (default: the owner's; "" for none). Each response must be as documented."""
         bearer = self.token if token is None else token
         headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
         hooks = {"response": [check_response]}
-        # No TLS is spoken; loading certificates for each client would take longer than the call.
+        # TLS is not used; loading certificates for each client would take longer than the call.
         return httpx.AsyncClient(
             base_url=self.url,
             headers=headers,
@@ -90,7 +90,7 @@ class Server:
         status: int | None = None,
         **kw: Any,
     ) -> Json:
-        """One call; asserts `status` where it is given (else any success) and returns the decoded body."""
+        """Make a call; asserts `status` if given (otherwise any success) and returns the decoded body."""
         async with self.client(token) as client:
             given = {} if body is None else {"json": body}
             response = await client.request(method, path, **given, **kw)
@@ -101,19 +101,19 @@ class Server:
         return response.json() if response.content else None
 
     async def log_in(self, email: str = EMAIL, password: str = PASSWORD, **more: Any) -> str:
-        """A user's token."""
+        """Log in a user and return the token."""
         answer = await self.call(
             "POST", "/auth/user", {"email": email, "password": password, **more}, token=""
         )
         return str(answer["token"])
 
     async def application(self, name: str = "house") -> str:
-        """The path of a new application."""
+        """Create an application and return its path."""
         made = await self.call("POST", "/applications", {"name": name})
         return f"/applications/{made['id']}"
 
     async def device(self, application: str, name: str = "pump", **fields: Any) -> str:
-        """The path of a new device that declares the attributes temp (number), label (string), on (boolean)."""
+        """Create a device with the attributes temp (number), label (string), on (boolean); returns its path."""
         attributes = [
             {"name": "temp", "dataType": "number"},
             {"name": "label", "dataType": "string"},
@@ -125,7 +125,7 @@ class Server:
         return f"{application}/devices/{made['id']}"
 
     async def device_token(self, device: str, **key: Any) -> tuple[str, str]:
-        """A device's token from a new access key of its application, and the path of that key."""
+        """Log in a device with a new access key; returns its token and the path of the key."""
         application, _, device_id = device.rpartition("/devices/")
         made = await self.call("POST", f"{application}/keys", key)
         credentials = {"deviceId": device_id, "key": made["key"], "secret": made["secret"]}
@@ -137,7 +137,7 @@ class Server:
 async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Server]:
     """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in.
 
-    `limits` overrides single numbers, `clock` stands in for the machine's; the rest are settings.
+    `limits` overrides single limits, `clock` replaces the machine's clock; the rest are settings.
     """
     limits, clock = settings.pop("limits", {}), settings.pop("clock", None)
     chosen = Settings(
@@ -172,13 +172,13 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
 
 
 def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the servers in this process hash passwords with this one."""
+    """Make the servers in this process hash passwords with `hasher`."""
     monkeypatch.setattr(passwords, "_hasher", hasher)
 
 
 @pytest.fixture(autouse=True)
 def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hash passwords at the least cost, which would be most of a test. `dear_hashes` asks for the real one."""
+    """Hash passwords at minimal cost, because hashing would dominate the tests. `dear_hashes` keeps the real cost."""
     if "dear_hashes" not in request.fixturenames:
         cheap = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         hash_with(cheap, monkeypatch)
@@ -186,12 +186,12 @@ def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def dear_hashes() -> None:
-    """For a test that needs the time that checking a password takes."""
+    """For a test that depends on the time of checking a password."""
 
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    """A server with the throttles and bounds of the API. For others use `start_server`."""
+    """A server with the default throttles and limits. For others use `start_server`."""
     async with running_server(tmp_path / "data") as running:
         yield running
 

@@ -1,8 +1,8 @@
-"""A load of everything that can be acknowledged, its books, and the audit of the books against the server.
+"""A load of every kind of write, the record of its acknowledgements, and their check against the server.
 
-Owns what a crash test asks about: states, commands, connection status and records are written from several
-connections at once; whatever was acknowledged is noted with its value; whatever was under way when the
-server died is noted as unknown, and may be there whole or not at all. Does not own killing the server.
+Owns what a crash test compares: states, commands, connection status and records are written on several connections at
+the same time; acknowledged writes are recorded with their values; writes in progress when the server was killed are
+recorded as unknown, and may be stored completely or not at all. Does not own killing the server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ATTRIBUTES = [
     {"name": "on", "dataType": "boolean"},
 ]
 VOLATILE = ("lastUpdated", "_etag", "secret", "token", "_links", "connectionInfo")
-"""Fields that a read may show otherwise than the answer that created or changed the record."""
+"""Fields whose value in a read may differ from that in the response that created or changed the record."""
 
 FIRST_MS = 1_700_000_000_000
 LAST_MS = 2_000_000_000_000
@@ -39,27 +39,27 @@ READ_LIMIT = 1000
 
 @dataclass
 class Books:
-    """What was sent to one server, and what became of it. Lists are in the order of sending."""
+    """The writes to one server and their results. Lists are in the order of sending."""
 
     application: str = ""
     states: dict[str, list[list[Point]]] = field(default_factory=dict)
     commands: dict[str, list[Json]] = field(default_factory=dict)
     logs: dict[str, list[int]] = field(default_factory=dict)
     records: dict[str, dict[str, Json | None]] = field(default_factory=dict)
-    """By list and id: the record as acknowledged last, None where its deletion was."""
+    """By list and id: the record as last acknowledged, None if its deletion was acknowledged."""
     bearers: list[tuple[str, str]] = field(default_factory=list)
-    """Tokens that were acknowledged, and a path that each may read."""
+    """Acknowledged tokens, and a path that each may read."""
     unknown: list[tuple[str, Any]] = field(default_factory=list)
-    """What was under way, by the path that it was sent to."""
+    """Writes in progress, by the path that they were sent to."""
     acknowledged: int = 0
 
     def under_way(self, path: str) -> list[Any]:
-        """What was sent to `path` without an answer."""
+        """The writes that were sent to `path` and not answered."""
         return [sent for place, sent in self.unknown if place == path]
 
 
 class Load:
-    """Eight writers, each on a connection of its own, until the server is gone."""
+    """Eight writers, each on its own connection, until the server is gone."""
 
     def __init__(self, url: str, token: str, seed: int, *, label_chars: int = 10) -> None:
         self.books = Books()
@@ -90,7 +90,7 @@ class Load:
             await event.wait()
 
     async def run(self) -> None:
-        """Write until the server is gone. Any answer that is no success is a failure of the test."""
+        """Write until the server is gone. Any response that is not a success fails the test."""
         books = self.books
         writers: list[Callable[[Connection, Random], Awaitable[None]]] = []
         for number, device in enumerate(books.states):
@@ -123,7 +123,7 @@ class Load:
     async def _write(
         self, connection: Connection, method: str, path: str, body: Any, book: str | None = None
     ) -> Any:
-        """One write: its answer, or a WireError with the write noted as unknown under `book`."""
+        """Make one write; returns its response, or raises WireError with the write recorded as unknown under `book`."""
         raw = None if body is None else json.dumps(body).encode()
         try:
             response = await connection.request(method, path, raw)
@@ -281,7 +281,7 @@ async def _audit_records(session: Session, books: Books) -> None:
                 # The user's own tokens are also those of other rounds.
                 assert doc["name"] in names or path == "/me/tokens", (path, id, "was never sent")
             elif _settled(doc) != expected.get(id):
-                # Only what was under way may explain a difference.
+                # Only writes in progress may explain a difference.
                 changes = books.under_way(f"{path}/{id}")
                 assert {**(expected.get(id) or {}), **(changes[0] or {})} == _settled(doc), (path, id, doc)
         for id in expected:

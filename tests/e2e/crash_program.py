@@ -1,7 +1,7 @@
-"""The command line with a fault in it, for the crash tests: run as a program, not imported.
+"""The command line with an injected fault, for the crash tests: run as a program, not imported.
 
 CRASH_STEP=N       dies at the Nth step of the file system that concerns the data directory (from 0)
-CRASH_SIGNAL=NAME  what it sends itself at that step, where it is not to be killed
+CRASH_SIGNAL=NAME  the signal that it sends itself at that step, instead of SIGKILL
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
 CRASH_HELD_JOB=N   a job gets no further than N lines of its file, or N messages to the actor it works on
@@ -40,7 +40,7 @@ GROWTH = "mmap.__new__"
 
 
 def die_at_step(number: int, by: signal.Signals) -> None:
-    """Count what Python tells of the file system: every step happens only after it was told."""
+    """Count the audit events of the file system: Python raises each before the step happens."""
     left = number
 
     def step(event: str, arguments: tuple[Any, ...]) -> None:
@@ -54,7 +54,7 @@ def die_at_step(number: int, by: signal.Signals) -> None:
 
 
 def die_at_growth(number: int, delay_s: float) -> None:
-    """The journal asks for address space right before the map moves; the alarm's default action is death."""
+    """The journal reserves address space right before the map moves; SIGALRM terminates by default."""
     left = number
 
     def growth(event: str, arguments: tuple[Any, ...]) -> None:
@@ -68,7 +68,7 @@ def die_at_growth(number: int, delay_s: float) -> None:
 
 
 def slow_disk(seconds: float) -> None:
-    """Through the journal's own seam."""
+    """Through `sync_delay_s` of the journal."""
 
     def slow(*arguments: Any, **named: Any) -> Journal:
         return Journal(*arguments, **{**named, "sync_delay_s": lambda: seconds})

@@ -1,4 +1,4 @@
-"""Calls about devices that many tests make."""
+"""Calls for devices that many tests use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every answer against the OpenAPI document: status, content type, headers, and the schema of the body.
+"""Checks every response against the OpenAPI document: status, content type, headers, and the schema of the body.
 
-Owns the comparison only. The harness hangs it on each client, so each test that talks to a server also
-checks that what is answered is what is documented, and that there is one shape of error everywhere.
+Owns only the comparison. It is a hook of every client of the tests, so each test that calls a server also checks that
+the responses are as documented, and that all errors have the same form.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trunkline.http.routes import TABLE
 _URI = "urn:trunkline:openapi"
 _EVENTS = "text/event-stream"
 _EVERYWHERE = frozenset({405, 408, 413, 431, 500, 503})
-"""What any request may meet before or beside its operation: these need only the shape of an error."""
+"""Errors that any request may get, independent of its operation: only their form is checked."""
 
 _ERROR = {
     "type": "object",
@@ -39,7 +39,7 @@ _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after"}
 
 
 class Documented:
-    """An OpenAPI document, and what an answer may look like by it."""
+    """An OpenAPI document, and the responses that it allows."""
 
     def __init__(self, api: Mapping[str, Any]) -> None:
         self.api = api
@@ -53,7 +53,7 @@ class Documented:
         )
 
     def operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
-        """The documented path and operation that answer this request; None where there is none."""
+        """The documented path and operation of this request; None if there is none."""
         for template, pattern in self._paths:
             if pattern.fullmatch(path):
                 item = self.api["paths"][template]
@@ -62,7 +62,7 @@ class Documented:
         return None
 
     def problems(self, method: str, path: str, response: httpx.Response) -> list[str]:
-        """What about the answer is not as it is documented; nothing where all is well."""
+        """The differences between the response and the document; empty if there is none."""
         status = response.status_code
         found = self.operation(method, path)
         problems = _error_problems(response, self._error) if status >= 400 else []
@@ -98,13 +98,13 @@ class Documented:
 
 
 def _error_problems(response: httpx.Response, error: Draft202012Validator) -> list[str]:
-    """One error shape everywhere: `{type, message}`, the type that belongs to the status, and its headers."""
+    """Check the form of an error: `{type, message}`, the type of the status, and its headers."""
     if response.request.method == "HEAD":
         return []
     try:
         body = response.json()
     except ValueError:
-        return [f"the error is no JSON: {response.text[:300]}"]
+        return [f"the error is not JSON: {response.text[:300]}"]
     problems = [f"error{found.json_path[1:]}: {found.message[:300]}" for found in error.iter_errors(body)]
     if not problems and STATUS.get(body["type"], 408) != response.status_code:
         problems.append(f"type {body['type']} with status {response.status_code}")
@@ -115,7 +115,7 @@ def _error_problems(response: httpx.Response, error: Draft202012Validator) -> li
 
 
 def _closed(node: Any) -> Any:
-    """The document with every object closed that names its properties: an undocumented field is a problem."""
+    """The document with `additionalProperties: false` in every object with properties, to find undocumented fields."""
     if isinstance(node, list):
         return [_closed(item) for item in node]
     if not isinstance(node, dict):
@@ -143,7 +143,7 @@ def documented() -> Documented:
 
 
 async def check_response(response: httpx.Response) -> None:
-    """An httpx hook: fails the test where an answer is not as documented. Streams are left unread."""
+    """An httpx hook: fails the test if a response is not as documented. Streams are not read."""
     if not response.headers.get("content-type", "").startswith(_EVENTS):
         await response.aread()
     request = response.request

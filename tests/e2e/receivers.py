@@ -1,4 +1,4 @@
-"""Who is told of jobs, on real sockets: a mail server and a receiver of callbacks, both on 127.0.0.1.
+"""Receivers of job notifications on real sockets: a mail server and an HTTP server for callbacks, on 127.0.0.1.
 
 Owns no test.
 """
@@ -24,7 +24,7 @@ from tests.ports import taken_port
 
 
 class Arrivals:
-    """What came in, and a way to wait for it."""
+    """What was received, and a way to wait for it."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -33,7 +33,7 @@ class Arrivals:
         self._changed = trio.Event()
 
     def reserve(self) -> None:
-        """Take a port, on which nobody listens before `listening`."""
+        """Reserve a port. Nothing listens on it before `listening`."""
         self._reserved = taken_port()
         self.port = self._reserved.getsockname()[1]
 
@@ -56,7 +56,7 @@ class Arrivals:
         return len(self._all)
 
     async def number(self, count: int) -> list[Any]:
-        """The first `count` of them, when there are so many."""
+        """Wait for `count` of them, and return the first `count`."""
         with trio.fail_after(PATIENCE_S):
             while len(self._all) < count:
                 await self._changed.wait()
@@ -71,7 +71,7 @@ class Line:
         self._buffer = b""
 
     async def read(self) -> bytes:
-        """The next line without its end; raises EOFError where there is none."""
+        """The next line without its line end; raises EOFError if there is none."""
         while b"\r\n" not in self._buffer:
             await self._more()
         line, _, self._buffer = self._buffer.partition(b"\r\n")
@@ -97,7 +97,7 @@ class Line:
 
 
 class Mailed(NamedTuple):
-    """A message as the mail server took it."""
+    """A message as the mail server received it."""
 
     sender: str
     recipients: list[str]
@@ -107,7 +107,7 @@ class Mailed(NamedTuple):
 
 
 class MailServer(Arrivals):
-    """Speaks as much SMTP as a client of it needs. `refused` are recipients that it does not take."""
+    """Implements as much SMTP as the client needs. `refused` are recipients that it does not accept."""
 
     def __init__(self, context: ssl.SSLContext | None = None, refused: frozenset[str] = frozenset()) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class MailServer(Arrivals):
 
 
 class Called(NamedTuple):
-    """A callback as it came in."""
+    """A callback as it was received."""
 
     path: str
     headers: dict[str, str]
@@ -174,7 +174,7 @@ class Called(NamedTuple):
 
 
 class CallbackReceiver(Arrivals):
-    """Takes POSTs; `answers` gives the status line and headers of each by its number, from 0."""
+    """Accepts POSTs; `answers` gives the status line and headers of each response by its number, from 0."""
 
     def __init__(self, answers: Callable[[int], str] = lambda _number: "204 No Content") -> None:
         super().__init__()

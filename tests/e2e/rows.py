@@ -1,7 +1,7 @@
-"""The rows of the route table, what the specification opens each of them to, and calls that change nothing.
+"""The routes, the scopes that the specification gives each of them, and calls that change nothing.
 
-What is expected is written down here from the specification (Authentication, rules 3 to 7), not taken from
-the rows: a row that opens too far or too little fails.
+The expected scopes are written here from the specification (Authentication, rules 3 to 7), not derived from the routes:
+a route that accepts too many or too few scopes fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trunkline.http.routes import TABLE
 
 UNKNOWN = "0123456789abcdef01234567"
 OF_USERS = frozenset({"me", "userApiToken", "userApiTokens", "applications"})
-"""Resources of the user: no application's scope opens them."""
+"""Resources of the user: they accept no scope of applications."""
 
 DEVICE_READS = frozenset(
     {
@@ -40,7 +40,7 @@ DEVICE_WRITES = frozenset(
 )
 READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query"})
 CLI = frozenset({"dataTable.get", "dataTableRows.get"})
-"""What the tools of the command line read."""
+"""Operations that the scopes of command line tools allow."""
 
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 
@@ -50,7 +50,7 @@ def is_read(route: Route) -> bool:
 
 
 def expected_scopes(route: Route) -> set[str]:
-    """The scopes that open an operation."""
+    """The scopes that an operation accepts."""
     resource = route.operation.partition(".")[0]
     families = {"all.User"} if resource in OF_USERS else {"all.Application", "all.Organization", "all.User"}
     scopes = families | {f"{resource}.*", route.operation}
@@ -73,13 +73,13 @@ def path_of(route: Route, application: str = UNKNOWN, device: str = UNKNOWN) -> 
 async def send(
     client: httpx.AsyncClient, route: Route, path: str, token: str | None = None
 ) -> httpx.Response:
-    """The call without anything that could make it succeed, let alone change something."""
+    """Send a call that cannot succeed, so that it changes nothing."""
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
     body: Json = {} if route.body is not None else None
     return await client.request(route.method, path, json=body, headers=headers)
 
 
 async def api_token(server: Server, owner: str, *scopes: str, **fields: Any) -> str:
-    """An API token of an application (its path) or of the user (`/me`)."""
+    """Create an API token of an application (its path) or of the user (`/me`)."""
     made = await server.call("POST", f"{owner}/tokens", {"name": "t", "scope": list(scopes), **fields})
     return str(made["token"])

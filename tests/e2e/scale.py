@@ -1,4 +1,4 @@
-"""How a server starts, and what it weighs, with so many registered devices of which few are active.
+"""Start time and memory of a server with a given number of registered devices, of which few are active.
 
 Run in the checkout it prints the figures, which no test asserts because machines differ:
 
@@ -44,28 +44,28 @@ class Figures(NamedTuple):
     idle: Resident
     active: Resident
     pause_s: float
-    """The longest for which the collector stopped the server."""
+    """The longest pause of the server by the garbage collector."""
 
     def own_for_each(self, active: int) -> float:
-        """Bytes of memory that an active device costs."""
+        """Bytes of memory per active device."""
         return (self.active.own - self.idle.own) / active
 
 
 class Resident(NamedTuple):
-    """What a process holds in memory, and how much of that is its own and no file."""
+    """The resident memory of a process, and the part of it that is private and not mapped from a file."""
 
     all: int
     own: int
 
     @classmethod
     def of(cls, pid: int) -> Resident:
-        """As the system counts it now."""
+        """The current values from the operating system."""
         info = psutil.Process(pid).memory_full_info()
         return cls(info.rss, info.uss)
 
 
 async def register(data_dir: Path, count: int) -> None:
-    """Give a new data directory a user and so many devices, by the actors: the API would take minutes."""
+    """Create a user and `registered` devices in a new data directory through the actors: the API would take minutes."""
     settings = Settings(
         data_dir=str(data_dir), admin_email="owner@example.com", admin_password="Correct-horse-7"
     )

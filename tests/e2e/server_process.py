@@ -1,6 +1,6 @@
-"""The server as a process of its own, started as an operator starts it, for what a process alone can show.
+"""The server as a separate process, started as an operator starts it.
 
-Signals, crashes, exit codes, limits of the operating system and what is printed: none of that is seen from
+For tests of signals, crashes, exit codes, limits of the operating system and printed output, which cannot be tested
 within the process of the tests.
 """
 
@@ -27,13 +27,13 @@ LISTENING = re.compile(r" at (http://\S+) ")
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without what would configure the server, and `more`."""
+    """This process's environment without the variables that configure the server, and `more`."""
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("TRUNKLINE_")}
     return {**inherited, "TRUNKLINE_ENGINE": ENGINE, **more}
 
 
 class ServerProcess(Server):
-    """A server in a process of its own. It has no `system` to look at: only its API, its output and its end."""
+    """A server in a separate process. It has no `system` to inspect: only its API, its output and its exit code."""
 
     def __init__(self, process: trio.Process, data_dir: Path, log: Path) -> None:
         self.process = process
@@ -55,13 +55,13 @@ class ServerProcess(Server):
         self.process.send_signal(number)
 
     async def ended(self) -> int:
-        """Its exit code (negative: the signal that killed it), when it has ended."""
+        """Wait until it has ended; returns its exit code (negative: the signal that killed it)."""
         with trio.fail_after(PATIENCE_S):
             code: int = await self.process.wait()
         return code
 
     async def kill(self) -> None:
-        """Kill it with SIGKILL, which it can not notice, and see it gone."""
+        """Kill it with SIGKILL, and wait until it has ended."""
         self.process.kill()
         assert await self.ended() == -signal.SIGKILL
 
@@ -71,7 +71,7 @@ class ServerProcess(Server):
         return await self.ended()
 
     async def listens(self) -> bool:
-        """Wait until it has said where it listens. False where it ended without a word."""
+        """Wait until it has printed its URL. False if it ended without printing it."""
         found = await self._printed(LISTENING)
         if found is not None:
             self.url = found[1]
@@ -84,7 +84,7 @@ class ServerProcess(Server):
         return found
 
     async def output(self) -> str:
-        """All that it printed, when it has ended."""
+        """Wait until it has ended; returns all that it printed."""
         with trio.fail_after(PATIENCE_S):
             while not self._silent:
                 await self._changed.wait()
@@ -99,7 +99,7 @@ class ServerProcess(Server):
                 await self._changed.wait()
 
     async def collect(self) -> None:
-        """Keep what it prints, until it ends."""
+        """Collect what it prints, until it ends."""
         assert self.process.stdout is not None
         received = b""
         async for piece in self.process.stdout:
@@ -122,7 +122,7 @@ async def started(
     env: Mapping[str, str] = OWNER,
     **options: Any,
 ) -> AsyncIterator[ServerProcess]:
-    """A server process on 127.0.0.1, port 0, from its very beginning; killed at the end if it still runs."""
+    """Start a server process on 127.0.0.1, port 0, without waiting; killed at the end if it still runs."""
     log = data_dir.with_name(f"{data_dir.name}.log")
     command = [sys.executable, *program, "serve", "--port", "0", "--data", str(data_dir), *arguments]
     with log.open("ab") as errors:
@@ -168,7 +168,7 @@ async def trunkline(
 
 
 def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
-    """What a refused command said: exit code 1, one line on standard error, and no traceback."""
+    """The error of a failed command: exit code 1, one line on standard error, and no traceback."""
     assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     (line,) = done.stderr.strip().splitlines()

@@ -1,4 +1,4 @@
-"""A client of event streams as a stranger would write one, and waiting for what the server does by itself."""
+"""A client of event streams that is independent of the server's code, and a helper that waits for a condition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EventReader:
         self._lines = response.aiter_lines()
 
     async def next(self) -> Event | None:
-        """The next event or comment; None where the server has ended the stream."""
+        """The next event or comment; None if the server has ended the stream."""
         fields: dict[str, str] = {}
         with trio.fail_after(PATIENCE_S):
             async for line in self._lines:
@@ -46,7 +46,7 @@ class EventReader:
         return None
 
     async def event(self) -> Event | None:
-        """The next event, comments passed over; None at the end."""
+        """The next event, without comments; None at the end."""
         while (found := await self.next()) is not None:
             if found.name:
                 return found
@@ -68,7 +68,7 @@ async def opened_stream(
     token: str | None = None,
     last_id: str | None = None,
 ) -> AsyncIterator[EventReader]:
-    """Open a stream of a device; it is subscribed when this returns, and its first comment is read."""
+    """Open a stream of a device; when this returns it is subscribed and its first comment is read."""
     headers = {} if last_id is None else {"Last-Event-ID": last_id}
     async with (
         server.client(token) as client,
@@ -79,7 +79,7 @@ async def opened_stream(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the server go on until the condition holds."""
+    """Wait until the condition holds."""
     with trio.fail_after(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what the server does by itself has no event to wait for
             await trio.sleep(0.001)

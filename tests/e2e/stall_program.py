@@ -1,7 +1,7 @@
-"""The command line with a watch on its event loop: run as a program, not imported.
+"""The command line with a monitor of its event loop: run as a program, not imported.
 
-At SIGUSR1 it prints `stall N S`: the Nth time that it was asked, and by how many seconds at most a task that
-wanted to run every millisecond came too late since it was asked before.
+At SIGUSR1 it prints `stall N S`: N counts these signals, and S is the longest delay in seconds, since the previous
+signal, of a task that should run every millisecond.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVERY_S = 0.001
 
 
 class Watch:
-    """The longest stall since it was asked for."""
+    """The longest stall since the previous request."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0

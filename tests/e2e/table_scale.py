@@ -1,11 +1,11 @@
-"""What a data table of a million rows costs: time, memory, and how long the server's event loop stands still.
+"""The cost of a data table of a million rows: time, memory, and stalls of the server's event loop.
 
 Run in the checkout it prints the figures, which no test asserts because machines differ:
 
     python -m tests.e2e.table_scale --rows 1000000
 
-The stalls are measured in the server process by a task that wants to run every millisecond. Beside each
-step a second client reads one row again and again; its slowest answer is what others notice.
+The stalls are measured in the server process by a task that should run every millisecond. During each step a second
+client reads one row repeatedly; its slowest response shows the effect on other clients.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Write = Callable[[str], Any]
 
 
 class Figure(NamedTuple):
-    """One step: how long it took, the longest stall of the loop, the slowest answer beside it, and the memory."""
+    """One step: its duration, the longest stall of the loop, the slowest response beside it, and the memory."""
 
     what: str
     seconds: float
@@ -60,7 +60,7 @@ class Figure(NamedTuple):
 
 
 def heap_bytes(pid: int) -> int:
-    """What a process holds in memory that is no file: the pages of the store are the system's to drop."""
+    """The memory of a process without mapped files: the operating system may drop the pages of the store."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("RssAnon:")[2].split()[0]) * 1024
 
@@ -89,7 +89,7 @@ class Scale:
         self.beside = f"{place}/{row['id']}"
 
     def row(self, number: int) -> Json:
-        """The row of a number: keys are in no order, so that the index is written all over."""
+        """The row of a number: keys are in random order, so that all of the index is written."""
         random = Random(number)
         return {
             "key": f"{random.getrandbits(64):016x}",
@@ -99,7 +99,7 @@ class Scale:
         }
 
     async def measure(self, what: str, step: Callable[[], Awaitable[str]]) -> Figure:
-        """Take one step, watched from inside and from beside."""
+        """Run one step and measure it."""
         await self._stall()
         slowest_s = 0.0
         over = trio.CancelScope()
@@ -128,7 +128,7 @@ class Scale:
         return figure
 
     async def _stall(self) -> float:
-        """The longest stall since it was asked for."""
+        """The longest stall since the previous request."""
         self._asked += 1
         self.server.send_signal(signal.SIGUSR1)
         found = await self.server.prints(rf"stall {self._asked} (\S+)\n")
@@ -210,7 +210,7 @@ class Scale:
 
 
 async def scale(data_dir: Path, rows: int, write: Write = lambda _: None) -> list[Figure]:
-    """Fill a table with so many rows, and do to it all that may be asked of a large one."""
+    """Fill a table with that many rows, and run every step on it."""
     async with serving(data_dir, "--limits", "off", program=WATCHED) as server:
         scale = Scale(server, rows, write)
         await scale.prepare()

@@ -1,8 +1,8 @@
-"""Two hundred writers on one unique column, their books, and the audit of the books against the table.
+"""Two hundred writers on one unique column, the record of their writes, and its check against the table.
 
-Each writer inserts, patches and deletes rows of its own, with values out of a pool that is far too small, so
-that most of what is sent is a race for a value. What was acknowledged is noted; of what was under way when the
-server died, each writer knows its one call, which may be there whole or not at all.
+Each writer inserts, patches and deletes its own rows, with values from a pool that is far too small, so that most calls
+compete for a value. Acknowledged writes are recorded; of the writes in progress when the server was killed, each writer
+knows its one call, which may be stored completely or not at all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING: tuple[str, Any] = ("nothing", None)
 
 @dataclass
 class Writer:
-    """The rows that one writer has been told of, by id, and the call that was under way."""
+    """The acknowledged rows of one writer, by id, and its call in progress."""
 
     rows: dict[str, Json] = field(default_factory=dict)
     under_way: tuple[str, Any] = NOTHING
@@ -102,7 +102,7 @@ class Writers:
             writer.rows[shown["id"]] = body
 
     async def _send(self, connection: Connection, method: str, path: str, body: Any) -> Any:
-        """What was answered; None where a value was taken. Any other refusal is a failure of the test."""
+        """The response; None if the value was taken. Any other error fails the test."""
         raw = None if body is None else json.dumps(body).encode()
         answer = await connection.request(method, path, raw)
         if answer.status == 400:
@@ -155,7 +155,7 @@ async def audit(url: str, token: str, books: Writers) -> int:
 
 
 def _settle(writer: Writer, stored: dict[str, Json], by_tag: dict[str, Json]) -> set[str]:
-    """Compare one writer's books; returns the ids of the rows that they explain."""
+    """Compare the record of one writer; returns the ids of the rows that it explains."""
     kind, what = writer.under_way
     explained = set(writer.rows)
     for id, row in writer.rows.items():

@@ -1,4 +1,4 @@
-"""Logging in: who is let in, for how long, and how often somebody may try."""
+"""Login: who may log in, for how long, and how many attempts are allowed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def claims_of(token: str) -> dict[str, Any]:
     return claims
 
 
-# Who is let in.
+# Credentials.
 
 
 @pytest.mark.parametrize("email", [EMAIL, EMAIL.upper(), "Owner@Example.COM"])
@@ -112,7 +112,7 @@ async def test_only_json_logs_in(server: Server) -> None:
             assert response.status_code == status, (content[:100], response.text)
 
 
-# How often.
+# The login throttle.
 
 
 async def test_failures_at_one_account_are_limited(start_server: StartServer) -> None:
@@ -220,7 +220,7 @@ async def test_too_many_logins_at_once_are_told_to_come_back(
         assert (await attempt(server, password=PASSWORD)).status_code == 200
 
 
-# How long.
+# Expiry.
 
 
 async def test_a_token_lives_as_long_as_was_asked_for(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""What an operator does beside a server and while it runs: users, backups, the secret, the check."""
+"""The commands for operators, with and without a running server: users, backup, the secret, check."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_users_are_kept_without_a_server(tmp_path: Path) -> None:
 
 
 async def test_users_are_kept_while_a_server_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Through the control socket, which only its owner reaches, also where its path is long."""
+    """Through the control socket, which only its owner may open, also if its path is long."""
     directory = tmp_path / ("long" * 30) / ("longer" * 20)
     directory.parent.mkdir()
     data = ("--data", str(directory))
@@ -90,7 +90,7 @@ async def test_nonsense_on_the_control_socket_hurts_nobody(server: Server) -> No
 
 
 async def test_a_held_directory_without_a_server_is_told(server: Server) -> None:
-    """While another command holds it, there is nobody to ask."""
+    """While another command holds it, no server can be asked."""
     (Path(server.settings.data_dir) / "control.sock").unlink()
     said = one_sentence(await trunkline("user", "list", "--data", server.settings.data_dir))
     assert f"in use by process {os.getpid()}" in said
@@ -103,7 +103,7 @@ async def test_a_held_directory_without_a_server_is_told(server: Server) -> None
 )
 async def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path, command: tuple[str, ...]) -> None:
     done = await trunkline(*command, "--data", str(tmp_path / "typo"), env=NEW, cwd=tmp_path)
-    assert "is no data directory" in one_sentence(done)
+    assert "is not a data directory" in one_sentence(done)
     assert not (tmp_path / "typo").exists()
     assert not (tmp_path / "copy").exists()
 

@@ -1,4 +1,4 @@
-"""Data tables: their records and columns, and what a column does to rows that are there."""
+"""Data tables: their records and columns, and the effect of a column on existing rows."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ async def test_old_rows_are_null_in_a_new_column_whatever_it_is(server: Server) 
         await server.call("POST", f"{path}/column", column)
         shown = await server.call("GET", f"{path}/rows/{old['id']}")
         assert shown[constraint] is None, "a default fills what an insert leaves out, and no old row"
-    # Who does not touch the required column leaves it null; who does can not make it null.
+    # A patch without the required column leaves it null; a patch with it cannot make it null.
     patched = await server.call("PATCH", f"{path}/rows/{old['id']}", {"price": 2})
     assert patched["required"] is None
     answer = await server.call("PATCH", f"{path}/rows/{old['id']}", {"required": None}, status=400)

@@ -77,7 +77,7 @@ async def pasted(lines: list[str], path: str, until: bytes | None = None) -> byt
 
 async def demo_lines(server: ServerProcess) -> list[str]:
     """The lines that the demo prints to be tried."""
-    await server.prints(r"The token is good for a day")
+    await server.prints(r"The token is valid for a day")
     return [found[1] for found in LINE.finditer(server.printed)]
 
 

@@ -1,4 +1,4 @@
-"""A full disk, or a used-up quota: writes get 507, reads go on, and nothing that was acknowledged is lost."""
+"""A full disk, or a used-up quota: writes get 507, reads continue, and nothing that was acknowledged is lost."""
 
 from __future__ import annotations
 

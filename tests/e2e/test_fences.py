@@ -1,4 +1,4 @@
-"""Nothing crosses a fence: users, applications and devices reach what is theirs, and nothing else."""
+"""Isolation: users, applications and devices have access to their own resources, and to nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trunkline.actors import boot
 OTHER_PASSWORD = "Other-horse-9"
 
 
-# The fence between applications and users.
+# Isolation of applications and users.
 
 
 async def test_a_user_does_not_reach_the_applications_of_another(server: Server) -> None:
@@ -74,7 +74,7 @@ async def test_records_of_one_application_are_not_found_in_another(server: Serve
     await server.call("GET", f"/me/tokens/{token['id']}", status=404)
 
 
-# The fence round a device token.
+# The access of a device token.
 
 
 class House:

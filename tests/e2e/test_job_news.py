@@ -1,4 +1,4 @@
-"""Who is told of the end of a job: by mail and by a callback, at least once, and nobody who may not be called."""
+"""Notifications of the end of a job: by mail and by callback, at least once, and never to a forbidden address."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ async def test_only_a_session_is_renewed(server: Server) -> None:
     application = await server.application()
     mine = await api_token(server, "/me", "all.User")
     answer = await server.call("GET", "/me/refreshToken", token=mine, status=400)
-    assert "can not be renewed" in answer["message"]
+    assert "cannot be renewed" in answer["message"]
     token = await api_token(server, application, "all.Application")
     await server.call("GET", "/me/refreshToken", token=token, status=403)
     device_token, _ = await server.device_token(await server.device(application))

@@ -43,7 +43,7 @@ def test_documented_answers_pass() -> None:
         ("GET", APP, 422, GONE, "type NotFound with status 422"),
         ("GET", APP, 404, {"error": "gone"}, "error"),
         ("GET", APP, 404, {**GONE, "stack": "..."}, "stack"),
-        ("GET", APP, 404, "gone", "no JSON"),
+        ("GET", APP, 404, "gone", "not JSON"),
         ("GET", APP, 401, {"type": "Unauthorized", "message": "Log in first."}, "www-authenticate"),
         ("PUT", APP, 405, {"type": "MethodNotAllowed", "message": "Not that way."}, "allow"),
     ],

@@ -17,7 +17,7 @@ TAKING_ONE = [
     for route in TABLE.routes
     if "query" in route.query.__struct_encode_fields__
     and route.method == "GET"
-    and [part.name for part in route.parts] == ["application"]
+    and [part.name for part in route.path_parameters] == ["application"]
 ]
 
 # Each row: brackets, the JSON that means the same, and the devices that both find.

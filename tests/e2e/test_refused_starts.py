@@ -1,4 +1,4 @@
-"""A start that can not be is refused with one sentence and exit code 1; nothing ends in a traceback."""
+"""A start that is not possible is refused with one sentence and exit code 1; nothing ends in a traceback."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ async def test_a_start_that_fails_keeps_the_first_password_for_the_next_one(tmp_
         port = str(taken.getsockname()[1])
         said = one_sentence(await trunkline("serve", "--port", port, "--data", data))
         assert said == (
-            f"127.0.0.1:{port} can not be listened on: Address already in use. Choose another --host or --port."
+            f"127.0.0.1:{port} cannot be listened on: Address already in use. Choose another --host or --port."
         )
     missing = ("--certfile", str(tmp_path / "none.pem"), "--keyfile", str(tmp_path / "none.pem"))
     said = one_sentence(await trunkline("serve", "--port", "0", "--data", data, *missing))
-    assert said.startswith("certfile can not be read: ")
+    assert said.startswith("certfile cannot be read: ")
     listed = await trunkline("user", "list", "--data", data)
     assert (listed.returncode, listed.stdout) == (0, "")
 
 
 async def test_an_address_that_is_not_ours(tmp_path: Path) -> None:
     said = await refused("--host", "192.0.2.1", "--data", str(tmp_path / "data"))
-    assert said.startswith("192.0.2.1:0 can not be listened on: Cannot assign requested address.")
+    assert said.startswith("192.0.2.1:0 cannot be listened on: Cannot assign requested address.")
 
 
 async def test_an_unknown_variable(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ async def test_a_first_user_that_can_not_be(tmp_path: Path) -> None:
     ("option", "content", "sentence"),
     [
         ("--config", b"prot = 1", "prot is no setting; did you mean port?"),
-        ("--limits", b"port = = 1", " is no TOML: Invalid value"),
+        ("--limits", b"port = = 1", " is not TOML: Invalid value"),
         ("--limits", None, "No such file or directory."),
-        ("--limits", b"\xff\xfe\x00", " is no text in UTF-8; name a TOML file"),
+        ("--limits", b"\xff\xfe\x00", " is not text in UTF-8; name a TOML file"),
     ],
 )
 async def test_a_file_that_is_wrong(

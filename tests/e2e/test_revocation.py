@@ -1,4 +1,4 @@
-"""What ends, ends at once: the tokens of a key, a device or an application, and the streams that they opened."""
+"""Revocation takes effect at once: for the tokens of a key, a device or an application, and for their streams."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ async def test_a_saved_record_revokes_nobody_and_wakes_no_stream(server: Server)
         assert system.revocations.revoked > before
 
 
-async def test_a_key_that_chooses_by_tags_ends_its_streams_with_the_tag(server: Server) -> None:
+async def test_a_key_that_filters_by_tags_ends_its_streams_with_the_tag(server: Server) -> None:
     application = await server.application()
     body = {"name": "d", "tags": [{"key": "floor", "value": "2"}]}
     device = f"{application}/devices/{(await server.call('POST', f'{application}/devices', body))['id']}"

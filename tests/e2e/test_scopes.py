@@ -1,4 +1,4 @@
-"""Scopes: which token passes which operation, table-driven over every row of the route table."""
+"""Scopes: which token is accepted by which operation, for every route."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.e2e.rows import (
     path_of,
     send,
 )
-from trunkline.http.calls.auth import FAMILIES
+from trunkline.http.calls.auth import SCOPE_FAMILIES
 from trunkline.http.routes import TABLE
 
 
@@ -36,13 +36,14 @@ async def test_every_row_opens_to_its_scopes_and_to_no_other(server: Server) -> 
     resources = {f"{route.operation.partition('.')[0]}.*" for route in ROWS}
     operations = {route.operation for route in ROWS}
     tokens = {
-        scope: await api_token(server, "/me", scope) for scope in sorted(FAMILIES | resources | operations)
+        scope: await api_token(server, "/me", scope)
+        for scope in sorted(SCOPE_FAMILIES | resources | operations)
     }
     async with server.client("") as client:
         for route in ROWS:
             expected = expected_scopes(route)
             # Every family and wildcard, and of the single operations the own one and two that are not.
-            tried = FAMILIES | resources | {route.operation, "device.patch", "applicationKeys.get"}
+            tried = SCOPE_FAMILIES | resources | {route.operation, "device.patch", "applicationKeys.get"}
             opened = set()
             for scope in sorted(tried):
                 response = await send(client, route, path_of(route), tokens[scope])
@@ -76,7 +77,7 @@ async def test_an_id_that_is_no_id_is_400_on_every_path(server: Server) -> None:
     odd = ["x", "0" * 23, "0" * 25, "g" * 24, "%20" * 24, f"{UNKNOWN}%0A", "٠" * 24]
     async with server.client() as client:
         for route in ROWS:
-            for name in (part.placeholder for part in route.parts):
+            for name in (part.placeholder for part in route.path_parameters):
                 if name == "name":
                     continue
                 path = (

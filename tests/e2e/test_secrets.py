@@ -13,7 +13,7 @@ WRONG = "Guessed-horse-77"
 CRASHING = "Crashing-horse-66"
 PAYLOAD = "the-payload-of-somebody"
 
-# The command line with two bugs in it, where secrets lie in every frame of the traceback.
+# The command line with two bugs: secrets are in every frame of their tracebacks.
 FAULTY = """
 import argon2
 from trunkline.actors.records import records

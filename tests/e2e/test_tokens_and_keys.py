@@ -343,7 +343,7 @@ async def test_a_token_hands_on_only_what_it_has(
     for scope in may_not:
         body = {"name": "t", "scope": ["userApiTokens.post", scope]}
         answer = await server.call("POST", "/me/tokens", body, token=token, status=403)
-        assert f"has no {scope}" in answer["message"]
+        assert f"does not have {scope}" in answer["message"]
 
 
 async def test_an_application_token_hands_on_only_what_it_has(server: Server) -> None:

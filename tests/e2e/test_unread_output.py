@@ -1,4 +1,4 @@
-"""A server goes on where what it says can not be said: to a closed pipe, or to a full disk."""
+"""A server continues if its output cannot be written: to a closed pipe, or to a full disk."""
 
 from __future__ import annotations
 

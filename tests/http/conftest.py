@@ -1,4 +1,4 @@
-"""What the tests of the wire share: a log that must stay silent."""
+"""Fixtures of the tests of `http`: the captured log, and one that must stay empty."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import structlog
 
 @pytest.fixture
 def log() -> Iterator[list[dict[str, Any]]]:
-    """What our own code logs while the test runs, instead of printing it."""
+    """The log entries of our own code while the test runs; they are not printed."""
     with structlog.testing.capture_logs() as entries:
         yield entries  # type: ignore[misc]
 
 
 @pytest.fixture
 def silent(log: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The same, and nothing may have been logged when the test is over."""
+    """Like `log`; fails the test if anything was logged."""
     yield log
     assert log == []

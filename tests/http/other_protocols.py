@@ -1,4 +1,4 @@
-"""Applications and clients for the protocols that Hypercorn speaks: WebSocket and HTTP/2.
+"""Applications and clients for the protocols that Hypercorn implements: WebSocket and HTTP/2.
 
 Owns no test.
 """
@@ -25,7 +25,7 @@ UPGRADE = (
 
 
 async def chat(scope: Scope, receive: Receive, send: Send) -> None:
-    """Say hello with what the request was, then echo."""
+    """Send a description of the request, then echo."""
     assert (await receive())["type"] == "websocket.connect"
     if scope["path"] == "/refused":
         await send({"type": "websocket.close", "code": 1000})
@@ -46,7 +46,7 @@ APP = application(echo, chat)
 
 
 async def pour(scope: Scope, receive: Receive, send: Send) -> None:
-    """Send without end and without a look at the client."""
+    """Send without end, ignoring the client."""
     await receive()
     if scope["type"] == "websocket":
         await send({"type": "websocket.accept"})

@@ -1,7 +1,7 @@
-"""Raw connections and small applications for the tests of the wire.
+"""Raw connections and small applications for the tests of the HTTP engine.
 
-Owns a client that sends exactly the bytes it is given and reads answers strictly, and a server of one ASGI
-application on either engine with the configuration of the product. Does not own any test.
+Owns a client that sends exactly the given bytes and reads responses strictly, and a server of one ASGI application on
+either engine with the configuration of the product. Owns no test.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import trio
 from hypercorn.trio import serve as hypercorn_serve
 
 from tests.patience import PATIENCE_S
-from trunkline.http.calls.errors import refusal
-from trunkline.http.serve import _config, bind
+from trunkline.http.calls.errors import protocol_error
+from trunkline.http.serve import _hypercorn_config, bind
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import FastPath, Respond
@@ -68,7 +68,7 @@ class Fast:
 
 
 async def whole_body(receive: Receive) -> bytes | None:
-    """The body, None where the client left before its end."""
+    """The body; None if the client disconnected before its end."""
     pieces = []
     while True:
         message = await receive()
@@ -88,7 +88,7 @@ def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
 
 
 async def until_disconnect(receive: Receive) -> None:
-    """Return when the application is told that the client has left, or that its answer is complete."""
+    """Return when the application gets `http.disconnect`: the client has disconnected, or the response is complete."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -96,13 +96,13 @@ async def until_disconnect(receive: Receive) -> None:
 async def reply(
     send: Send, body: bytes = b"", status: int = 200, headers: Any = (), *, more: bool = False
 ) -> None:
-    """An answer in one piece, or its beginning."""
+    """Send a response in one piece, or its beginning."""
     await send({"type": "http.response.start", "status": status, "headers": list(headers)})
     await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer what was understood: method, target, fields and body."""
+    """Respond with the request as it was parsed: method, target, headers and body."""
     body = await whole_body(receive)
     if body is None:
         return
@@ -122,7 +122,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as it came over the wire."""
+    """A response as it was received."""
 
     head: bytes
     body: bytes
@@ -137,7 +137,7 @@ class Answer:
         return [(name, value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
 
     def header(self, name: bytes) -> bytes | None:
-        """The one value of a field; None where it is not there."""
+        """The only value of a header; None if it is missing."""
         values = [value for given, value in self.headers if given.lower() == name]
         assert len(values) < 2, f"{name!r} stands there {len(values)} times"
         return values[0] if values else None
@@ -146,7 +146,7 @@ class Answer:
         return json.loads(self.body)
 
     def error(self) -> tuple[int, str]:
-        """Status and type of a refusal, which has the one shape that errors have."""
+        """Status and type of an error response, whose form is checked."""
         assert self.header(b"content-type") == b"application/json"
         body = self.json()
         assert set(body) == {"type", "message"}
@@ -155,7 +155,7 @@ class Answer:
 
 
 class Peer:
-    """A client that sends the bytes it is given. Reading is strict: an answer ends where its head says."""
+    """A client that sends the given bytes. Reading is strict: a response ends where its head says."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
@@ -166,7 +166,7 @@ class Peer:
             await self.stream.send_all(piece)
 
     async def send_until_refused(self, piece: bytes, pieces_max: int) -> int:
-        """Send the same again and again; how many bytes the other side took before it ended the connection."""
+        """Send `piece` repeatedly; returns the number of bytes accepted before the server closed the connection."""
         sent = 0
         try:
             for _ in range(pieces_max):
@@ -177,7 +177,7 @@ class Peer:
         return sent
 
     async def answer(self, method: str = "GET") -> Answer | None:
-        """The next answer; None where the connection ends before it. Interim answers are passed over."""
+        """The next response; None if the connection ends before it. Interim responses are skipped."""
         while True:
             head = await self.head()
             if head is None:
@@ -186,7 +186,7 @@ class Peer:
                 return Answer(head, await self._body(Answer(head, b""), method))
 
     async def head(self) -> bytes | None:
-        """The next head, also that of an interim answer."""
+        """The next head, also that of an interim response."""
         with trio.fail_after(PATIENCE_S):
             while b"\r\n\r\n" not in self._buffer:
                 if not await self._more():
@@ -236,7 +236,7 @@ class Peer:
         return bool(data)
 
     async def rest(self) -> bytes:
-        """Everything until the other side ends the connection."""
+        """Everything until the server closes the connection."""
         with trio.fail_after(PATIENCE_S):
             while await self._more():
                 pass
@@ -244,7 +244,7 @@ class Peer:
         return rest
 
     async def exchange(self, *pieces: bytes, method: str = "GET") -> Answer:
-        """Send a request and return its answer."""
+        """Send a request and return its response."""
         await self.send(*pieces)
         answer = await self.answer(method)
         assert answer is not None, "the connection ended without an answer"
@@ -254,7 +254,7 @@ class Peer:
         await self.stream.send_eof()
 
     async def reset(self) -> None:
-        """Vanish: the other side gets a reset."""
+        """Close the connection with a reset."""
         linger = struct.pack("ii", 1, 0)
         self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         await self.stream.aclose()
@@ -267,7 +267,7 @@ class Peer:
 
 
 class Wired:
-    """A running server: where it listens, and its engine where that is ours."""
+    """A running server: its address, and its engine if that is ours."""
 
     def __init__(self, url: str, engine: Engine | None, stopping: trio.Event, stopped: trio.Event) -> None:
         self.url = url
@@ -298,14 +298,14 @@ class Wired:
         return self.peers[-1]
 
     async def ask(self, *pieces: bytes, method: str = "GET") -> Answer:
-        """One request on a connection of its own."""
+        """Send one request on a new connection."""
         peer = await self.connect()
         answer = await peer.exchange(*pieces, method=method)
         await peer.close()
         return answer
 
     def drain(self) -> None:
-        """Begin to stop."""
+        """Start the shutdown."""
         self._stopping.set()
 
     async def stop(self) -> None:
@@ -314,7 +314,7 @@ class Wired:
             await self.stopped.wait()
 
     async def deserted(self) -> None:
-        """Return when no connection is left."""
+        """Wait until no connection is left."""
         with trio.fail_after(PATIENCE_S):
             while self.engine.connections:
                 await trio.lowlevel.checkpoint()
@@ -330,14 +330,14 @@ async def serving(
     at_the_end: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> AsyncIterator[Wired]:
-    """Serve an application as the product is served. `limits` overrides single numbers, the rest are settings.
+    """Serve an application like the product. `limits` overrides single limits, the rest are settings.
 
     `fast_path` is asked by our own engine; the stock one has none.
     `at_the_end` is called when the server is told to stop, before anything else runs.
     """
     chosen = Settings(engine=engine, log_level="error", **settings)
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
-    config = _config(chosen)
+    config = _hypercorn_config(chosen)
     config.bind = [f"fd://{bind('127.0.0.1', 0).detach()}"]
     stopping, stopped = trio.Event(), trio.Event()
     ours: Engine | None = None
@@ -349,7 +349,7 @@ async def serving(
     if engine == "stock":
         run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=told_to_stop, mode="asgi")  # type: ignore[arg-type]
     else:
-        ours = Engine(app, config, chosen.limits, refusal, fast_path=fast_path)
+        ours = Engine(app, config, chosen.limits, protocol_error, fast_path=fast_path)
         run = partial(ours.serve, told_to_stop)
 
     async def served(task_status: trio.TaskStatus[list[str]]) -> None:
@@ -366,5 +366,5 @@ async def serving(
                 await trio.aclose_forcefully(peer.stream)
             stopping.set()
             if ours is None:
-                # The stock server waits for connections of clients that have left.
+                # The stock engine waits for the connections of clients that have disconnected.
                 nursery.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""The route table: every path leads to its row, and each row says what a token needs."""
+"""The route table: every path matches its route, and each route has the right scopes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_row_is_found_by_its_path(route: Route) -> None:
     assert found is not None
     methods, values = found
     assert methods[route.method] is route
-    assert len(values) == len(route.parts)
+    assert len(values) == len(route.path_parameters)
 
 
 def test_a_literal_segment_wins_over_a_placeholder() -> None:

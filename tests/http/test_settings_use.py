@@ -1,4 +1,4 @@
-"""Every setting has the effect that its description promises, seen from outside."""
+"""Every setting has the effect that its description promises, observed from outside the server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_a_file_sets_everything_and_the_command_line_wins(tmp_path: Path) 
     env = await config_file(
         tmp_path,
         f"data_dir = '{tmp_path / 'elsewhere'}'",
-        "port = 1",  # --port 0 wins
+        "port = 1",  # --port 0 takes precedence
         "host = '127.0.0.2'",
         f"admin_email = '{EMAIL}'",
         f"admin_password = '{PASSWORD}'",
@@ -112,7 +112,7 @@ async def test_an_address_of_version_six(tmp_path: Path) -> None:
             assert server.url.startswith("http://[::1]:")
             assert await server.log_in()
         else:  # on a machine that has none
-            assert "[::1]:0 can not be listened on" in server.log
+            assert "[::1]:0 cannot be listened on" in server.log
 
 
 @pytest.mark.parametrize("hot_rows", [True, False])
@@ -169,7 +169,7 @@ async def test_the_life_of_a_login_token(tmp_path: Path, ttl_s: int, lifetime_s:
 
 
 async def failed_logins(server: Server, address: str) -> int:
-    """The status after one failed attempt to log in from this address, by its own word."""
+    """The status of a failed login whose X-Forwarded-For is this address."""
     async with server.client("") as client:
         body = {"email": f"{address}@example.com", "password": "Wrong-horse-1"}
         response = await client.post("/auth/user", json=body, headers={"X-Forwarded-For": address})
@@ -178,7 +178,7 @@ async def failed_logins(server: Server, address: str) -> int:
 
 @pytest.mark.parametrize("trust", [True, False])
 async def test_the_word_of_a_proxy_counts_only_where_it_is_trusted(tmp_path: Path, trust: bool) -> None:
-    """Believed, each client has its own budget of failures; not believed, all of them share one."""
+    """If the header is trusted, each client has its own limit of failures; otherwise all share one."""
     limits = {"login_per_address": {"calls": 2, "window_s": 60}}
     async with running_server(tmp_path / "data", limits=limits, trust_forwarded_for=trust) as server:
         seen = [await failed_logins(server, f"192.0.2.{number}") for number in range(3)]

@@ -1,4 +1,4 @@
-"""The files that the rules speak of: what git has or would take, so nobody's build leavings count."""
+"""The files that the rules check: those that git tracks or would add, so that build artefacts do not count."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The parts of the documentation that are made from the code, and where they stand.
+"""The tables of the documentation that are generated from the code, and the documents that contain them.
 
 Owns the tables of the API (routes, parameters, lists, fields, errors); `operator_tables.py` has the others.
-A table stands between two comments that name it; everything else in the documents is written by hand, and
-`test_docs.py` compares. Run this module in the checkout to write the tables anew:
+A table is between two comments with its name; everything else in the documents is written by hand. `test_docs.py`
+checks the tables. Run this module in the checkout to regenerate them:
 
     .venv/bin/python -m tests.rules.doc_tables
 """
@@ -18,7 +18,7 @@ from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.values import errors
-from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, refusal
+from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, protocol_error
 from trunkline.http.calls.query_string import query_fields
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
@@ -59,13 +59,13 @@ def _route_row(route: Route) -> Sequence[str]:
 
 
 def lists() -> str:
-    """Every list: by what it sorts and filters, and what else it takes."""
+    """Every list: its sort fields, its filters, and its other parameters."""
     head = ("Operation", "`sortField` (default first)", "`sortDirection`", "`filterField`", "Also takes")
     return table(head, (_list_row(route) for route in TABLE.routes if _takes(route, "sortField")))
 
 
 def parameters() -> str:
-    """Every other operation that takes parameters in its query string."""
+    """Every other operation that has query parameters."""
     rows = (
         (code(route.operation), codes(_names(route)))
         for route in sorted(TABLE.routes, key=lambda route: route.operation)
@@ -115,7 +115,7 @@ def _texts(hint: Any) -> Iterator[str]:
 
 
 def places() -> str:
-    """Every operation that takes an advanced query, and where."""
+    """Every operation that takes an advanced query, and the parameter or body that contains it."""
     rows = (
         (code(route.operation), place, resource)
         for route in sorted(TABLE.routes, key=lambda route: route.operation)
@@ -136,7 +136,7 @@ def _queries(route: Route) -> Iterator[tuple[str, str]]:
 
 
 def fields() -> str:
-    """The fields of the advanced query, with what they hold."""
+    """The fields of the advanced query and their types."""
     rows = (
         (found.resource, code(name), _HOLDS[field.kind, field.holds])
         for found in sorted(QUERY_FIELDS, key=lambda found: found.resource)
@@ -157,7 +157,7 @@ _HOLDS: Final = {
 
 
 def error_table() -> str:
-    """Every error type with its status, also those of the connection itself."""
+    """Every error type with its status, including those of the HTTP engine."""
     known: tuple[type[errors.DomainError], ...] = (*errors.ERRORS, MethodNotAllowed, UnsupportedMediaType)
     said = {each.type: first_sentence(each.__doc__) for each in known}
     statuses = {name: status for status, name in wire_types().items()} | STATUS
@@ -169,7 +169,7 @@ def error_table() -> str:
 
 
 def wire_types() -> dict[int, str]:
-    """Status and type of what the connection refuses by itself."""
+    """Status and type of the errors that the HTTP engine answers itself."""
     return {status: name for status, name in _refusals().items() if name not in STATUS}
 
 
@@ -177,14 +177,14 @@ def _refusals() -> dict[int, str]:
     found = {}
     for status in range(400, 600):
         try:
-            _, body = refusal(status, "")
+            _, body = protocol_error(status, "")
         except KeyError:
             continue
         found[status] = str(msgspec.json.decode(body)["type"])
     return found
 
 
-# Where they stand.
+# The documents.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/api.md": {"routes": routes, "parameters": parameters, "lists": lists},
@@ -197,11 +197,11 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "metrics": operator_tables.metrics,
     },
 }
-"""For each document the tables that stand in it, by name."""
+"""For each document its tables, by name."""
 
 
 def place(text: str, name: str, block: str) -> str:
-    """The document with a table written anew. Raises ValueError where the comments of the table are missing."""
+    """The document with one table regenerated. Raises ValueError if the comments of the table are missing."""
     opening, closing = f"<!-- made from the code: {name} -->\n", f"\n<!-- end: {name} -->"
     before, found, rest = text.partition(opening)
     _, closed, after = rest.partition(closing)
@@ -211,7 +211,7 @@ def place(text: str, name: str, block: str) -> str:
 
 
 def written(document: str, text: str) -> str:
-    """The document with all its tables written anew."""
+    """The document with all its tables regenerated."""
     for name, make in BLOCKS[document].items():
         text = place(text, name, make())
     return text

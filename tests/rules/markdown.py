@@ -1,4 +1,4 @@
-"""How the tables of the documentation are written: Markdown, nothing about what is in them."""
+"""Formatting the tables of the documentation as Markdown. Does not know their contents."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """Text as code; nothing for nothing."""
+    """Text as code; empty text stays empty."""
     return f"`{text}`" if text else ""
 
 
 def codes(names: Sequence[str]) -> str:
-    """Names as code, in a row."""
+    """Names as code, separated by commas."""
     return ", ".join(map(code, names))
 
 
 def first_sentence(doc: str | None) -> str:
-    """The sentence with which a docstring begins."""
+    """The first sentence of a docstring."""
     return re.split(r"(?<=\.) ", first_paragraph(doc))[0]
 
 
 def first_paragraph(doc: str | None) -> str:
-    """The paragraph with which a docstring begins, on one line."""
+    """The first paragraph of a docstring, on one line."""
     return re.sub(r"\s+", " ", (doc or "").strip().split("\n\n")[0])

@@ -1,6 +1,6 @@
 """The tables of the operators' documentation: the command line, settings, limits, metrics.
 
-Owns what stands in them; `doc_tables.py` says where they stand.
+Owns their contents; `doc_tables.py` says which document contains them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trunkline.actors import boot
 from trunkline.actors.catalogue import JOB_KINDS
 from trunkline.actors.values.structs import Message
 from trunkline.http.cli.main import app
-from trunkline.http.pages.metrics import Figures
+from trunkline.http.pages.metrics import MetricsCollector
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import ENV_PREFIX, Settings
 from trunkline.limits.table import Limits, Rate
@@ -50,8 +50,8 @@ FIXED: Final = frozenset(
         "tags_max",
     }
 )
-"""Limits that are part of the API's contract: the types of the requests carry the same number, and no
-configuration changes it."""
+"""Limits that are part of the API's contract: the request types contain the same number, and it cannot be
+configured."""
 
 
 # The command line.
@@ -135,7 +135,7 @@ def _bounds(metadata: Any) -> str:
 
 
 def unread_settings() -> set[str]:
-    """Settings that no room reads."""
+    """Settings that no package reads."""
     return {field.name for field in dataclasses.fields(Settings)} - _attributes_read("settings")
 
 
@@ -160,7 +160,7 @@ def _limit_row(field: dataclasses.Field[Any]) -> Sequence[str]:
 
 
 def limit_effect(name: str) -> str:
-    """Whether a limit is in force: read by a room, fixed by the types of the requests, or not used yet."""
+    """Whether a limit has an effect: read by a package, fixed by the request types, or not used yet."""
     if name in _limits_read():
         return "takes effect"
     return "no effect: fixed" if name in FIXED else "not used yet"
@@ -168,7 +168,7 @@ def limit_effect(name: str) -> str:
 
 @cache
 def _limits_read() -> frozenset[str]:
-    """Names read from the table of limits anywhere outside of `limits/`, throttles of messages, gates of jobs."""
+    """Names of limits read outside of `limits/`, or used as throttles of messages or gates of jobs."""
     throttles = {each.throttle for each in _messages(Message) if each.throttle is not None}
     gates = {kind.gate for kind in JOB_KINDS if kind.gate is not None}
     return frozenset(throttles | gates | _attributes_read("limits", "_limits", "_BOUNDS"))
@@ -182,7 +182,7 @@ def _messages(base: type[Message]) -> Iterator[type[Message]]:
 
 @cache
 def _attributes_read(*of: str) -> set[str]:
-    """Names of attributes that the rooms read of things with these names."""
+    """Names of attributes that the packages read from objects with these names."""
     found: set[str] = set()
     for room in ROOMS:
         for file in sorted((CHECKOUT / room).rglob("*.py")):
@@ -202,13 +202,13 @@ def _name(node: ast.expr) -> str:
 
 
 def metrics() -> str:
-    """Every metric, by the name that a scrape shows."""
+    """Every metric, by its name in a scrape."""
     rows = ((code(name), kind, help) for name, kind, help in metrics_of_a_server())
     return table(("Name", "Type", "Meaning"), rows)
 
 
 def metrics_of_a_server() -> list[tuple[str, str, str]]:
-    """Name, type and meaning of every metric that a server shows."""
+    """Name, type and meaning of every metric of a server."""
     return trio.run(_metrics)
 
 
@@ -216,7 +216,7 @@ async def _metrics() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as directory:
         chosen = Settings(data_dir=str(Path(directory) / "data"))
         with boot.opened(chosen) as system:
-            families = list(Figures(make_dispatcher(system, chosen)).collect())
+            families = list(MetricsCollector(make_dispatcher(system, chosen)).collect())
     return [
         (each.name + ("_total" if each.type == "counter" else ""), each.type, each.documentation)
         for each in families

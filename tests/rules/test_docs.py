@@ -1,7 +1,7 @@
-"""The documentation agrees with the code: whatever has a name is documented, and whatever is documented is there.
+"""The documentation agrees with the code: everything with a name is documented, and everything documented exists.
 
-The tables that are made from the code (`doc_tables.py`) stand in the documents as they would be made now.
-The other tests look at what is written by hand: commands, variables, calls, paths and links.
+The generated tables (`doc_tables.py`) in the documents must be up to date. The other tests check the parts that are
+written by hand: commands, variables, calls, paths and links.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ def documents(checkout: Path, project_files: list[PurePosixPath]) -> dict[str, s
     return {name: (checkout / name).read_text(encoding="utf-8") for name in names}
 
 
-# What is made from the code.
+# Generated tables.
 
 
 @pytest.mark.parametrize(
     ("document", "name"), [(document, name) for document, made in doc_tables.BLOCKS.items() for name in made]
 )
-def test_a_table_is_as_the_code_has_it(documents: dict[str, str], document: str, name: str) -> None:
+def test_a_generated_table_is_up_to_date(documents: dict[str, str], document: str, name: str) -> None:
     text, block = documents[document], doc_tables.BLOCKS[document][name]()
     missing = [line for line in block.splitlines() if line not in text.splitlines()]
     assert not missing, f"{document} lacks these lines of {name}; {REWRITE}\n" + "\n".join(missing)
     assert doc_tables.place(text, name, block) == text, f"{document}: {name} has lines of old; {REWRITE}"
 
 
-# Whatever has a name is documented. These look for the name alone, however the tables are laid out.
+# Everything with a name is documented. These tests search for the name only, in any layout of the tables.
 
 
 def undocumented(text: str, names: Iterator[str]) -> list[str]:
@@ -101,7 +101,7 @@ def test_every_metric_is_documented(documents: dict[str, str]) -> None:
     )
 
 
-def test_the_error_table_is_the_one_of_the_edge(documents: dict[str, str]) -> None:
+def test_the_error_table_is_that_of_the_code(documents: dict[str, str]) -> None:
     section = documents[ARCHITECTURE].partition("\n## Errors\n")[2].partition("\n## ")[0]
     found = {type: int(status) for status, type in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", section, re.M)}
     of_the_wire = {type: status for status, type in doc_tables.wire_types().items()}
@@ -109,7 +109,7 @@ def test_the_error_table_is_the_one_of_the_edge(documents: dict[str, str]) -> No
 
 
 def test_the_operators_of_the_query_are_those_of_the_code(documents: dict[str, str]) -> None:
-    """Each stands in a table of the grammar, and no other does."""
+    """Each operator is in a table of the grammar, and nothing else is."""
     grammar = documents[QUERY].partition("\n## The grammar\n")[2].partition("\n## ")[0]
     first_cells = "".join(re.findall(r"^\| ([^|]*`\$[^|]*) \|", grammar, re.M))
     assert sorted(re.findall(r"`(\$\w+)`", first_cells)) == sorted(
@@ -149,7 +149,7 @@ def test_the_bounds_of_the_query_are_those_of_the_code(documents: dict[str, str]
         assert sentence.format(bounds[name].default) in text
 
 
-# Whatever is documented is there.
+# Everything documented exists.
 
 
 def test_every_setting_is_read_by_somebody() -> None:
@@ -279,7 +279,7 @@ def test_the_changelog_knows_the_version(checkout: Path, documents: dict[str, st
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Every command, such as `trunkline user add`, with what it takes."""
+    """Every command, such as `trunkline user add`, with its parameters."""
 
     def inside(command: Any, path: str) -> Iterator[tuple[str, Any]]:
         inner = getattr(command, "commands", None)
@@ -293,13 +293,13 @@ def commands() -> Iterator[tuple[str, Any]]:
 
 
 def options_of(command: Any) -> list[str]:
-    """All options of a command, also those that switch something off."""
+    """All options of a command, including those that disable something."""
     names = (name for param in command.params for name in (*param.opts, *param.secondary_opts))
     return [name for name in names if name.startswith("--")]
 
 
 def calls_of_the_command_line(documents: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Every call of `trunkline` in code, with the document that has it."""
+    """Every call of `trunkline` in a code block, with its document."""
     for document, text in documents.items():
         prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
         blocks = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```$", text, re.M | re.S))

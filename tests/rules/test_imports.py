@@ -1,8 +1,8 @@
-"""Who may import whom.
+"""The allowed directions of imports between the top-level packages ("rooms").
 
-`limits` and `store` import no other room, `actors` imports both, `http` imports `actors` and `limits`, and
-`bench` speaks over the wire like a stranger. Only `http/cli/main.py` may import `bench`, to mount its commands.
-The rules read the syntax trees, so an import inside a function or under TYPE_CHECKING counts like any other.
+`limits` and `store` import no other room, `actors` imports both, `http` imports `actors` and `limits`, and `bench`
+imports none and uses the server over the network, like any client. Only `http/cli/main.py` may import `bench`, to add
+its commands. The rules read the syntax trees, so an import inside a function or under TYPE_CHECKING counts as well.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MAY_IMPORT = {
 }
 MAY_ALSO_IMPORT = {PurePosixPath("http/cli/main.py"): {"bench"}}
 
-# The libraries that belong to one room: nobody else knows how records lie on disk.
+# Libraries that only one room may import: no other room knows how records are stored.
 OWNED_BY_STORE = {"lmdb", "cbor2"}
 
-# The rooms below the edge know no HTTP server.
+# The rooms below `http` do not know the HTTP server.
 EDGE_ONLY = {"hypercorn", "quart", "quart_trio", "trio_websocket", "wsproto", "h11", "h2", "httptools"}
 
 # `limits` does no I/O, waits for nothing and reads no clock: `now` is passed in.
@@ -92,7 +92,7 @@ def import_problem(file: PurePosixPath, name: str) -> str | None:
 
 
 def problems_of(file: PurePosixPath, source: str) -> list[str]:
-    """All that is wrong with the imports of one file of a room, one sentence each."""
+    """All problems of the imports of one file of a room, one sentence each."""
     tree = ast.parse(source)
     found = [
         f"{file}:{line}: {name}: {problem}"

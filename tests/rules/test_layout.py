@@ -1,4 +1,4 @@
-"""The shape of the house: what may stand at the top, how files are named, introduced and bounded."""
+"""The layout of the project: the top-level directories, and the names, docstrings and lengths of files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REQUIRED_AT_THE_TOP = {
 }
 ALLOWED_AT_THE_TOP = REQUIRED_AT_THE_TOP | {"CHANGELOG.md"}
 
-# Words that name no thing. `data` is one only when it stands alone: data_table.py is about data tables.
+# Words that say nothing about the contents. `data` is one only on its own: data_table.py is about data tables.
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"}
 EMPTY_NAMES = {"data"}
 
@@ -32,13 +32,13 @@ REASON_FOR_LENGTH = re.compile(r"\blong\s+because\b", re.IGNORECASE)
 
 
 def nameless(file: PurePosixPath) -> bool:
-    """Whether the file, or a directory it lies in, has a name that says nothing."""
+    """Whether the name of the file, or of one of its directories, says nothing about the contents."""
     names = [*file.parts[:-1], file.stem]
     return any(name in EMPTY_NAMES or EMPTY_WORDS & set(name.lower().split("_")) for name in names)
 
 
 def length_problem(source: str) -> str | None:
-    """What is wrong with the length of a module: too long, without a docstring that says why."""
+    """The problem with the length of a module: it is too long and its docstring does not say why."""
     lines = len(source.splitlines())
     if lines <= FILE_LINES_MAX:
         return None
@@ -63,7 +63,7 @@ def test_http_is_no_regular_package(checkout: Path) -> None:
 def test_every_other_package_is_a_regular_one(
     rooms: tuple[str, ...], python_files: list[PurePosixPath]
 ) -> None:
-    """A forgotten __init__.py makes a namespace package, which packaging and type checking treat apart."""
+    """Without __init__.py it would be a namespace package, which packaging and type checking treat differently."""
     packages = {file.parent for file in python_files if file.parts[0] in rooms}
     lacking = [str(package) for package in packages if package / "__init__.py" not in python_files]
     assert set(lacking) <= {"http"}

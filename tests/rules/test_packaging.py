@@ -1,4 +1,4 @@
-"""What an installation holds: every file of the rooms, and never an `http` that hides the standard library's.
+"""The contents of an installation: every file of the rooms, and no `http` that hides the standard library's.
 
 The wheel is built from a copy of the checkout, because setuptools keeps a `build/` directory beside the
 sources and would carry a deleted module from there into the next wheel.
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 PAPERS = ("pyproject.toml", "README.md", "LICENSE")
 
-# Names and files of all modules are printed, so that the caller can see where they came from.
+# Names and files of all modules are printed, so that the caller can see from where they were imported.
 IMPORT_ALL = """
 import importlib, sys
 for name in sys.argv[1:]:
@@ -35,7 +35,7 @@ for module in (http, http.client, http.server):
 
 
 def run(*arguments: str, cwd: Path) -> str:
-    """What this interpreter prints, run with these arguments; the test fails with its errors if it does."""
+    """The output of this interpreter with these arguments; if it fails, the test fails with its errors."""
     done = subprocess.run(
         [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
     )
@@ -45,7 +45,7 @@ def run(*arguments: str, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def room_files(rooms: tuple[str, ...], project_files: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Every file of a room: what an installation has to hold."""
+    """Every file of a room. An installation must contain them all."""
     return [file for file in project_files if file.parts[0] in rooms]
 
 

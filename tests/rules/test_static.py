@@ -1,6 +1,6 @@
-"""The linter, the formatter and the type checker are tests like the others.
+"""The linter, the formatter and the type checker run as tests.
 
-So one command checks everything, a failure shows the tool's own output, and pytest's closing line counts it.
+So one command checks everything, a failure shows the output of the tool, and the summary of pytest counts it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MYPY_TIMEOUT_S = 300
 
 
 def run_tool(*arguments: str, cwd: Path) -> None:
-    """Run a module of this interpreter's environment; fail with what it printed if it is not content."""
+    """Run a module of this interpreter's environment; fail with its output if it reports an error."""
     command = [sys.executable, "-m", *arguments]
     tool = subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, timeout=MYPY_TIMEOUT_S, check=False

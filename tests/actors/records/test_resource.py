@@ -68,7 +68,10 @@ def test_a_default_of_the_body_is_the_default_of_the_record() -> None:
 def test_a_null_takes_a_field_away() -> None:
     named = CARDS.stored(CardPatch(played_at=None))
     assert named == {"playedAt": None}
-    assert records.merged({"name": "a", "playedAt": 5, "note": None}, named) == {"name": "a", "note": None}
+    assert records.apply_patch({"name": "a", "playedAt": 5, "note": None}, named) == {
+        "name": "a",
+        "note": None,
+    }
 
 
 def test_what_is_hidden_cannot_be_shown() -> None:
@@ -77,8 +80,8 @@ def test_what_is_hidden_cannot_be_shown() -> None:
 
 
 def test_a_changed_record_is_later_than_before_also_where_the_clock_went_back() -> None:
-    assert records.later(1000, {"lastUpdated": 5000}) == 5001
-    assert records.later(9000, {"lastUpdated": 5000}) == 9000
+    assert records.next_update_ms(1000, {"lastUpdated": 5000}) == 5001
+    assert records.next_update_ms(9000, {"lastUpdated": 5000}) == 9000
 
 
 def test_every_resource_has_its_kind_in_the_catalogue_and_a_name_of_its_own() -> None:

@@ -12,7 +12,7 @@ USER, KEY, DEVICE = b"u" * 12, b"k" * 12, b"d" * 12
 def bearer(*subjects: bytes) -> Bearer:
     made = Bearer()
     for subject in subjects:
-        made.rests_on(subject)
+        made.add_subject(subject)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Passes: a call that was let in once is let in again for less, and for no moment longer than it may."""
+"""Admissions: a repeated call is admitted from the cache, and never after its access has ended."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import running_server
-from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
+from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
 from trunkline.actors.records.messages import DeleteRecord
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 
-STATE = HOT["device.sendState"]
+STATE = FAST_ROUTES["device.sendState"]
 BODY = GOOD_BODIES[STATE.operation]
 
 
-def is_known(twin: Twin, token: str) -> bool:
-    return twin.dispatcher.known("POST", twin.path(STATE), b"Bearer " + token.encode()) is not None
+def is_admitted(twin: Twin, token: str) -> bool:
+    return twin.dispatcher.find_admission("POST", twin.path(STATE), b"Bearer " + token.encode()) is not None
 
 
 async def send(twin: Twin, token: str, **other: str) -> int:
@@ -26,51 +26,51 @@ async def send(twin: Twin, token: str, **other: str) -> int:
     return int(answer.split(b" ")[1])
 
 
-@pytest.mark.parametrize("operation", HOT)
-async def test_a_hot_call_that_comes_again_is_known(tmp_path: Path, operation: str) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin, route = doors.hot, HOT[operation]
+@pytest.mark.parametrize("operation", FAST_ROUTES)
+async def test_a_hot_call_that_comes_again_is_admitted(tmp_path: Path, operation: str) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        twin, route = paths.fast, FAST_ROUTES[operation]
         token = twin.bearer(route)
         authorization = b"Bearer " + token.encode()
-        assert twin.dispatcher.known(route.method, twin.path(route), authorization) is None
+        assert twin.dispatcher.find_admission(route.method, twin.path(route), authorization) is None
         first = await twin.ask(
             request(twin, route, GOOD_BODIES.get(operation), token=token), method=route.method
         )
         assert first.startswith(b"HTTP/1.1 20")
-        known = twin.dispatcher.known(route.method, twin.path(route), authorization)
+        admission = twin.dispatcher.find_admission(route.method, twin.path(route), authorization)
         if "{rowId}" in route.path:
-            assert known is None, "rows are too many to be remembered"
+            assert admission is None, "rows are too many to be cached"
             return
-        assert known is not None
-        assert known.route is route
-        assert (known.ids.get("device") or known.ids.get("dataTable")) == (
+        assert admission is not None
+        assert admission.route is route
+        assert (admission.ids.get("device") or admission.ids.get("dataTable")) == (
             twin.device if "{deviceId}" in route.path else twin.table
         )
         for method in {"GET", "POST"} - {route.method}:
-            assert twin.dispatcher.known(method, twin.path(route), authorization) is None
+            assert twin.dispatcher.find_admission(method, twin.path(route), authorization) is None
 
 
 async def test_what_ends_access_ends_it_with_the_next_call(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin = doors.hot
+    async with both_paths(tmp_path / "data") as paths:
+        twin = paths.fast
         system, application = twin.house.system, twin.house.application
         brief, lasting = twin.token(ttl_s=60), twin.token()
         for _ in range(2):
             assert await send(twin, brief) == await send(twin, lasting) == 200
-        assert is_known(twin, brief)
+        assert is_admitted(twin, brief)
         twin.house.clock.pass_s(60)
-        assert not is_known(twin, brief)
+        assert not is_admitted(twin, brief)
         assert await send(twin, brief) == 401
         assert await send(twin, lasting) == 200
         revoke = DeleteRecord(resource="applicationKey", record=twin.key, if_match=None)
         await system.ask(Ref("application", ROOT, application), revoke)
-        assert not is_known(twin, lasting)
+        assert not is_admitted(twin, lasting)
         assert await send(twin, lasting) == 401
 
 
-async def test_a_deleted_device_is_not_known_any_more(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin, token = doors.hot, doors.hot.token()
+async def test_a_deleted_device_has_no_admission_any_more(tmp_path: Path) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        twin, token = paths.fast, paths.fast.token()
         assert await send(twin, token) == await send(twin, token) == 200
         ref = Ref("device", twin.house.application, twin.device)
         await twin.house.system.ask(ref, DeleteDevice(if_match=None))
@@ -78,8 +78,8 @@ async def test_a_deleted_device_is_not_known_any_more(tmp_path: Path) -> None:
 
 
 async def test_access_that_ends_while_the_body_comes_has_ended(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin, token = doors.hot, doors.hot.token()
+    async with both_paths(tmp_path / "data") as paths:
+        twin, token = paths.fast, paths.fast.token()
         assert await send(twin, token) == await send(twin, token) == 200
         peer = await twin.wired.connect()
         whole = request(twin, STATE, BODY, token=token)
@@ -101,13 +101,13 @@ async def test_access_that_ends_while_the_body_comes_has_ended(tmp_path: Path) -
     ],
     ids=["an address", "a tag"],
 )
-async def test_what_rests_on_more_than_authority_is_asked_each_time(
+async def test_what_depends_on_more_than_authority_is_not_cached(
     tmp_path: Path, key: dict[str, object]
 ) -> None:
-    async with two_doors(tmp_path / "data", key=key) as doors:
-        twin, token = doors.hot, doors.hot.token()
+    async with both_paths(tmp_path / "data", key=key) as paths:
+        twin, token = paths.fast, paths.fast.token()
         assert await send(twin, token) == await send(twin, token) == 200
-        assert not is_known(twin, token)
+        assert not is_admitted(twin, token)
 
 
 async def test_a_gateway_that_is_none_any_more_sends_no_more(tmp_path: Path) -> None:
@@ -124,19 +124,19 @@ async def test_a_gateway_that_is_none_any_more_sends_no_more(tmp_path: Path) -> 
         await server.call("POST", f"{sensor}/state", {"data": {"temp": 1}}, token=token, status=403)
 
 
-async def test_a_change_of_the_device_alone_leaves_its_passes(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin, token = doors.hot, doors.hot.token()
+async def test_a_change_of_the_device_alone_keeps_its_admissions(tmp_path: Path) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        twin, token = paths.fast, paths.fast.token()
         assert await send(twin, token) == 200
         ref = Ref("device", twin.house.application, twin.device)
         await twin.house.system.ask(ref, PatchDevice(body=DevicePatch(name="other"), if_match=None))
         assert await send(twin, token) == 200
 
 
-async def test_no_more_passes_are_kept_than_the_bound(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data", limits={"pass_cache_length_max": 2}) as doors:
-        twin = doors.hot
+async def test_no_more_admissions_are_stored_than_the_bound(tmp_path: Path) -> None:
+    async with both_paths(tmp_path / "data", limits={"admission_cache_length_max": 2}) as paths:
+        twin = paths.fast
         tokens = [twin.token(ttl_s=60 + number) for number in range(3)]
         for token in tokens:
             assert await send(twin, token) == 200
-        assert [is_known(twin, token) for token in tokens] == [False, True, True]
+        assert [is_admitted(twin, token) for token in tokens] == [False, True, True]

@@ -1,4 +1,4 @@
-"""Tokens: what they carry, how long they are remembered, and which scopes contain which."""
+"""Tokens: their claims, how long they are cached, and which scopes include which."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.terms import Tag, TagFilter
 from trunkline.http.calls.auth import (
     ALGORITHM,
-    FAMILIES,
+    SCOPE_FAMILIES,
     SCOPES_CHARS_MAX,
     TOKEN_CHARS_MAX,
     Tokens,
@@ -38,7 +38,7 @@ from trunkline.limits.table import Limits
 SECRET = b"a secret of at least thirty-two bytes"
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 SCOPES = sorted(
-    FAMILIES
+    SCOPE_FAMILIES
     | {route.operation for route in ROWS}
     | {f"{route.operation.partition('.')[0]}.*" for route in ROWS}
 )
@@ -72,14 +72,14 @@ def device_claims(house: House, device: bytes, key: bytes) -> dict[str, Any]:
 
 
 def caller(tokens: Tokens, token: str) -> Principal:
-    return tokens.caller(b"Bearer " + token.encode())
+    return tokens.authenticate(b"Bearer " + token.encode())
 
 
 def issued(tokens: Tokens, claims: dict[str, Any], clock: ManualClock, ttl_s: float | None = None) -> str:
     return tokens.issue(claims, {"all.User"}, clock.wall_ms(), ttl_s)
 
 
-# What a token carries, and until when it holds.
+# Claims and expiry.
 
 
 async def test_a_token_says_who_bears_it(house: House) -> None:
@@ -136,7 +136,7 @@ async def test_the_memory_of_tokens_is_bounded(tmp_path: Path) -> None:
         assert len(tokens._cache) == 2
 
 
-async def test_a_key_that_chooses_by_tags_is_judged_anew(house: House) -> None:
+async def test_a_key_that_filters_by_tags_is_judged_anew(house: House) -> None:
     tokens = tokens_of(house)
     device = await house.device(tags=[{"key": "floor", "value": "1"}])
     key = await key_of(house, KeyPost(device_tags=[TagFilter(key="floor")]))
@@ -211,7 +211,7 @@ def bearing(kind: str, *scopes: str) -> Principal:
 
 
 def test_a_wide_scope_in_the_wrong_hands_opens_nothing() -> None:
-    """No such token can be made; if one were, these rows would stay closed all the same."""
+    """Such a token cannot be created; if one were, these routes would still refuse it."""
     for kind in ("application", "device"):
         for name in ("me.get", "me.patch", "userApiTokens.post", "applications.post"):
             with pytest.raises(Forbidden, match="about a user"):
@@ -223,7 +223,7 @@ def test_a_wide_scope_in_the_wrong_hands_opens_nothing() -> None:
 
 
 def opened(scopes: frozenset[str] | set[str]) -> set[tuple[str, str]]:
-    """The rows that a user's token with these scopes passes."""
+    """The operations that accept a user's token with these scopes."""
     return {(route.method, route.path) for route in ROWS if not route.scopes.isdisjoint(scopes)}
 
 
@@ -232,8 +232,8 @@ def test_what_is_handed_on_opens_nothing_new(own: frozenset[str], wanted: str) -
     covered = Tokens(_NO_SYSTEM, SECRET, TABLE.routes).covers(own, wanted)
     if covered:
         assert opened({wanted}) <= opened(own)
-    elif not wanted.endswith(".*") and wanted not in FAMILIES:
-        # A single operation is refused only where the bearer can not call it.
+    elif not wanted.endswith(".*") and wanted not in SCOPE_FAMILIES:
+        # A single operation is refused only if the bearer cannot call it.
         assert not opened({wanted}) <= opened(own)
 
 

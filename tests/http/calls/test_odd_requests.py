@@ -1,8 +1,7 @@
-"""Whatever is sent, the answer is no 5xx, has one shape, and says what is wrong in a sentence.
+"""No request is answered with 5xx, and every error has the same form and a sentence that says what is wrong.
 
-Systematic rather than random: every field of every body and every query parameter of every row meets every
-odd value, with all else as it should be, and real records in the path. What is combined beyond that, Hypothesis
-chooses.
+Systematic rather than random: every field of every body and every query parameter of every route is tried with every
+unusual value, with everything else valid, and real records in the path. Hypothesis chooses further combinations.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ ODD_QUERY += [
 
 
 class Edge:
-    """A dispatcher on a real system with one record of every kind, and a user who may everything."""
+    """A dispatcher on a real system with one record of every kind, and a user who may do everything."""
 
     def __init__(self, house: House, dispatcher: Dispatcher, user: str) -> None:
         self.house = house
@@ -147,7 +146,7 @@ class Edge:
         self.headers = {b"authorization": b"Bearer " + token.encode(), b"content-type": b"application/json"}
 
     def path(self, route: Route) -> str:
-        """The path with real records in it; for a deletion with ids that nothing has."""
+        """The path with the ids of real records; for a deletion with unknown ids."""
         ids = {} if route.method == "DELETE" else self.ids
         return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], UNKNOWN), route.path)
 
@@ -192,7 +191,7 @@ async def edge(tmp_path: Path) -> AsyncIterator[Edge]:
 
 
 def check(route: Route, response: Response, sent: Any) -> None:
-    """No 5xx, and a refusal that is a sentence in the one shape of errors."""
+    """Check that it is not 5xx, and that an error has the usual form and a sentence."""
 
     def about() -> str:
         return f"{route.operation}: {str(sent)[:300]}: {response.status} {response.body[:300]!r}"
@@ -230,7 +229,7 @@ def variants(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def sample(schema: dict[str, Any], edge: Edge) -> Any:
-    """A value that fits the schema, with nothing in it that can be left out."""
+    """A value that fits the schema, without optional fields."""
     schema = resolved(schema)
     if "enum" in schema:
         return schema["enum"][0]
@@ -285,7 +284,7 @@ async def test_every_query_parameter_meets_every_odd_value(edge: Edge) -> None:
                     f"{name}[a][$eq]={odd}",
                     f"{name}={odd}&{name}=x",
                 ):
-                    # Log-ins hash a password each: what is odd about the query was seen with the others.
+                    # Each login hashes a password; unusual queries are tried with the other routes.
                     if route.operation != "auth.authenticateUser":
                         check(route, await edge.send(route.method, path, body, query), query)
 
@@ -309,7 +308,7 @@ async def test_every_id_of_every_path_meets_odd_text(edge: Edge) -> None:
         UNKNOWN,
     ]
     for route in TABLE.routes:
-        for name in (part.placeholder for part in route.parts):
+        for name in (part.placeholder for part in route.path_parameters):
             for text in odd:
                 path = edge.path(route).replace(edge.ids.get(name, UNKNOWN), text, 1)
                 response = await edge.send(route.method, path, b"{}")
@@ -333,7 +332,7 @@ MINE = [
 
 @st.composite
 def calls(draw: st.DrawFn) -> tuple[Route, dict[str, Any]]:
-    """A call of one of the rows about accounts, applications, keys and tokens with some of its fields."""
+    """A call of one of the routes of accounts, applications, keys and tokens with some of its fields."""
     route = draw(st.sampled_from(MINE))
     (schema,) = variants(schema_of(route))
     body: dict[str, Any] = {}
@@ -344,7 +343,7 @@ def calls(draw: st.DrawFn) -> tuple[Route, dict[str, Any]]:
 
 
 def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values near enough to the schema that many of them pass."""
+    """Values close enough to the schema that many of them are valid."""
     schema = resolved(schema)
     if "enum" in schema:
         return st.sampled_from(schema["enum"])

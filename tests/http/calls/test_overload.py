@@ -1,4 +1,4 @@
-"""More than the server can do: who is let in is served as ever, and who is not is told at once."""
+"""Overload: admitted calls are served as usual, and the others are refused at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import trio
 
-from tests.http.two_doors import HOT, Twin, request, two_doors
+from tests.http.both_paths import FAST_ROUTES, Twin, both_paths, request
 from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Headers, Request, Response
 
-STATE = HOT["device.sendState"]
+STATE = FAST_ROUTES["device.sendState"]
 WAITING_MAX = 4
 LIMITS = {"waiting_writes_max": WAITING_MAX}
 
@@ -38,8 +38,8 @@ def tell(answers: list[Response], status: int, headers: Headers, body: bytes) ->
 
 
 async def test_no_more_writes_than_the_bound_wait_for_one_commit(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data", limits=LIMITS) as doors:
-        twin, token = doors.hot, doors.hot.token()
+    async with both_paths(tmp_path / "data", limits=LIMITS) as paths:
+        twin, token = paths.fast, paths.fast.token()
         answers: list[Response] = []
 
         async def send(number: int) -> None:
@@ -53,12 +53,12 @@ async def test_no_more_writes_than_the_bound_wait_for_one_commit(tmp_path: Path)
 
 
 async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data", limits=LIMITS) as doors:
-        twin, token = doors.hot, doors.hot.token()
+    async with both_paths(tmp_path / "data", limits=LIMITS) as paths:
+        twin, token = paths.fast, paths.fast.token()
         assert (await twin.dispatcher.handle(post(twin, token, 0))).status == 200
-        known = twin.dispatcher.known("POST", twin.path(STATE), b"Bearer " + token.encode())
+        known = twin.dispatcher.find_admission("POST", twin.path(STATE), b"Bearer " + token.encode())
         assert known is not None
-        repeat = twin.dispatcher.recall(post(twin, token, 0), known)
+        repeat = twin.dispatcher.make_template(post(twin, token, 0), known)
         assert repeat is not None
         at_once: list[Response] = []
         later: list[Response] = []
@@ -73,7 +73,7 @@ async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Pat
             while len(later) < WAITING_MAX:
                 await trio.lowlevel.checkpoint()
         assert not any(map(refused, later))
-        route = HOT["device.getState"]
+        route = FAST_ROUTES["device.getState"]
         answer = await twin.ask(request(twin, route, token=token, query="?limit=20"), method="GET")
         assert [b'"a":%d}' % number in answer for number in range(11)] == [
             number <= 4 for number in range(11)

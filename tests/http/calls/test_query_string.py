@@ -135,7 +135,7 @@ BRACKETS: list[tuple[str, Any]] = [
     ("[$or][1][name]=1&[$or][0][name]=2", {"$or": [{"name": "2"}, {"name": "1"}]}),
     ("[$or][][name]=1&[$or][][size]=2", {"$or": [{"name": "1"}, {"size": 2}]}),
     ("[$and][0][$nor][0][tags][a]=1", {"$and": [{"$nor": [{"tags": {"a": "1"}}]}]}),
-    # What fits nowhere stays as it is, for the compiler to refuse with its place.
+    # A value of no known form stays unchanged; the compiler refuses it with its position.
     ("[$or][name]=1", {"$or": {"name": "1"}}),
     ("[$or]=1", {"$or": ["1"]}),
     ("[colour]=5", {"colour": "5"}),
@@ -244,7 +244,7 @@ def test_a_query_as_json_text_is_taken_as_it_is() -> None:
         ("query=name", "query: is not a JSON object"),
         ("query[name", "query[name: is not a name of a query parameter"),
         ("query=x&query[name]=y", "query[name]: is given both as a value and as an object"),
-        ("name=%ff", "The query string can not be read"),
+        ("name=%ff", "The query string cannot be read"),
         ("a" + "[a]" * 41 + "=1", "nests deeper than 40 levels"),
         ("query=" + quote('{"$and":[' * 5000), "query: nests too deeply"),
         ("&".join(f"a{n}=1" for n in range(1001)), "at most 1000 fields"),

@@ -1,7 +1,7 @@
 """Event streams on a virtual clock: frames, keep-alives, replay, and every way in which a stream ends.
 
-Requests go through the dispatcher without a socket, so each wait takes exactly as long as it should. The
-clock is an argument of each test, because pytest-trio looks for it there and nowhere else.
+Requests go through the dispatcher without a socket, so that each wait is exact. The clock is an argument of each test,
+because pytest-trio looks for it only there.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ BY = Creator("0" * 24, "user", "nobody")
 COMMENT = b":\n\n"
 
 
-class Door:
-    """The dispatcher of a house, and a device that may open streams there."""
+class Api:
+    """A dispatcher, and a device that may open streams."""
 
     def __init__(self, house: House, dispatcher: Dispatcher, key: bytes, device: bytes) -> None:
         self.house = house
@@ -84,7 +84,7 @@ class Door:
 
 
 class VirtualWall:
-    """The system's clocks, driven by Trio's, which jumps to whatever comes next."""
+    """The system's clocks, driven by Trio's clock, which jumps to the next deadline."""
 
     def wall_ms(self) -> int:
         return START_MS + round(trio.current_time() * 1000)
@@ -93,23 +93,23 @@ class VirtualWall:
         return trio.current_time()
 
 
-async def door_of(house: House, device: bytes) -> Door:
+async def api_of(house: House, device: bytes) -> Api:
     settings = Settings(data_dir=str(house.system.store.directory.path))
     ref = Ref("application", ROOT, house.application)
     made = await house.system.ask(ref, CreateRecord(resource="applicationKey", body=KeyPost(), by=BY))
-    return Door(house, make_dispatcher(house.system, settings), made.value.id, device)
+    return Api(house, make_dispatcher(house.system, settings), made.value.id, device)
 
 
 @pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
     limits = Limits.off().override({"stream_replay_max": 3, "stream_buffer_length_max": 8})
     async with running_house(tmp_path / "data", limits=limits) as house:
         house.system.clock = VirtualWall()
-        yield await door_of(house, await house.device())
+        yield await api_of(house, await house.device())
 
 
 def parsed(piece: bytes | None) -> list[tuple[int, Any]]:
-    """The events of a piece as `(id, data)`, checked to the byte."""
+    """The events of a piece as `(id, data)`; every byte of their framing is checked."""
     assert piece is not None
     assert piece.endswith(b"\n\n")
     events = []
@@ -129,10 +129,8 @@ def names(piece: bytes | None) -> list[str]:
 # -- frames and keep-alives ----------------------------------------------------------------------------------
 
 
-async def test_a_stream_opens_with_a_comment_and_frames_commands(
-    door: Door, autojump_clock: MockClock
-) -> None:
-    response = await door.get()
+async def test_a_stream_opens_with_a_comment_and_frames_commands(api: Api, autojump_clock: MockClock) -> None:
+    response = await api.get()
     assert response.headers == [
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-store, no-transform"),
@@ -141,8 +139,8 @@ async def test_a_stream_opens_with_a_comment_and_frames_commands(
     stream = response.stream
     assert stream is not None
     assert await stream.next() == COMMENT
-    now_ms = door.house.system.clock.wall_ms()
-    await door.house.command(door.device, "go", payload="two\nlines")
+    now_ms = api.house.system.clock.wall_ms()
+    await api.house.command(api.device, "go", payload="two\nlines")
     position = now_ms << 32 | 1
     data = '{"name":"go","time":"' + at(now_ms - START_MS) + '","payload":"two\\nlines"}'
     assert await stream.next() == f"event: deviceCommand\nid: {position}\ndata: {data}\n\n".encode()
@@ -153,9 +151,9 @@ async def test_a_stream_opens_with_a_comment_and_frames_commands(
     [("", 2), ("keepAliveInterval=1", 1), ("keepAliveInterval=2.5", 2.5), ("keepAliveInterval=60", 60)],
 )
 async def test_a_quiet_stream_is_kept_alive(
-    door: Door, autojump_clock: MockClock, query: str, interval_s: float
+    api: Api, autojump_clock: MockClock, query: str, interval_s: float
 ) -> None:
-    stream = await door.open(query)
+    stream = await api.open(query)
     assert await stream.next() == COMMENT
     for _ in range(5):
         before_s = trio.current_time()
@@ -167,22 +165,22 @@ async def test_a_quiet_stream_is_kept_alive(
     "interval", ["0.999", "0", "-1", "60.001", "61", "1e3", "nan", "inf", "-inf", "x", "1e999", "2;3", "null"]
 )
 async def test_an_interval_out_of_bounds_is_refused(
-    door: Door, autojump_clock: MockClock, interval: str
+    api: Api, autojump_clock: MockClock, interval: str
 ) -> None:
     for resource in ("commandStream", "stateStream"):
-        message = await door.refused(f"keepAliveInterval={interval}", resource=resource)
+        message = await api.refused(f"keepAliveInterval={interval}", resource=resource)
         assert message.startswith("keepAliveInterval: "), message
 
 
-async def test_an_event_puts_the_next_comment_off(door: Door, autojump_clock: MockClock) -> None:
-    stream = await door.open()
+async def test_an_event_puts_the_next_comment_off(api: Api, autojump_clock: MockClock) -> None:
+    stream = await api.open()
     await stream.next()
     start_s = trio.current_time()
     async with trio.open_nursery() as nursery:
 
         async def later() -> None:
             await trio.sleep(1.5)
-            await door.house.command(door.device, "go")
+            await api.house.command(api.device, "go")
 
         nursery.start_soon(later)
         assert names(await stream.next()) == ["go"]
@@ -192,9 +190,9 @@ async def test_an_event_puts_the_next_comment_off(door: Door, autojump_clock: Mo
 
 
 async def test_a_revoked_token_that_still_holds_neither_sends_nor_delays_a_comment(
-    door: Door, autojump_clock: MockClock
+    api: Api, autojump_clock: MockClock
 ) -> None:
-    stream = await door.open()
+    stream = await api.open()
     await stream.next()
     start_s = trio.current_time()
     async with trio.open_nursery() as nursery:
@@ -202,7 +200,7 @@ async def test_a_revoked_token_that_still_holds_neither_sends_nor_delays_a_comme
         async def nudges() -> None:
             for _ in range(19):
                 await trio.sleep(0.1)
-                door.house.system.revocations.revoke(door.key)
+                api.house.system.revocations.revoke(api.key)
 
         nursery.start_soon(nudges)
         assert await stream.next() == COMMENT
@@ -210,35 +208,35 @@ async def test_a_revoked_token_that_still_holds_neither_sends_nor_delays_a_comme
 
 
 async def test_all_events_that_wait_come_in_one_piece_and_in_order(
-    door: Door, autojump_clock: MockClock
+    api: Api, autojump_clock: MockClock
 ) -> None:
-    stream, other = await door.open(), await door.open()
+    stream, other = await api.open(), await api.open()
     for reader in (stream, other):
         await reader.next()
     for number in range(5):
-        await door.house.command(door.device, f"c{number}")
+        await api.house.command(api.device, f"c{number}")
     events = parsed(await stream.next())
     assert [data["name"] for _, data in events] == [f"c{number}" for number in range(5)]
     assert [id for id, _ in events] == sorted({id for id, _ in events})
     assert parsed(await other.next()) == events
 
 
-async def test_a_state_stream_sends_states_without_ids(door: Door, autojump_clock: MockClock) -> None:
-    stream = await door.open(resource="stateStream", last_event_id="not even a number")
+async def test_a_state_stream_sends_states_without_ids(api: Api, autojump_clock: MockClock) -> None:
+    stream = await api.open(resource="stateStream", last_event_id="not even a number")
     assert await stream.next() == COMMENT
-    await door.house.report(door.device, {"data": {"a": 1}, "time": START_MS}, {"data": {"a": 2}, "time": 1})
+    await api.house.report(api.device, {"data": {"a": 1}, "time": START_MS}, {"data": {"a": 2}, "time": 1})
     assert await stream.next() == (
         b'event: deviceState\ndata: {"time":"2024-05-01T12:00:00.000Z","data":{"a":1}}\n\n'
         b'event: deviceState\ndata: {"time":"1970-01-01T00:00:01.000Z","data":{"a":2}}\n\n'
     )
 
 
-async def test_a_reader_who_waits_and_leaves_loses_no_event(door: Door, autojump_clock: MockClock) -> None:
-    stream = await door.open()
+async def test_a_reader_who_waits_and_leaves_loses_no_event(api: Api, autojump_clock: MockClock) -> None:
+    stream = await api.open()
     await stream.next()
     with trio.move_on_after(1):
         await stream.next()
-    await door.house.command(door.device, "go")
+    await api.house.command(api.device, "go")
     assert names(await stream.next()) == ["go"]
 
 
@@ -246,70 +244,70 @@ async def test_a_reader_who_waits_and_leaves_loses_no_event(door: Door, autojump
 
 
 async def test_what_was_missed_is_replayed_page_by_page_and_then_live(
-    door: Door, autojump_clock: MockClock
+    api: Api, autojump_clock: MockClock
 ) -> None:
     """Three a page: commands that come during the replay come once, and in their place."""
-    stream = await door.open()
+    stream = await api.open()
     await stream.next()
     for number in range(8):
-        await door.house.command(door.device, f"c{number}")
+        await api.house.command(api.device, f"c{number}")
     first = parsed(await stream.next())
     stream.close()
-    back = await door.open(last_event_id=str(first[0][0]))
+    back = await api.open(last_event_id=str(first[0][0]))
     seen = parsed(await back.next())
     assert [data["name"] for _, data in seen] == ["c1", "c2", "c3"]
-    await door.house.command(door.device, "c8")
+    await api.house.command(api.device, "c8")
     seen += parsed(await back.next())
     assert len(seen) == 6
-    await door.house.command(door.device, "c9")
+    await api.house.command(api.device, "c9")
     seen += parsed(await back.next())
     assert [data["name"] for _, data in seen] == [f"c{number}" for number in range(1, 10)]
-    await door.house.command(door.device, "c10")
+    await api.house.command(api.device, "c10")
     seen += parsed(await back.next())
     assert [data["name"] for _, data in seen] == [f"c{number}" for number in range(1, 11)]
     assert len({id for id, _ in seen}) == 10
     assert await back.next() == COMMENT
 
 
-async def test_replay_from_the_beginning_and_from_the_end(door: Door, autojump_clock: MockClock) -> None:
-    await door.house.command(door.device, "first")
-    await door.house.command(door.device, "second")
-    assert names(await (await door.open(last_event_id="0")).next()) == ["first", "second"]
-    assert await (await door.open(last_event_id="9" * 28)).next() == COMMENT
-    assert await (await door.open(last_event_id="  ")).next() == COMMENT
-    assert await (await door.open()).next() == COMMENT
+async def test_replay_from_the_beginning_and_from_the_end(api: Api, autojump_clock: MockClock) -> None:
+    await api.house.command(api.device, "first")
+    await api.house.command(api.device, "second")
+    assert names(await (await api.open(last_event_id="0")).next()) == ["first", "second"]
+    assert await (await api.open(last_event_id="9" * 28)).next() == COMMENT
+    assert await (await api.open(last_event_id="  ")).next() == COMMENT
+    assert await (await api.open()).next() == COMMENT
 
 
 @pytest.mark.parametrize(
     "last", ["x", "-1", "1.5", "1_0", "٣", "9" * 29, str(2**96), "9" * 5000, "1 2", "0x1"]
 )
-async def test_an_id_that_no_stream_sent_is_refused(door: Door, autojump_clock: MockClock, last: str) -> None:
-    assert (await door.refused(last_event_id=last)).startswith("Last-Event-ID: ")
+async def test_an_id_that_no_stream_sent_is_refused(api: Api, autojump_clock: MockClock, last: str) -> None:
+    assert (await api.refused(last_event_id=last)).startswith("Last-Event-ID: ")
 
 
-async def test_a_replay_ends_with_its_device(door: Door, autojump_clock: MockClock) -> None:
+async def test_a_replay_ends_with_its_device(api: Api, autojump_clock: MockClock) -> None:
     for number in range(9):
-        await door.house.command(door.device, f"c{number}")
-    stream = await door.open(last_event_id="0")
+        await api.house.command(api.device, f"c{number}")
+    stream = await api.open(last_event_id="0")
     assert len(parsed(await stream.next())) == 3
-    await door.house.ask(door.device, devices.DeleteDevice())
+    await api.house.ask(api.device, devices.DeleteDevice())
     assert await stream.next() is None
 
 
 async def test_a_reader_who_falls_behind_during_a_replay_comes_back_for_the_rest(
-    door: Door, autojump_clock: MockClock
+    api: Api, autojump_clock: MockClock
 ) -> None:
     for number in range(6):
-        await door.house.command(door.device, f"c{number}")
-    stream = await door.open(last_event_id="0")
+        await api.house.command(api.device, f"c{number}")
+    stream = await api.open(last_event_id="0")
     seen = parsed(await stream.next())
     for number in range(6, 15):
-        await door.house.command(door.device, f"c{number}")
+        await api.house.command(api.device, f"c{number}")
     assert await stream.next() is None, "more came than a stream keeps"
-    assert door.house.system.streams.slow_consumers == 1
+    assert api.house.system.streams.slow_consumers == 1
     stream.close()
     while len(seen) < 15:
-        stream = await door.open(last_event_id=str(seen[-1][0]))
+        stream = await api.open(last_event_id=str(seen[-1][0]))
         seen += parsed(await stream.next())
         stream.close()
     assert [data["name"] for _, data in seen] == [f"c{number}" for number in range(15)]
@@ -318,55 +316,55 @@ async def test_a_reader_who_falls_behind_during_a_replay_comes_back_for_the_rest
 # -- endings -------------------------------------------------------------------------------------------------
 
 
-async def test_a_slow_reader_is_let_go_and_slows_nobody(door: Door, autojump_clock: MockClock) -> None:
-    slow, fast = await door.open(), await door.open()
+async def test_a_slow_reader_is_let_go_and_slows_nobody(api: Api, autojump_clock: MockClock) -> None:
+    slow, fast = await api.open(), await api.open()
     for reader in (slow, fast):
         await reader.next()
     heard: list[str] = []
     for number in range(20):
-        await door.house.command(door.device, f"c{number}")
+        await api.house.command(api.device, f"c{number}")
         heard += names(await fast.next())
     assert heard == [f"c{number}" for number in range(20)]
     assert await slow.next() is None
-    assert door.house.system.streams.slow_consumers == 1
+    assert api.house.system.streams.slow_consumers == 1
     slow.close()
     slow.close()
-    assert door.streams == 1
+    assert api.streams == 1
     assert await fast.next() == COMMENT
 
 
-async def test_a_stream_ends_with_its_device(door: Door, autojump_clock: MockClock) -> None:
-    stream = await door.open()
+async def test_a_stream_ends_with_its_device(api: Api, autojump_clock: MockClock) -> None:
+    stream = await api.open()
     await stream.next()
-    await door.house.command(door.device, "last words")
-    await door.house.ask(door.device, devices.DeleteDevice())
+    await api.house.command(api.device, "last words")
+    await api.house.ask(api.device, devices.DeleteDevice())
     assert await stream.next() is None
     stream.close()
-    assert door.streams == 0
+    assert api.streams == 0
 
 
-async def test_a_stream_ends_with_its_application(door: Door, autojump_clock: MockClock) -> None:
-    stream, states = await door.open(), await door.open(resource="stateStream")
-    ref = Ref("application", ROOT, door.house.application)
+async def test_a_stream_ends_with_its_application(api: Api, autojump_clock: MockClock) -> None:
+    stream, states = await api.open(), await api.open(resource="stateStream")
+    ref = Ref("application", ROOT, api.house.application)
     for reader in (stream, states):
         await reader.next()
-    await door.house.system.ask(ref, DeleteApplication())
+    await api.house.system.ask(ref, DeleteApplication())
     for reader in (stream, states):
         assert await reader.next() is None
 
 
-async def test_a_stream_ends_when_its_key_is_switched_off(door: Door, autojump_clock: MockClock) -> None:
-    stream = await door.open("keepAliveInterval=60")
+async def test_a_stream_ends_when_its_key_is_switched_off(api: Api, autojump_clock: MockClock) -> None:
+    stream = await api.open("keepAliveInterval=60")
     await stream.next()
-    ref = Ref("application", ROOT, door.house.application)
+    ref = Ref("application", ROOT, api.house.application)
     started_s = trio.current_time()
     async with trio.open_nursery() as nursery:
 
         async def switch_off() -> None:
             await trio.sleep(5)
             body = KeyPatch(status="inactive")
-            await door.house.system.ask(
-                ref, PatchRecord(resource="applicationKey", record=door.key, body=body, by=BY)
+            await api.house.system.ask(
+                ref, PatchRecord(resource="applicationKey", record=api.key, body=body, by=BY)
             )
 
         nursery.start_soon(switch_off)
@@ -374,21 +372,21 @@ async def test_a_stream_ends_when_its_key_is_switched_off(door: Door, autojump_c
     assert trio.current_time() - started_s == pytest.approx(5, abs=1e-6), "at once, not at the next comment"
 
 
-async def test_a_stream_ends_when_its_token_expires(door: Door, autojump_clock: MockClock) -> None:
+async def test_a_stream_ends_when_its_token_expires(api: Api, autojump_clock: MockClock) -> None:
     started_s = trio.current_time()
-    stream = await door.open("keepAliveInterval=60", ttl_s=90)
+    stream = await api.open("keepAliveInterval=60", ttl_s=90)
     await stream.next()
     assert await stream.next() == COMMENT
     assert await stream.next() is None
     assert trio.current_time() - started_s == pytest.approx(90, abs=0.002)
 
 
-async def test_a_drain_sends_what_waits_and_ends_the_stream(door: Door, autojump_clock: MockClock) -> None:
-    stream = await door.open()
+async def test_a_drain_sends_what_waits_and_ends_the_stream(api: Api, autojump_clock: MockClock) -> None:
+    stream = await api.open()
     await stream.next()
-    await door.house.command(door.device, "go")
-    door.house.system.drain()
+    await api.house.command(api.device, "go")
+    api.house.system.drain()
     assert names(await stream.next()) == ["go"]
     assert await stream.next() is None
-    refused = await door.get()
+    refused = await api.get()
     assert refused.status == 503

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from trio.testing import wait_all_tasks_blocked
 
+from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, comparable, request
 from tests.http.raw_wire import Fast, Peer, Wired, echo, serving
-from tests.http.two_doors import GOOD_BODIES, HOT, Twin, comparable, request, two_doors
 from tests.http.wire.test_fuzz import streams
 from trunkline.actors.records.messages import DeleteRecord
 from trunkline.actors.runtime.ref import Ref
@@ -22,7 +22,7 @@ from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, RequestHeads
 from trunkline.http.wire.request_parser import Bounds, RequestParser
 
-STATE = HOT["device.sendState"]
+STATE = FAST_ROUTES["device.sendState"]
 BODY = GOOD_BODIES[STATE.operation]
 BOUNDS = Bounds(
     header_bytes_max=16_384,
@@ -230,8 +230,8 @@ async def statuses(twin: Twin, peer: Peer, token: str, times: int = 3) -> list[i
 
 
 async def test_what_ends_access_ends_it_for_a_head_that_is_known(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin = doors.hot
+    async with both_paths(tmp_path / "data") as paths:
+        twin = paths.fast
         brief, lasting = twin.token(ttl_s=60), twin.token()
         peer = await twin.wired.connect()
         assert await statuses(twin, peer, brief) == await statuses(twin, peer, lasting) == [200] * 3
@@ -261,12 +261,12 @@ async def test_what_ends_access_ends_it_for_a_head_that_is_known(tmp_path: Path)
 async def test_both_doors_answer_the_same_each_time(
     tmp_path: Path, operation: str, body: bytes | None, query: str
 ) -> None:
-    async with two_doors(tmp_path / "data") as doors:
+    async with both_paths(tmp_path / "data") as paths:
         answers: list[list[bytes]] = []
-        for twin in doors:
+        for twin in paths:
             for _ in range(2):
                 await twin.wired.ask(request(twin, STATE, b'{"time":-1,"data":{"a":1}}'), method="POST")
-            peer, route = await twin.wired.connect(), HOT[operation]
+            peer, route = await twin.wired.connect(), FAST_ROUTES[operation]
             data = request(twin, route, body, query=query)
             got = [await peer.exchange(data, method=route.method) for _ in range(4)]
             answers.append([*map(comparable, got)])
@@ -283,10 +283,10 @@ async def test_a_known_head_does_not_say_which_way_its_body_goes(tmp_path: Path)
         b'{"a":1,"label":"xyz"]',
     ]
     assert len({*map(len, bodies)}) == 1
-    async with two_doors(tmp_path / "data") as doors:
+    async with both_paths(tmp_path / "data") as paths:
         answers: list[list[bytes]] = []
-        for twin in doors:
-            peer, route = await twin.wired.connect(), HOT["dataTableRows.post"]
+        for twin in paths:
+            peer, route = await twin.wired.connect(), FAST_ROUTES["dataTableRows.post"]
             got = [
                 await peer.exchange(request(twin, route, body), method="POST")
                 for body in bodies
@@ -300,8 +300,8 @@ async def test_a_known_head_does_not_say_which_way_its_body_goes(tmp_path: Path)
 
 
 async def test_a_server_that_stops_answers_a_known_head_and_ends(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        twin = doors.hot
+    async with both_paths(tmp_path / "data") as paths:
+        twin = paths.fast
         peer, data = await twin.wired.connect(), request(twin, STATE, BODY)
         for _ in range(3):
             assert (await peer.exchange(data, method="POST")).status == 200

@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.http.other_protocols import APP, pour, talking
 from tests.http.raw_wire import Wired, application, serving
 from tests.patience import PATIENCE_S
-from trunkline.http.serve import _config
+from trunkline.http.serve import _hypercorn_config
 from trunkline.http.wire.engine import REAP_S
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -181,5 +181,5 @@ def wrong(tmp_path: Path, pem: dict[str, Any], authority: trustme.CA) -> dict[st
 @pytest.mark.parametrize("name", ["missing", "of another certificate", "no pem", "no authority"])
 def test_files_that_do_not_do_are_told_in_a_sentence(name: str, wrong: dict[str, dict[str, Any]]) -> None:
     with pytest.raises(SettingsError) as refused:
-        _config(Settings(**wrong[name]))
+        _hypercorn_config(Settings(**wrong[name]))
     assert str(refused.value).startswith(("certfile ", "keyfile ", "ca_certs "))

@@ -1,14 +1,14 @@
-"""How often somebody may fail to log in: a window for each account and one for each network address.
+"""The throttle of failed logins: a window for each account and one for each network address.
 
-Passwords and access keys are treated apart, because they are worth different guesses. A password is short
-and dear to check, so an attempt over the limit is refused before it is checked, and attempts whose outcome
-is open count as failed until they are known. The secret of an access key has 384 random bits and is checked
-in microseconds: it is checked first, and only a wrong one meets the limit. So nobody locks a device out by
-failing in its name, and one device with an old key does not lock out all others behind the same router.
+Passwords and access keys are treated differently. A password is short and expensive to check, so an attempt over the
+limit is refused before the check, and attempts whose result is not known yet count as failed. The secret of an access
+key has 384 random bits and is checked in microseconds: it is checked first, and only a wrong one counts against the
+limit. So nobody can lock a device out by failed logins in its name, and one device with an old key does not lock out
+all others behind the same router.
 
-Attempts at one account are checked one after the other, whether there is such an account or not: the time
-of an answer then tells nothing, and guesses in parallel gain nothing. The windows are kept for the latest
-`login_windows_length_max` accounts and addresses; the oldest ones go first.
+Attempts at one account are checked one after the other, whether the account exists or not: the time of a response then
+reveals nothing, and parallel guesses gain nothing. Windows are kept for the latest `login_windows_length_max` accounts
+and addresses; the oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trunkline.limits.table import Limits, Rate
 from trunkline.limits.window import SlidingWindow
 
 _IPV6_NETWORK_BITS = 64
-"""A household or a server is given at least a /64: its single addresses cost an attacker nothing."""
+"""Every household or server has at least a /64, so an attacker can change addresses within it at no cost."""
 
 
 class _Bucket(NamedTuple):
@@ -36,22 +36,22 @@ class _Bucket(NamedTuple):
     rate: Rate
 
 
-class LoginGuard:
-    """Counts failures to log in. Clocks are monotonic, in seconds."""
+class LoginThrottle:
+    """Counts failed logins and refuses attempts over the limits. Clocks are monotonic, in seconds."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._windows: dict[tuple[str, str], SlidingWindow] = {}
-        self._open: Counter[tuple[str, str]] = Counter()
-        self._turns: dict[str, trio.Lock] = {}
+        self._undecided: Counter[tuple[str, str]] = Counter()
+        self._locks: dict[str, trio.Lock] = {}
         self._checking = 0
 
     @asynccontextmanager
     async def attempt(self, account: str, address: str, now_s: Callable[[], float]) -> AsyncIterator[None]:
-        """Check a password in the body: it counts as failed if the body raises `Unauthorized` or is broken off.
+        """Check a password in the body: the attempt has failed if the body raises `Unauthorized` or is cancelled.
 
-        Raises `TooManyRequests` where the failures of `account` or `address` are used up, `Overloaded`
-        where too many passwords are being checked. Within the body there is no other attempt at `account`.
+        Raises `TooManyRequests` if `account` or `address` has reached its limit, `Overloaded` if too many passwords
+        are being checked. No other attempt at `account` runs at the same time as the body.
         """
         buckets = self._buckets(account, address)
         now = now_s()
@@ -62,10 +62,10 @@ class LoginGuard:
                 f"{self._checking} log-ins are being checked, which is the bound of this server."
             )
         keys = [bucket[:2] for bucket in buckets]
-        self._open.update(keys)
+        self._undecided.update(keys)
         self._checking += 1
         try:
-            async with self._turn(account.casefold()):
+            async with self._lock(account.casefold()):
                 yield
         except (Unauthorized, trio.Cancelled):
             for bucket in buckets:
@@ -73,10 +73,10 @@ class LoginGuard:
             raise
         finally:
             self._checking -= 1
-            self._open -= Counter(keys)
+            self._undecided -= Counter(keys)
 
-    def failed(self, account: str, address: str, now_s: float) -> None:
-        """Count a wrong secret; raises `TooManyRequests` where the failures were used up before."""
+    def count_failure(self, account: str, address: str, now_s: float) -> None:
+        """Count a wrong secret. Raises `TooManyRequests` if the limit was already reached."""
         verdicts = [(bucket, self._window(bucket).allow(now_s)) for bucket in self._buckets(account, address)]
         for bucket, verdict in verdicts:
             if not verdict.allowed:
@@ -91,13 +91,13 @@ class LoginGuard:
         return [_Bucket(name, subject, rate) for name, subject, rate in found if rate is not None]
 
     def _check(self, bucket: _Bucket, now_s: float) -> None:
-        """Refuse where failures, and attempts that may still fail, use the bucket up."""
+        """Refuse if failed attempts and undecided ones together reach the limit of the bucket."""
         key = bucket[:2]
         window = self._windows.get(key)
         verdict = window.peek(now_s) if window is not None else None
         left = bucket.rate.calls if verdict is None else verdict.remaining
-        if left <= self._open[key]:
-            # Where only open attempts stand in the way, the first of them may be known at any moment.
+        if left <= self._undecided[key]:
+            # If only undecided attempts exceed the limit, one of them may be decided at any moment.
             raise _refusal(bucket, verdict.reset_s if verdict is not None and left == 0 else 1.0)
 
     def _window(self, bucket: _Bucket) -> SlidingWindow:
@@ -109,19 +109,19 @@ class LoginGuard:
         return window
 
     @asynccontextmanager
-    async def _turn(self, account: str) -> AsyncIterator[None]:
-        lock = self._turns.setdefault(account, trio.Lock())
+    async def _lock(self, account: str) -> AsyncIterator[None]:
+        lock = self._locks.setdefault(account, trio.Lock())
         try:
             async with lock:
                 yield
         finally:
-            # A lock that others wait for goes straight to the next of them and stays locked.
+            # If others wait, the lock is handed to the next of them and stays locked.
             if not lock.locked():
-                self._turns.pop(account, None)
+                self._locks.pop(account, None)
 
 
 def network_of(address: str) -> str:
-    """What counts as one caller: an IPv4 address, the /64 of an IPv6 address, anything else as it is."""
+    """What is counted as one address: an IPv4 address, the /64 of an IPv6 address, anything else unchanged."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The five rows of a plain resource: list, create, get, change, delete."""
+"""The five routes of a plain resource: list, create, get, change, delete."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ import msgspec
 
 from trunkline.actors.records.messages import CreateRecord, DeleteRecord, GetRecord, ListRecords, PatchRecord
 from trunkline.actors.records.resource import Resource
-from trunkline.http.calls.route import ACCOUNT, APP, APPLICATION, ME, Handler, Links, NoQuery, Route
+from trunkline.http.calls.route import (
+    APP_PATH,
+    APPLICATION_ACTOR,
+    ME_PATH,
+    USER_ACTOR,
+    Handler,
+    LinkTemplates,
+    NoQuery,
+    Route,
+)
 
 
-def records(
+def resource_routes(
     path: str,
     resource: Resource,
     *,
@@ -19,22 +28,26 @@ def records(
     create: Handler | None = None,
     remove: type[msgspec.Struct] = NoQuery,
 ) -> tuple[Route, ...]:
-    """The rows of a resource whose records lie at `path`.
+    """The five routes of a resource whose records are at `path`.
 
-    The operations are called `<resource>.get` and so on, and `<many>.get` and `<many>.post` (by default the name of the
-    resource with an s). `create` stands in for the ask that creates a record, `remove` is the query of the deletion.
+    The operations are named `<resource>.get` and so on, and `<many>.get` and `<many>.post` (by default the name of the
+    resource with an s). `create` replaces the ask that creates a record; `remove` is the query type of the deletion.
     """
     kind, of_user = resource.kind, resource.parent == "user"
     many = many or f"{resource.name}s"
-    each = f"{path}/{{{kind.name}Id}}"
+    record_path = f"{path}/{{{kind.name}Id}}"
     noun, nouns = kind.noun, f"{kind.noun}s"
     one = f"{'an' if noun[0] in 'aeioA' else 'a'} {noun}"
-    to = ACCOUNT if of_user else APPLICATION
-    above = {"me": ME} if of_user else {"application": APP}
-    own = {"self": each, **above}
+    to = USER_ACTOR if of_user else APPLICATION_ACTOR
+    parents = {"me": ME_PATH} if of_user else {"application": APP_PATH}
+    own = {"self": record_path, **parents}
     common: dict[str, Any] = {"resource": resource, "area": "user" if of_user else "application"}
-    shown: dict[str, Any] = {"query": resource.choice or NoQuery, "reply": resource.view, "links": Links(own)}
-    once = "; what is secret about it is shown in this answer only" if resource.shows_once else ""
+    shown: dict[str, Any] = {
+        "query": resource.choice or NoQuery,
+        "reply": resource.view,
+        "links": LinkTemplates(own),
+    }
+    shown_once = "; its secret is shown only in this response" if resource.shows_once else ""
     return (
         Route(
             method="GET",
@@ -44,17 +57,17 @@ def records(
             message=ListRecords,
             query=resource.page,
             reply=("list", resource.view),
-            links=Links({"self": path, **above}, own),
+            links=LinkTemplates({"self": path, **parents}, own),
             **common,
         ),
         Route(
             method="POST",
             path=path,
             operation=f"{many}.post",
-            summary=f"Create {one}{once}",
+            summary=f"Create {one}{shown_once}",
             message=CreateRecord,
             to=to,
-            makes=kind.name,
+            new_id=kind.name,
             then=GetRecord,
             body=resource.post,
             prepare=resource.prepare,
@@ -66,7 +79,7 @@ def records(
         ),
         Route(
             method="GET",
-            path=each,
+            path=record_path,
             operation=f"{resource.name}.get",
             summary=f"Get {one}",
             message=GetRecord,
@@ -75,7 +88,7 @@ def records(
         ),
         Route(
             method="PATCH",
-            path=each,
+            path=record_path,
             operation=f"{resource.name}.patch",
             summary=f"Change {one}",
             message=PatchRecord,
@@ -89,7 +102,7 @@ def records(
         ),
         Route(
             method="DELETE",
-            path=each,
+            path=record_path,
             operation=f"{resource.name}.delete",
             summary=f"Delete {one}",
             message=DeleteRecord,

@@ -1,4 +1,4 @@
-"""A house with two doors: one server with the hot door in front and one without, a device and a row for each.
+"""Two servers on one system, one with the fast path and one with Quart only; each has a device and a table row.
 
 Owns no test.
 """
@@ -22,14 +22,14 @@ from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TableP
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.app import create_app
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.hot import HotDoor
+from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
-HOT = {route.operation: route for route in TABLE.routes if route.hot}
+FAST_ROUTES = {route.operation: route for route in TABLE.routes if route.fast_path}
 
 GOOD_BODIES: dict[str, bytes] = {
     "device.sendState": b'{"data":{"a":21.5,"label":"x"}}',
@@ -37,7 +37,7 @@ GOOD_BODIES: dict[str, bytes] = {
     "device.setConnectionStatus": b'{"status":"connected"}',
     "dataTableRows.post": b'{"a":21.5,"label":"x"}',
 }
-"""What a hot row that takes a body takes."""
+"""A valid body for each route of the fast path that takes one."""
 
 LIMITS = {
     "body_bytes_max": 4096,
@@ -48,7 +48,7 @@ LIMITS = {
 
 
 class Twin(NamedTuple):
-    """A device and a data table with a row, how to reach them, and the door that they are reached by."""
+    """A device and a data table with a row, and the server through which they are called."""
 
     wired: Wired
     dispatcher: Dispatcher
@@ -59,7 +59,7 @@ class Twin(NamedTuple):
     row: str
 
     def bearer(self, route: Route) -> str:
-        """A token that opens the route: the device's, or one of the application where devices have no access."""
+        """A token that the route accepts: the device's, or one of the application if devices have no access."""
         if route.device != "no":
             return self.token()
         return self.token("all.Application", typ="application", sub=self.house.application.hex())
@@ -86,12 +86,12 @@ class Twin(NamedTuple):
         return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
 
     async def ask(self, data: bytes, *, method: str) -> bytes:
-        """The answer, without what may differ."""
+        """The response without what may differ between the two servers: the date and the ids."""
         return comparable(await self.wired.ask(data, method=method))
 
 
 def comparable(answer: Answer) -> bytes:
-    """An answer without what may differ."""
+    """A response without the date, and with its ids replaced."""
     return re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_date(answer.head) + answer.body)
 
 
@@ -99,46 +99,46 @@ def without_date(head: bytes) -> bytes:
     return re.sub(rb"\r\ndate: [^\r]+", b"", head, flags=re.IGNORECASE)
 
 
-class Doors(NamedTuple):
-    hot: Twin
-    cold: Twin
+class BothPaths(NamedTuple):
+    fast: Twin
+    quart: Twin
 
     async def compare(self, made: Any, *, method: str) -> bytes:
-        """Ask both, by `made(twin)`, and return the answer that both give."""
-        hot = await self.hot.ask(made(self.hot), method=method)
-        cold = await self.cold.ask(made(self.cold), method=method)
-        assert hot == cold
-        return hot
+        """Send the request `made(twin)` to both, and return the response, which must be the same."""
+        fast = await self.fast.ask(made(self.fast), method=method)
+        quart = await self.quart.ask(made(self.quart), method=method)
+        assert fast == quart
+        return fast
 
 
 @asynccontextmanager
-async def two_doors(
+async def both_paths(
     data_dir: Path, engine: str = "fast", limits: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[Doors]:
+) -> AsyncIterator[BothPaths]:
     changed = {**LIMITS, **(limits or {})}
     numbers = Limits().override(changed)
     async with running_house(data_dir, limits=numbers) as house:
         dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
         trust = options.get("trust_forwarded_for", False)
-        cold = create_app(dispatcher, trust_forwarded_for=trust)
-        hot = HotDoor(dispatcher, cold, trust_forwarded_for=trust)
+        quart_app = create_app(dispatcher, trust_forwarded_for=trust)
+        fast_app = FastPath(dispatcher, quart_app, trust_forwarded_for=trust)
         ref = Ref("application", ROOT, house.application)
         by = Creator("0" * 24, "user", "nobody")
         post = KeyPost(**options.get("key", {}))
         made = await house.system.ask(ref, CreateRecord(resource="applicationKey", body=post, by=by))
         async with (
-            serving(hot, engine, fast_path=hot, limits=changed) as before,
-            serving(cold, engine, limits=changed) as without,  # type: ignore[arg-type]
+            serving(fast_app, engine, fast_path=fast_app, limits=changed) as with_fast_path,
+            serving(quart_app, engine, limits=changed) as quart_only,  # type: ignore[arg-type]
         ):
             twins = []
-            for wired in (before, without):
+            for wired in (with_fast_path, quart_only):
                 table, row = await make_table(house)
                 twins.append(Twin(wired, dispatcher, house, made.value.id, await house.device(), table, row))
-            yield Doors(*twins)
+            yield BothPaths(*twins)
 
 
 async def make_table(house: House) -> tuple[bytes, str]:
-    """A data table and its row."""
+    """Make a data table with one row; returns the id of the table and of the row."""
     columns = [
         {"name": "a", "dataType": "number", "constraint": "optional"},
         {"name": "label", "dataType": "string", "constraint": "optional"},
@@ -161,7 +161,7 @@ def request(
     path: str | None = None,
     content_type: str | None = "application/json",
 ) -> bytes:
-    """A request as bytes; with a token that opens the route unless another one, or None, is given."""
+    """A request as bytes; with a token that the route accepts, unless another one or None is given."""
     lines = [f"{method or route.method} {path or twin.path(route)}{query} HTTP/1.1", "Host: x"]
     if token is not None:
         lines.append(f"Authorization: Bearer {token or twin.bearer(route)}")

@@ -1,4 +1,4 @@
-"""A client that leaves: what was done for it ends, through the hot door, through Quart, and on both engines."""
+"""A client that disconnects: its streams and calls end, on the fast path, through Quart, and on both engines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request
 from tests.http.raw_wire import Peer
-from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors
 from tests.patience import PATIENCE_S
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request, Response
@@ -26,13 +26,13 @@ ENGINES = pytest.mark.parametrize("engine", ["fast", "stock"])
 
 @asynccontextmanager
 async def streaming(data_dir: Path, engine: str = "fast") -> AsyncIterator[tuple[Twin, Peer]]:
-    """A device whose command stream is open on a connection of its own."""
-    async with two_doors(data_dir, engine, {"write_timeout_s": 20}) as doors:
-        peer = await doors.hot.wired.connect(receive_buffer_bytes=65_536)
-        await peer.send(request(doors.hot, STREAM, query="?keepAliveInterval=60"))
+    """A device whose command stream is open on its own connection."""
+    async with both_paths(data_dir, engine, {"write_timeout_s": 20}) as paths:
+        peer = await paths.fast.wired.connect(receive_buffer_bytes=65_536)
+        await peer.send(request(paths.fast, STREAM, query="?keepAliveInterval=60"))
         assert (await peer.head() or b"").startswith(b"HTTP/1.1 200 ")
-        assert len(doors.hot.house.system.streams) == 1
-        yield doors.hot, peer
+        assert len(paths.fast.house.system.streams) == 1
+        yield paths.fast, peer
 
 
 async def no_stream_left(twin: Twin) -> None:
@@ -68,7 +68,7 @@ async def test_a_subscription_ends_with_a_client_that_never_reads(
 
 async def test_pipelined_bytes_behind_a_stream_do_not_hide_that_its_client_left(tmp_path: Path) -> None:
     async with streaming(tmp_path / "data") as (twin, peer):
-        await peer.send(request(twin, HOT["device.getState"]) * 3)
+        await peer.send(request(twin, FAST_ROUTES["device.getState"]) * 3)
         await wait_all_tasks_blocked()
         await peer.reset()
         await no_stream_left(twin)
@@ -87,9 +87,9 @@ async def test_a_call_through_quart_is_cancelled_when_its_client_leaves(
         finally:
             cancelled.set()
 
-    async with two_doors(tmp_path / "data", engine) as doors:
+    async with both_paths(tmp_path / "data", engine) as paths:
         monkeypatch.setattr(Dispatcher, "handle", waits)
-        peer = await doors.hot.wired.connect()
+        peer = await paths.fast.wired.connect()
         await peer.send(b"GET /me HTTP/1.1\r\nHost: x\r\n\r\n")
         await entered.wait()
         await peer.reset()
@@ -97,11 +97,11 @@ async def test_a_call_through_quart_is_cancelled_when_its_client_leaves(
             await cancelled.wait()
 
 
-async def test_a_hot_call_is_finished_when_its_client_leaves(tmp_path: Path) -> None:
-    """It was sent whole, so it is carried out; who asks again sees it."""
-    route = HOT["device.sendState"]
-    async with two_doors(tmp_path / "data") as doors:
-        twin = doors.hot
+async def test_a_call_of_the_fast_path_is_finished_when_its_client_leaves(tmp_path: Path) -> None:
+    """It was received completely, so it is carried out; a later read sees it."""
+    route = FAST_ROUTES["device.sendState"]
+    async with both_paths(tmp_path / "data") as paths:
+        twin = paths.fast
         peer = await twin.wired.connect()
         await peer.send(request(twin, route, GOOD_BODIES[route.operation]))
         await peer.reset()

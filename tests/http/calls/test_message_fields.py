@@ -10,9 +10,16 @@ import pytest
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
-from trunkline.http.calls.path_parts import parts_of
-from trunkline.http.calls.route import ACCOUNT, APP, APPLICATION, DATA_TABLE, DEVICE_ACTOR, Route
-from trunkline.http.calls.table import RouteTable
+from trunkline.http.calls.path_parameters import parse_path
+from trunkline.http.calls.route import (
+    APP_PATH,
+    APPLICATION_ACTOR,
+    DATA_TABLE_ACTOR,
+    DEVICE_ACTOR,
+    USER_ACTOR,
+    Route,
+)
+from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.routes import TABLE
 
 
@@ -28,8 +35,8 @@ def route(path: str, **more: Any) -> Route:
 
 
 def test_fields_are_filled_from_the_path_and_the_call() -> None:
-    row = route(APP + "/data-tables/{dataTableId}", message=TurnCard, body=dict)
-    assert [name for name, _ in RouteTable((row,)).filled[row, TurnCard]] == [
+    row = route(APP_PATH + "/data-tables/{dataTableId}", message=TurnCard, body=dict)
+    assert [name for name, _ in RouteTable((row,)).field_sources[row, TurnCard]] == [
         "application",
         "data_table",
         "body",
@@ -40,9 +47,9 @@ def test_fields_are_filled_from_the_path_and_the_call() -> None:
 @pytest.mark.parametrize(
     ("path", "more", "field"),
     [
-        (APP + "/tables/{tableId}", {"body": dict}, "data_table"),
+        (APP_PATH + "/tables/{tableId}", {"body": dict}, "data_table"),
         ("/data-tables/{dataTableId}", {"body": dict}, "application"),
-        (APP + "/data-tables/{dataTableId}", {}, "body"),
+        (APP_PATH + "/data-tables/{dataTableId}", {}, "body"),
     ],
 )
 def test_a_field_that_nothing_fills_is_an_error_of_the_table(
@@ -53,9 +60,9 @@ def test_a_field_that_nothing_fills_is_an_error_of_the_table(
 
 
 def test_a_placeholder_that_nobody_can_read_is_an_error_of_the_row() -> None:
-    with pytest.raises(TypeError, match=r"\{card\} is no id"):
+    with pytest.raises(TypeError, match=r"\{card\} is not an id"):
         route("/cards/{card}")
-    assert [part.name for part in parts_of("/a/{aId}/b/{bId}/c/{name}")] == ["a", "b", "name"]
+    assert [part.name for part in parse_path("/a/{aId}/b/{bId}/c/{name}")] == ["a", "b", "name"]
 
 
 def test_an_actor_that_the_path_does_not_lead_to_is_an_error_of_the_row() -> None:
@@ -66,15 +73,15 @@ def test_an_actor_that_the_path_does_not_lead_to_is_an_error_of_the_row() -> Non
 def test_addresses_lead_to_actors() -> None:
     ids = {"application": b"a" * 12, "device": b"d" * 12, "dataTable": b"t" * 12, "user": b"u" * 12}
     assert DEVICE_ACTOR.ref(ids) == Ref("device", b"a" * 12, b"d" * 12)
-    assert DATA_TABLE.ref(ids) == Ref("dataTable", b"a" * 12, b"t" * 12)
-    assert APPLICATION.ref(ids) == Ref("application", ROOT, b"a" * 12)
-    assert ACCOUNT.ref(ids) == Ref("user", ROOT, b"u" * 12)
+    assert DATA_TABLE_ACTOR.ref(ids) == Ref("dataTable", b"a" * 12, b"t" * 12)
+    assert APPLICATION_ACTOR.ref(ids) == Ref("application", ROOT, b"a" * 12)
+    assert USER_ACTOR.ref(ids) == Ref("user", ROOT, b"u" * 12)
 
 
 def test_every_message_of_the_table_is_filled() -> None:
     for row in TABLE.routes:
         for message in (row.message, row.then, *row.uses):
             if message is not None:
-                given = {name for name, _ in TABLE.filled[row, message]}
+                given = {name for name, _ in TABLE.field_sources[row, message]}
                 required = {field.name for field in msgspec.structs.fields(message) if field.required}
                 assert required <= given, row.operation

@@ -1,25 +1,28 @@
-"""The route table: from a method and a path to a row."""
+"""The route table: finds the route of a method and a path."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from trunkline.actors.values.structs import Message
-from trunkline.http.calls.fields import Filled, filled
+from trunkline.http.calls.message_fields import FieldSources, field_sources
 from trunkline.http.calls.route import Route
+
+RouteMatch = tuple[dict[str, Route], list[str]]
+"""The routes of a path by method, and the values of its path parameters."""
 
 
 class RouteTable:
-    """All rows, and the way from a method and a path to one of them.
+    """All routes. `match` finds those of a path.
 
-    `filled` says for each row and each of its messages what fills the fields. Raises TypeError where something of a
-    row does not fit together.
+    `field_sources` has the sources of the fields for each message of each route. Raises TypeError for a route whose
+    parts are inconsistent.
     """
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self.routes = routes
-        self.filled: dict[tuple[Route, type[Message]], Filled] = {
-            (route, message): filled(route, message)
+        self.field_sources: dict[tuple[Route, type[Message]], FieldSources] = {
+            (route, message): field_sources(route, message)
             for route in routes
             for message in (route.message, route.then, *route.uses)
             if message is not None
@@ -30,15 +33,15 @@ class RouteTable:
             for part in route.path.strip("/").split("/"):
                 node = node.setdefault("{}" if part.startswith("{") else part, {})
             methods: dict[str, Route] = node.setdefault("/", {})
-            assert route.method not in methods, f"two rows for {route.method} {route.path}"
+            assert route.method not in methods, f"two routes for {route.method} {route.path}"
             methods[route.method] = route
         self.operations = frozenset(route.operation for route in routes)
         self.scopes = {route.operation: route.scopes for route in routes}
 
-    def match(self, path: str) -> tuple[dict[str, Route], list[str]] | None:
-        """The rows of a path by method, and the values of its placeholders; None for an unknown path.
+    def match(self, path: str) -> RouteMatch | None:
+        """The routes of a path by method, and the values of its path parameters; None for an unknown path.
 
-        A literal segment wins over a placeholder.
+        A literal segment takes precedence over a path parameter.
         """
         node = self._root
         values: list[str] = []

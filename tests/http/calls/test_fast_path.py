@@ -1,8 +1,8 @@
-"""Two doors, one room: the hot door and Quart give the same bytes for the same request.
+"""The fast path and Quart send the same bytes for the same request.
 
-Every row that is marked hot is asked everything below twice, on two devices alike: once with the hot door in
-front and once without. Status line, fields in their order, and body must be the same to the byte, but for
-the date and the ids.
+Each request below is sent to every route of the fast path twice, for two equal devices: once with the fast path and
+once with Quart only. The status line, the headers in their order, and the body must be identical, except for the date
+and the ids.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.two_doors import GOOD_BODIES, HOT, Twin, request, two_doors, without_date
+from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request, without_date
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
@@ -25,7 +25,7 @@ def chunked(twin: Twin, route: Route, body: bytes) -> bytes:
 
 
 def variations(route: Route) -> Iterator[tuple[str, int, Any]]:
-    """Name, expected status, and how the request is made, for everything that a row may be asked."""
+    """For each kind of request to a route: its name, the expected status, and a function that makes it."""
     good = GOOD_BODIES.get(route.operation)
     stranger = "0" * 24
     of_device = "{deviceId}" in route.path
@@ -110,35 +110,37 @@ def variations(route: Route) -> Iterator[tuple[str, int, Any]]:
     yield "too large in chunks", 413, lambda twin: chunked(twin, route, b"x" * 5000)
 
 
-def test_every_hot_row_that_takes_a_body_has_one_here() -> None:
-    assert {name for name, route in HOT.items() if route.body is not None} == GOOD_BODIES.keys()
+def test_every_fast_route_that_takes_a_body_has_one_here() -> None:
+    assert {name for name, route in FAST_ROUTES.items() if route.body is not None} == GOOD_BODIES.keys()
 
 
 @pytest.mark.parametrize("engine", ["fast", "stock"])
-@pytest.mark.parametrize("operation", HOT)
-async def test_both_doors_give_the_same_bytes(tmp_path: Path, operation: str, engine: str) -> None:
-    route = HOT[operation]
+@pytest.mark.parametrize("operation", FAST_ROUTES)
+async def test_both_paths_send_the_same_bytes(tmp_path: Path, operation: str, engine: str) -> None:
+    route = FAST_ROUTES[operation]
     wrong = {}
-    async with two_doors(tmp_path / "data", engine) as doors:
+    async with both_paths(tmp_path / "data", engine) as paths:
         for name, status, made in variations(route):
             if engine == "stock" and name == "an address as target":
-                continue  # the stock protocol leaves it to the hot door, which stands before every Quart
-            answers = [await twin.ask(made(twin), method=route.method) for twin in doors]
+                continue  # the stock engine leaves it to the fast path, which is always in front of Quart
+            answers = [await twin.ask(made(twin), method=route.method) for twin in paths]
             if answers[0] != answers[1] or answers[0].split(b" ")[1] != b"%d" % status:
                 wrong[name] = (status, *answers)
     assert wrong == {}
 
 
 @pytest.mark.parametrize("engine", ["fast", "stock"])
-@pytest.mark.parametrize("operation", sorted(name for name in GOOD_BODIES if HOT[name].throttle))
-async def test_both_doors_refuse_a_throttled_call_alike(tmp_path: Path, operation: str, engine: str) -> None:
-    route = HOT[operation]
+@pytest.mark.parametrize("operation", sorted(name for name in GOOD_BODIES if FAST_ROUTES[name].throttle))
+async def test_both_paths_refuse_a_throttled_call_in_the_same_way(
+    tmp_path: Path, operation: str, engine: str
+) -> None:
+    route = FAST_ROUTES[operation]
     assert route.throttle is not None
     limits = {route.throttle: {"calls": 3, "window_s": 15}}
-    async with two_doors(tmp_path / "data", engine, limits) as doors:
+    async with both_paths(tmp_path / "data", engine, limits) as paths:
 
         async def ask() -> bytes:
-            return await doors.compare(
+            return await paths.compare(
                 lambda twin: request(twin, route, GOOD_BODIES[operation]), method="POST"
             )
 
@@ -147,37 +149,37 @@ async def test_both_doors_refuse_a_throttled_call_alike(tmp_path: Path, operatio
         refused = await ask()
         assert refused.startswith(b"HTTP/1.1 429 ")
         assert b"\r\nretry-after: 15\r\n" in refused
-        doors.hot.house.clock.pass_s(15)
+        paths.fast.house.clock.pass_s(15)
         assert (await ask()).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("operation", [name for name, route in HOT.items() if route.method == "GET"])
+@pytest.mark.parametrize("operation", [name for name, route in FAST_ROUTES.items() if route.method == "GET"])
 async def test_head_has_the_head_of_get(tmp_path: Path, operation: str) -> None:
-    """HEAD goes through Quart also where GET does not; nobody could tell."""
-    route = HOT[operation]
-    async with two_doors(tmp_path / "data") as doors:
-        send = HOT["device.sendState"]
-        await doors.compare(lambda twin: request(twin, send, b'{"data":{"a":1},"time":1000}'), method="POST")
-        get = await doors.compare(lambda twin: request(twin, route), method="GET")
-        head = await doors.compare(lambda twin: request(twin, route, method="HEAD"), method="HEAD")
+    """HEAD always goes through Quart; its response is still that of GET."""
+    route = FAST_ROUTES[operation]
+    async with both_paths(tmp_path / "data") as paths:
+        send = FAST_ROUTES["device.sendState"]
+        await paths.compare(lambda twin: request(twin, send, b'{"data":{"a":1},"time":1000}'), method="POST")
+        get = await paths.compare(lambda twin: request(twin, route), method="GET")
+        head = await paths.compare(lambda twin: request(twin, route, method="HEAD"), method="HEAD")
         assert get.startswith(head)
         assert get.partition(b"\r\n\r\n")[2] not in (b"", b"[]", b"{}")
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PROPFIND"])
-async def test_methods_of_no_row_are_refused_alike(tmp_path: Path, method: str) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        for route in HOT.values():
-            answer = await doors.compare(lambda twin, r=route: request(twin, r, method=method), method=method)
+async def test_methods_of_no_route_are_refused_in_the_same_way(tmp_path: Path, method: str) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        for route in FAST_ROUTES.values():
+            answer = await paths.compare(lambda twin, r=route: request(twin, r, method=method), method=method)
             assert answer.startswith(b"HTTP/1.1 405 "), answer
             assert b"\r\nallow: " in answer
 
 
-async def test_an_old_client_is_answered_alike(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        for route in HOT.values():
+async def test_an_http_1_0_client_is_answered_in_the_same_way(tmp_path: Path) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        for route in FAST_ROUTES.values():
             for fields in ([], ["Connection: keep-alive"]):
-                answer = await doors.compare(
+                answer = await paths.compare(
                     lambda twin, r=route, f=fields: request(
                         twin, r, GOOD_BODIES.get(r.operation), *f
                     ).replace(b"HTTP/1.1", b"HTTP/1.0"),
@@ -187,18 +189,18 @@ async def test_an_old_client_is_answered_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["fast", "stock"])
-async def test_a_fault_of_ours_is_told_alike(
+async def test_a_bug_is_answered_in_the_same_way(
     tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch, log: list[dict[str, Any]]
 ) -> None:
-    async with two_doors(tmp_path / "data", engine) as doors:
+    async with both_paths(tmp_path / "data", engine) as paths:
 
         async def broken(*_: Any) -> None:
             raise RuntimeError("a bug")
 
-        monkeypatch.setattr(type(doors.hot.dispatcher), "_take", broken)
-        for route in HOT.values():
+        monkeypatch.setattr(type(paths.fast.dispatcher), "_execute", broken)
+        for route in FAST_ROUTES.values():
             body = GOOD_BODIES.get(route.operation)
-            answer = await doors.compare(
+            answer = await paths.compare(
                 lambda twin, r=route, b=body: request(twin, r, b), method=route.method
             )
             assert answer.startswith(b"HTTP/1.1 500 ")
@@ -211,15 +213,15 @@ async def test_a_fault_of_ours_is_told_alike(
     ("forwarded", "admitted"),
     [([], False), (["10.1.2.3"], True), (["10.1.2.3, 192.0.2.1"], False), (["192.0.2.1, 10.1.2.3"], True)],
 )
-async def test_both_doors_see_the_same_address(
+async def test_both_paths_see_the_same_address(
     tmp_path: Path, trust: bool, forwarded: list[str], admitted: bool
 ) -> None:
-    """The key of the token is for one network only."""
+    """The key of the token is valid for one network only."""
     key = {"address_filter_type": "whitelist", "addresses": ["10.1.0.0/16"]}
-    async with two_doors(tmp_path / "data", key=key, trust_forwarded_for=trust) as doors:
-        for route in (each for each in HOT.values() if each.device != "no"):
+    async with both_paths(tmp_path / "data", key=key, trust_forwarded_for=trust) as paths:
+        for route in (each for each in FAST_ROUTES.values() if each.device != "no"):
             fields = [f"X-Forwarded-For: {value}" for value in forwarded]
-            answer = await doors.compare(
+            answer = await paths.compare(
                 lambda twin, r=route, f=fields: request(twin, r, GOOD_BODIES.get(r.operation), *f),
                 method=route.method,
             )
@@ -228,16 +230,16 @@ async def test_both_doors_see_the_same_address(
 
 
 @pytest.mark.parametrize("engine", ["fast", "stock"])
-async def test_a_body_that_does_not_come_is_refused_alike(
+async def test_a_body_that_does_not_arrive_is_refused_in_the_same_way(
     tmp_path: Path, engine: str, mock_clock: MockClock
 ) -> None:
-    async with two_doors(tmp_path / "data", engine, {"body_timeout_s": 30}) as doors:
-        for route in HOT.values():
+    async with both_paths(tmp_path / "data", engine, {"body_timeout_s": 30}) as paths:
+        for route in FAST_ROUTES.values():
             body = GOOD_BODIES.get(route.operation)
             if body is None:
                 continue
             answers = []
-            for twin in doors:
+            for twin in paths:
                 peer = await twin.wired.connect()
                 await peer.send(request(twin, route, body)[:-1])
                 await wait_all_tasks_blocked()
@@ -246,27 +248,29 @@ async def test_a_body_that_does_not_come_is_refused_alike(
                     await wait_all_tasks_blocked()
                 answers.append(await peer.answer())
                 await peer.close()
-            hot, cold = answers
-            assert hot is not None
-            assert cold is not None
-            assert hot.error() == (408, "RequestTimeout")
-            assert (without_date(hot.head), hot.body) == (without_date(cold.head), cold.body)
+            fast, quart = answers
+            assert fast is not None
+            assert quart is not None
+            assert fast.error() == (408, "RequestTimeout")
+            assert (without_date(fast.head), fast.body) == (without_date(quart.head), quart.body)
 
 
-async def test_both_doors_are_counted_as_one(tmp_path: Path) -> None:
-    async with two_doors(tmp_path / "data") as doors:
-        for route in HOT.values():
+async def test_both_paths_are_counted_together(tmp_path: Path) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        for route in FAST_ROUTES.values():
             body = GOOD_BODIES.get(route.operation)
-            await doors.compare(lambda twin, r=route, b=body: request(twin, r, b), method=route.method)
-        assert doors.hot.dispatcher.answered == {(operation, route.ok): 2 for operation, route in HOT.items()}
+            await paths.compare(lambda twin, r=route, b=body: request(twin, r, b), method=route.method)
+        assert paths.fast.dispatcher.answered == {
+            (operation, route.ok): 2 for operation, route in FAST_ROUTES.items()
+        }
 
 
 async def test_a_body_announced_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
-    """The stock protocol asks for it all the same, before any application sees the request."""
-    route = HOT["device.sendState"]
-    async with two_doors(tmp_path / "data") as doors:
-        peer = await doors.hot.wired.connect()
-        await peer.send(request(doors.hot, route, b"x" * 5000, "Expect: 100-continue")[:-5000])
+    """The stock engine asks for the body nevertheless, before any application sees the request."""
+    route = FAST_ROUTES["device.sendState"]
+    async with both_paths(tmp_path / "data") as paths:
+        peer = await paths.fast.wired.connect()
+        await peer.send(request(paths.fast, route, b"x" * 5000, "Expect: 100-continue")[:-5000])
         head = await peer.head()
         assert head is not None
         assert head.startswith(b"HTTP/1.1 413 "), "and not 100"
@@ -274,9 +278,9 @@ async def test_a_body_announced_too_large_is_refused_before_it_is_sent(tmp_path:
 
 @pytest.mark.parametrize("engine", ["fast", "stock"])
 async def test_a_body_without_end_is_refused_at_its_bound(tmp_path: Path, engine: str) -> None:
-    route = HOT["device.sendState"]
-    async with two_doors(tmp_path / "data", engine) as doors:
-        for twin in doors:
+    route = FAST_ROUTES["device.sendState"]
+    async with both_paths(tmp_path / "data", engine) as paths:
+        for twin in paths:
             peer = await twin.wired.connect()
             head = request(twin, route, None, "Content-Type: application/json", "Transfer-Encoding: chunked")
             await peer.send(head, b"ffffff\r\n", b"x" * 10_000)
@@ -287,11 +291,11 @@ async def test_a_body_without_end_is_refused_at_its_bound(tmp_path: Path, engine
 
 
 @pytest.mark.parametrize("engine", ["fast", "stock"])
-async def test_an_address_as_target_finds_its_row(tmp_path: Path, engine: str) -> None:
-    """RFC 9112, 3.2.2: a server must take it. The stock protocol leaves it to the application."""
-    async with two_doors(tmp_path / "data", engine) as doors:
+async def test_an_address_as_target_finds_its_route(tmp_path: Path, engine: str) -> None:
+    """RFC 9112, 3.2.2: a server must accept it. The stock engine leaves it to the application."""
+    async with both_paths(tmp_path / "data", engine) as paths:
         for operation in ("device.getState", "device.getCommand"):
             (route,) = [route for route in TABLE.routes if route.operation == operation]
-            target = "http://x" + doors.hot.path(route)
-            answer = await doors.hot.ask(request(doors.hot, route, path=target), method="GET")
+            target = "http://x" + paths.fast.path(route)
+            answer = await paths.fast.ask(request(paths.fast, route, path=target), method="GET")
             assert answer.startswith(b"HTTP/1.1 200 ")

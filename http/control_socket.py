@@ -1,8 +1,8 @@
-"""The control socket: what the command line asks of a server that runs.
+"""The control socket: commands of the command line to a running server.
 
-A data directory has one writer. While a server holds it, `trunkline user add` and `passwd` can not open it
-themselves; they send the server one line of JSON through a Unix socket in the data directory, which only
-its owner can reach (mode 0600 in a directory of mode 0700), and read one line back.
+A data directory has one writer. While a server holds it, `trunkline user add` and `passwd` cannot open it themselves;
+they send the server one line of JSON through a Unix socket in the data directory, which only its owner can access
+(mode 0600 in a directory of mode 0700), and read one line back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trunkline.actors import boot
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import DomainError, Invalid
 
-SOCKET = "control.sock"
+SOCKET_NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
 ANSWER_S = 30
 
@@ -51,7 +51,7 @@ _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
 
 
 async def run_command(system: System, command: str, arguments: dict[str, str]) -> Any:
-    """Run a command on a system that this process has opened."""
+    """Run a command on a system that this process has opened. Raises `Invalid` for an unknown command."""
     handler = _HANDLERS.get(command)
     if handler is None:
         raise Invalid(f"{command}: there is no such command.")
@@ -63,10 +63,10 @@ async def serve_control(
 ) -> None:
     """Answer commands on the socket until cancelled."""
     directory = Path(system.store.directory.path)
-    (directory / SOCKET).unlink(missing_ok=True)
-    with _near(directory) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(f"{place}/{SOCKET}")
-        (directory / SOCKET).chmod(0o600)
+    (directory / SOCKET_NAME).unlink(missing_ok=True)
+    with _short_path(directory) as short_path, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(f"{short_path}/{SOCKET_NAME}")
+        (directory / SOCKET_NAME).chmod(0o600)
         listening.listen(8)
         listening.setblocking(False)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
@@ -74,55 +74,55 @@ async def serve_control(
         try:
             await trio.serve_listeners(partial(_answer, system), [listener])
         finally:
-            (directory / SOCKET).unlink(missing_ok=True)
+            (directory / SOCKET_NAME).unlink(missing_ok=True)
 
 
 async def _answer(system: System, stream: trio.SocketStream) -> None:
-    """Answer one command. Whatever is wrong with it, or with who asks, the server goes on."""
+    """Answer one command. No error of the command or of its sender stops the server."""
     try:
         with trio.move_on_after(ANSWER_S):
             async with stream:
-                answer = await _answered(system, await _line(stream))
+                answer = await _run_line(system, await _read_line(stream))
                 await stream.send_all(msgspec.json.encode(answer) + b"\n")
     except (trio.BrokenResourceError, OSError, ValueError):
-        _log.debug("a command was not asked to its end")
+        _log.debug("a command was not received completely")
 
 
-async def _answered(system: System, line: bytes) -> dict[str, Any]:
+async def _run_line(system: System, line: bytes) -> dict[str, Any]:
     try:
-        asked = msgspec.json.decode(line, type=dict[str, dict[str, str]])
-        ((command, arguments),) = asked.items()
+        commands = msgspec.json.decode(line, type=dict[str, dict[str, str]])
+        ((command, arguments),) = commands.items()
         return {"ok": await run_command(system, command, arguments)}
     except DomainError as refusal:
         return {"error": refusal.message}
     except (ValueError, TypeError):
-        return {"error": "The command can not be read."}
-    except Exception as bug:  # noqa: BLE001 - the asker hears of it, the log has it, the server goes on
+        return {"error": "The command cannot be read."}
+    except Exception as bug:  # noqa: BLE001 - a bug in a command must not stop the server
         _log.error("a command failed", exc_info=bug)
-        return {"error": "The server failed at this command; its log says why."}
+        return {"error": "The server failed to run this command; the reason is in its log."}
 
 
 async def ask_server(
-    directory: Path, command: str, arguments: dict[str, str], held: boot.DirectoryInUse
+    directory: Path, command: str, arguments: dict[str, str], in_use: boot.DirectoryInUse
 ) -> Any:
     """Send a command to the server that holds `directory`.
 
-    Raises `Invalid` with what it refuses, and `held` (how it is known that somebody holds the directory)
-    where that is no server, or one that does not answer.
+    Raises `Invalid` if the server refuses the command, and `in_use` (the error that showed that the directory is
+    held) if the holder is not a server or does not answer.
     """
     try:
-        with trio.fail_after(ANSWER_S), _near(directory) as place:
-            async with await trio.open_unix_socket(f"{place}/{SOCKET}") as stream:
+        with trio.fail_after(ANSWER_S), _short_path(directory) as short_path:
+            async with await trio.open_unix_socket(f"{short_path}/{SOCKET_NAME}") as stream:
                 await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
-                answer = msgspec.json.decode(await _line(stream))
+                answer = msgspec.json.decode(await _read_line(stream))
     except (OSError, ValueError, trio.BrokenResourceError, trio.TooSlowError):
-        raise held from None
+        raise in_use from None
     if "error" in answer:
         raise Invalid(answer["error"])
     return answer["ok"]
 
 
-async def _line(stream: trio.SocketStream) -> bytes:
+async def _read_line(stream: trio.SocketStream) -> bytes:
     received = b""
     while not received.endswith(b"\n"):
         piece = await stream.receive_some(LINE_BYTES_MAX)
@@ -133,8 +133,8 @@ async def _line(stream: trio.SocketStream) -> bytes:
 
 
 @contextmanager
-def _near(directory: Path) -> Iterator[str]:
-    """A short name of the directory: the path of a Unix socket may have 107 bytes only."""
+def _short_path(directory: Path) -> Iterator[str]:
+    """A short path of the directory, because the path of a Unix socket is limited to 107 bytes."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}"

@@ -1,4 +1,4 @@
-"""The guard of log-ins: only failures count, exactly, and nothing is gained in parallel or by leaving early."""
+"""The login throttle: only failures count, exactly, and neither parallel nor abandoned attempts evade it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import trio
 import trio.testing
 
 from trunkline.actors.values.errors import Invalid, Overloaded, TooManyRequests, Unauthorized
-from trunkline.http.calls.logins import LoginGuard, network_of
+from trunkline.http.calls.login_throttle import LoginThrottle, network_of
 from trunkline.limits.table import Limits
 
 HERE, THERE = "192.0.2.7", "192.0.2.8"
 
 
 class Seconds:
-    """A clock in the hands of a test."""
+    """A clock that the test controls."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -30,16 +30,16 @@ def clock() -> Seconds:
     return Seconds()
 
 
-def guard_of(account: int = 3, address: int = 100, **more: Any) -> LoginGuard:
+def guard_of(account: int = 3, address: int = 100, **more: Any) -> LoginThrottle:
     rates = {
         "login_per_account": {"calls": account, "window_s": 60},
         "login_per_address": {"calls": address, "window_s": 60},
     }
-    return LoginGuard(Limits().override(rates | more))
+    return LoginThrottle(Limits().override(rates | more))
 
 
-async def fail(guard: LoginGuard, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
-    """One wrong password; says how it was answered."""
+async def fail(guard: LoginThrottle, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
+    """Try a wrong password; returns the kind of response."""
     try:
         async with guard.attempt(account, address, clock):
             raise Unauthorized("wrong")
@@ -47,7 +47,7 @@ async def fail(guard: LoginGuard, clock: Seconds, account: str = "ada", address:
         return refusal.type
 
 
-async def succeed(guard: LoginGuard, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
+async def succeed(guard: LoginThrottle, clock: Seconds, account: str = "ada", address: str = HERE) -> str:
     try:
         async with guard.attempt(account, address, clock):
             return "in"
@@ -102,10 +102,10 @@ async def test_an_address_is_limited_over_all_accounts(clock: Seconds) -> None:
 
 
 async def test_lifted_limits_let_everybody_try(clock: Seconds) -> None:
-    guard = LoginGuard(Limits.off())
+    guard = LoginThrottle(Limits.off())
     assert {await fail(guard, clock) for _ in range(200)} == {"Unauthorized"}
     for _ in range(200):
-        guard.failed("ada", HERE, clock.now)
+        guard.count_failure("ada", HERE, clock.now)
 
 
 async def test_open_attempts_count_as_failed_until_they_are_known(clock: Seconds) -> None:
@@ -128,7 +128,7 @@ async def test_open_attempts_count_as_failed_until_they_are_known(clock: Seconds
         assert refused.value.retry_after_s == 1
         go.set()
     assert answers == ["in", "in"]
-    # Both were right, so nothing is used up.
+    # Both were right, so nothing is counted.
     assert [await fail(guard, clock) for _ in range(3)] == ["Unauthorized"] * 2 + ["TooManyRequests"]
 
 
@@ -150,9 +150,9 @@ async def test_attempts_at_one_account_are_checked_one_after_the_other(clock: Se
         for account in ("ada", "grace", "Ada", "grace", "ADA"):
             nursery.start_soon(attempt, account)
     assert most == {"ada": 1, "grace": 1, "all": 2}
-    assert guard._turns == {}
+    assert guard._locks == {}
     assert guard._checking == 0
-    assert not guard._open
+    assert not guard._undecided
 
 
 async def test_who_leaves_early_has_failed(clock: Seconds) -> None:
@@ -167,7 +167,7 @@ async def test_who_leaves_early_has_failed(clock: Seconds) -> None:
     await leave()
     await leave()
     assert await succeed(guard, clock) == "TooManyRequests"
-    assert guard._turns == {}
+    assert guard._locks == {}
 
 
 async def test_who_leaves_the_queue_holds_nobody_up(clock: Seconds) -> None:
@@ -186,7 +186,7 @@ async def test_who_leaves_the_queue_holds_nobody_up(clock: Seconds) -> None:
                 raise AssertionError("the first one is still inside")
         go.set()
     assert await succeed(guard, clock) == "in"
-    assert guard._turns == {}
+    assert guard._locks == {}
 
 
 async def test_a_bound_holds_for_the_passwords_that_are_checked(clock: Seconds) -> None:
@@ -223,11 +223,11 @@ async def test_only_failures_are_remembered_and_the_oldest_goes_first(clock: Sec
 def test_a_wrong_secret_is_counted_after_it_was_checked(clock: Seconds) -> None:
     guard = guard_of()
     for _ in range(3):
-        guard.failed("0" * 24, HERE, clock.now)
+        guard.count_failure("0" * 24, HERE, clock.now)
     with pytest.raises(TooManyRequests) as refused:
-        guard.failed("0" * 24, HERE, clock.now)
+        guard.count_failure("0" * 24, HERE, clock.now)
     assert refused.value.retry_after_s == 60
-    guard.failed("1" * 24, HERE, clock.now)
+    guard.count_failure("1" * 24, HERE, clock.now)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
-"""The hot door: rows that heavy traffic goes through are dispatched before Quart sees them.
+"""The fast path: calls of frequent routes are dispatched without Quart.
 
-Quart costs about 180 us a request, which is several times what the rest of a state report costs. This ASGI
-layer takes the requests of rows marked `hot` straight to the same dispatcher; everything else goes on to
-Quart. Both doors hand over the same plain request and send the same bytes (`tests/http/calls/test_doors.py`
-compares them).
+Quart costs about 180 us a request, several times the rest of the cost of a state report. This ASGI layer passes
+requests of routes marked `fast_path` directly to the dispatcher, and all others to Quart, which calls the same
+dispatcher. Both paths build the same `Request` and send the same bytes (`tests/http/calls/test_fast_path.py` compares
+them).
 
-It has two entrances. Our own engine, which has a whole request at hand, calls `begin`: a call that came before
-and asks an actor is then handled without a task of its own ever waiting, and its answer leaves right from the
-commit. `__call__` is ASGI: for the stock engine, for bodies that come in pieces, and for all else.
+It has two entry points. Our own engine calls `begin` with a whole request: a repeated call that asks an actor or reads
+is handled without a task that waits, and the response to a write is sent directly from the commit. `__call__` is ASGI:
+for the stock engine, for bodies that arrive in several parts, and for all other requests.
 
-A client that leaves does not cancel a hot call: it is a few microseconds of work and a wait for the commit
-that holds it, and looking out for the client would cost more than both.
+A call on the fast path is not cancelled when its client disconnects: it is a few microseconds of work and a wait for
+its commit, and watching the client would cost more than both.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import msgspec
 import trio
 
 from trunkline.actors.values.errors import PayloadTooLarge
-from trunkline.http.calls.admissions import Repeat
+from trunkline.http.calls.admissions import CallTemplate
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import JSON, answer
-from trunkline.http.calls.request import Request, Response, address_of
+from trunkline.http.calls.errors import JSON, error_response
+from trunkline.http.calls.request import Request, Response, client_address
 from trunkline.http.wire.asgi import EXTENSIONS, Application
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import Respond
@@ -33,65 +33,67 @@ _DEADLINES = next(iter(EXTENSIONS))
 _BODILESS = frozenset({204, 304})
 
 
-class HotDoor:
+class FastPath:
     """An ASGI application in front of another one."""
 
-    def __init__(self, dispatcher: Dispatcher, cold: Application, *, trust_forwarded_for: bool) -> None:
+    def __init__(self, dispatcher: Dispatcher, app: Application, *, trust_forwarded_for: bool) -> None:
         self._dispatcher = dispatcher
-        self._cold = cold
+        self._app = app
         self._trust_forwarded_for = trust_forwarded_for
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
     def begin(self, exchange: Exchange, done: Respond) -> bool:
-        """Handle a whole request, if it is of a kind that needs no waiting. Never raises, and takes microseconds.
+        """Handle a whole request if that is possible without waiting. Never raises, and takes microseconds.
 
-        True where it was taken: `done` is called once with status, fields and body, now or with the commit.
+        True if it is handled: `done` is called once with status, headers and body, now or after the commit.
         """
         head = exchange.known
-        repeat: Repeat | None = None if head is None else head.memo
-        if repeat is None or not self._dispatcher.holds(repeat.admission):
-            repeat = self._recalled(exchange)
-            if repeat is None:
+        template: CallTemplate | None = None if head is None else head.memo
+        if template is None or not self._dispatcher.is_valid(template.admission):
+            template = self._template_for(exchange)
+            if template is None:
                 return False
             if head is not None:
-                head.memo = repeat
+                head.memo = template
         body = exchange.whole_body()
         if len(body) > self._body_bytes_max:
             return False
-        return self._dispatcher.begin(repeat, body, done)
+        return self._dispatcher.begin(template, body, done)
 
-    def _recalled(self, exchange: Exchange) -> Repeat | None:
-        """What calls with the head of this request have in common, if such calls came before."""
+    def _template_for(self, exchange: Exchange) -> CallTemplate | None:
+        """The template for calls with this request head, None if no such call has an admission."""
         target, _, query = exchange.target.partition(b"?")
         path = target.decode("ascii")
         headers = dict(exchange.headers)
-        known = self._dispatcher.known(exchange.method, path, headers.get(b"authorization"))
-        if known is None:
+        admission = self._dispatcher.find_admission(exchange.method, path, headers.get(b"authorization"))
+        if admission is None:
             return None
-        return self._dispatcher.recall(Request(exchange.method, path, query, headers, b"", ""), known)
+        return self._dispatcher.make_template(
+            Request(exchange.method, path, query, headers, b"", ""), admission
+        )
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
-            await self._cold(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         path: str = scope["path"]
         if path[:1] != "/":
-            # The stock protocol leaves a target in absolute form as it is.
+            # The stock engine does not resolve a target in absolute form.
             path = _path_of(path)
             scope = {**scope, "path": path}
         method: str = scope["method"]
         headers = dict(scope["headers"])
-        found = None
-        known = self._dispatcher.known(method, path, headers.get(b"authorization"))
-        if known is None:
-            found = self._dispatcher.table.match(path)
-            route = None if found is None else found[0].get(method)
-            if route is None or not route.hot:
-                await self._cold(scope, receive, send)
+        match = None
+        admission = self._dispatcher.find_admission(method, path, headers.get(b"authorization"))
+        if admission is None:
+            match = self._dispatcher.table.match(path)
+            route = None if match is None else match[0].get(method)
+            if route is None or not route.fast_path:
+                await self._app(scope, receive, send)
                 return
         if int(headers.get(b"content-length") or 0) > self._body_bytes_max:
-            # Said before the body is taken, so a client that asked with `Expect` does not send it.
+            # Sent before the body is read, so that a client that sent `Expect` does not send it.
             await _send(send, _too_large(self._body_bytes_max))
             return
         if _DEADLINES in scope["extensions"]:
@@ -107,12 +109,12 @@ class HotDoor:
         if len(body) > self._body_bytes_max:
             await _send(send, _too_large(self._body_bytes_max))
             return
-        address = address_of(scope["client"], headers, trusted=self._trust_forwarded_for)
+        address = client_address(scope["client"], headers, trusted=self._trust_forwarded_for)
         request = Request(method, path, scope["query_string"], headers, body, address)
-        await _send(send, await self._dispatcher.handle(request, found, known))
+        await _send(send, await self._dispatcher.handle(request, match, admission))
 
     async def _body(self, receive: Any) -> bytes | None:
-        """The whole body, or as much as shows that it is too large; None where the client left."""
+        """The whole body, or enough of it to see that it is too large; None if the client disconnected."""
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
@@ -131,7 +133,7 @@ class HotDoor:
 
 
 def _path_of(target: str) -> str:
-    """`/path` of `http://host/path`; anything else (`*`) as it is."""
+    """`/path` of `http://host/path`; anything else (`*`) is returned unchanged."""
     scheme, separator, rest = target.partition("://")
     if not separator or scheme.lower() not in ("http", "https"):
         return target
@@ -140,7 +142,7 @@ def _path_of(target: str) -> str:
 
 def _too_large(body_bytes_max: int) -> Response:
     return Response(
-        *answer(
+        *error_response(
             PayloadTooLarge(f"The body is larger than {body_bytes_max} bytes, which a call takes at most.")
         )
     )

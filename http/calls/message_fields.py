@@ -1,7 +1,8 @@
-"""Where messages take their fields from: the path, or the call.
+"""How the fields of messages are filled: from the path parameters, or from the call.
 
-A field is filled by name. `data_table` is the id of the placeholder `{dataTableId}`; other names stand in `_SOURCES`.
-Whether every field of a row's messages has a source is checked when the table is built, not when the first call comes.
+A field is filled by its name. `data_table` is the id of the path parameter `{dataTableId}`; other names are in
+`_SOURCES`. A field of a route's messages that has no source is an error when the route table is built, not when the
+first call comes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.route import Route
 
 Source = Callable[[Call], Any]
-Filled = tuple[tuple[str, Source], ...]
-"""The fields of a message, and what fills them."""
+FieldSources = tuple[tuple[str, Source], ...]
+"""The fields of a message, each with the function that reads its value from the call."""
 
 
 def _reach(call: Call) -> Reach | None:
@@ -51,27 +52,27 @@ _SOURCES: Final[Mapping[str, Source]] = {
     "record": _record,
     "resource": _resource,
 }
-OF_THE_MOMENT: Final = frozenset({"body", "now_ms"})
-"""The fields in which calls differ that have the same head."""
+PER_CALL_FIELDS: Final = frozenset({"body", "now_ms"})
+"""The fields whose values differ between calls with the same request head."""
 
 
-def filled(route: Route, message: type[Message]) -> Filled:
-    """What fills the fields of `message`, which answers `route`. Raises TypeError for a field that nothing fills."""
-    ids = route.ids if route.made is None else route.ids | {route.made}
-    found: list[tuple[str, Source]] = []
+def field_sources(route: Route, message: type[Message]) -> FieldSources:
+    """The sources of the fields of a message of `route`. Raises TypeError for a required field without a source."""
+    ids = route.id_names if route.created_id is None else route.id_names | {route.created_id}
+    sources: list[tuple[str, Source]] = []
     for field in msgspec.structs.fields(message):
         name = _camel(field.name)
         if name in ids:
-            found.append((field.name, _id(name)))
-        elif field.name in _SOURCES and _has(route, field.name):
-            found.append((field.name, _SOURCES[field.name]))
+            sources.append((field.name, _id(name)))
+        elif field.name in _SOURCES and _provides(route, field.name):
+            sources.append((field.name, _SOURCES[field.name]))
         elif field.required:
             raise TypeError(f"{route.operation}: nothing fills {message.__name__}.{field.name}")
-    return tuple(found)
+    return tuple(sources)
 
 
-def _has(route: Route, name: str) -> bool:
-    """Whether calls of the row have such a value."""
+def _provides(route: Route, name: str) -> bool:
+    """Whether calls of the route have such a value."""
     if name == "body":
         return route.body is not None
     if name in ("record", "resource"):

@@ -1,4 +1,4 @@
-"""Refusals name the field, what is wrong with it, and what would be right."""
+"""Error responses name the field, what is wrong with it, and what would be right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from trunkline.actors.applications.messages import ApplicationPost
 from trunkline.actors.devices.messages import ConnectionStatus, DevicePost, StateOrStates
 from trunkline.actors.values import errors
-from trunkline.http.calls.errors import STATUS, answer, invalid, rate_limit, refusal
+from trunkline.http.calls.errors import STATUS, error_response, invalid, protocol_error, rate_limit
 from trunkline.limits.table import Rate
 from trunkline.limits.window import SlidingWindow
 
@@ -51,7 +51,7 @@ def test_the_sentence_of_a_wrong_body(body: Any, type: Any, expected: str) -> No
 def test_every_error_has_a_status_and_the_one_shape() -> None:
     for error in errors.ERRORS:
         assert error.type in STATUS
-    status, headers, body = answer(errors.NotFound("There is no device."))
+    status, headers, body = error_response(errors.NotFound("There is no device."))
     assert (status, msgspec.json.decode(body)) == (
         404,
         {"type": "NotFound", "message": "There is no device."},
@@ -67,7 +67,7 @@ def test_a_throttled_call_hears_when_to_come_back() -> None:
     refused = errors.TooManyRequests(
         "no", bucket="send_state", verdict=verdict, retry_after_s=verdict.reset_s
     )
-    status, headers, _ = answer(refused)
+    status, headers, _ = error_response(refused)
     assert status == 429
     assert dict(headers) == {
         b"content-type": b"application/json",
@@ -87,5 +87,5 @@ def test_the_headers_of_a_call_that_passed() -> None:
 
 @pytest.mark.parametrize("status", [400, 405, 408, 417, 429, 431, 500, 501, 503, 505])
 def test_what_the_wire_refuses_has_the_same_shape(status: int) -> None:
-    _, body = refusal(status, "No.")
+    _, body = protocol_error(status, "No.")
     assert set(msgspec.json.decode(body)) == {"type", "message"}

@@ -1,9 +1,8 @@
-"""A lane for bulk calls: so many items at a time, and the other calls wait in the order in which they came.
+"""The queue of bulk calls: it bounds the items in progress, and further calls wait in order of arrival.
 
-The turn of a call that brings a thousand items takes about ten milliseconds of the event loop, and its commit as
-long again. Ten such calls that arrive together would hold everybody for as long as all of them take; in a lane
-each goes to its commit before the next begins, and between them all other calls come to their turn. Small
-calls pass side by side, so that they still share a commit.
+A call with a thousand items takes about ten milliseconds of the event loop, and its commit as long again. Ten such
+calls that arrive together would block all others for the sum of their times. In the queue each is committed before the
+next begins, and other calls run in between. Small calls run concurrently, so that they still share a commit.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import trio
 from trunkline.actors.values.errors import Overloaded
 
 
-class Lane:
-    """At most `items_max` items are under way, a call of more than that alone; `waiting_max` calls may wait."""
+class BulkQueue:
+    """At most `items_max` items are in progress; a call with more runs alone. `waiting_max` calls may wait."""
 
     __slots__ = ("_free", "_items_max", "_waiting", "_waiting_max")
 
@@ -30,20 +29,20 @@ class Lane:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait."""
+        """The number of calls that wait."""
         return len(self._waiting)
 
     @asynccontextmanager
-    async def taken(self, items: int) -> AsyncIterator[None]:
-        """Wait for room for so many items and hold it. Raises `Overloaded` where too many calls wait."""
+    async def slot(self, items: int) -> AsyncIterator[None]:
+        """Wait until `items` may be processed, and reserve them. Raises `Overloaded` if too many calls wait."""
         items = min(items, self._items_max)
-        await self._take(items)
+        await self._acquire(items)
         try:
             yield
         finally:
-            self._give_back(items)
+            self._release(items)
 
-    async def _take(self, items: int) -> None:
+    async def _acquire(self, items: int) -> None:
         if not self._waiting and items <= self._free:
             self._free -= items
             return
@@ -52,23 +51,23 @@ class Lane:
                 f"{self._waiting_max} bulk calls wait already, which is the bound of this server. "
                 "Try again in a second."
             )
-        place = (items, trio.Event())
-        self._waiting.append(place)
+        entry = (items, trio.Event())
+        self._waiting.append(entry)
         try:
-            await place[1].wait()
+            await entry[1].wait()
         except BaseException:
-            if place[1].is_set():
-                self._give_back(items)
+            if entry[1].is_set():
+                self._release(items)
             else:
-                self._waiting.remove(place)
-                self._let_in()  # smaller ones may have waited behind this one
+                self._waiting.remove(entry)
+                self._admit_waiting()  # smaller calls may have waited behind this one
             raise
 
-    def _give_back(self, items: int) -> None:
+    def _release(self, items: int) -> None:
         self._free += items
-        self._let_in()
+        self._admit_waiting()
 
-    def _let_in(self) -> None:
+    def _admit_waiting(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._free:
             items, event = self._waiting.popleft()
             self._free -= items
