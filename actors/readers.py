@@ -1,8 +1,8 @@
-"""Which function answers which reading message, and where it runs.
+"""The table of readers: the function that answers each read message, and where it runs.
 
-A short read runs inside the loop on a snapshot of its own; a long one (a scan of an application, a query over
-history) runs the same function in a worker thread. The function itself says whether it is long (`Reading.check_time`).
-Either way it sees everything that was acknowledged before.
+A short read runs in the event loop on its own snapshot; a long one (a scan of an application, a query over history)
+runs the same function in a worker thread. The function itself decides whether it is long (`Reading.check_time`).
+In both cases it sees every write that was acknowledged before.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
 
 LATER: Final = object()
-"""What is not answered at once."""
+"""Returned by `read_at_once` for a read that must run in a worker thread."""
 
 _log = structlog.get_logger("trunkline.actors")
 
@@ -86,13 +86,13 @@ READERS: Final[Mapping[type[Message], Reader]] = {
 
 
 async def read(system: System, message: Message) -> Any:
-    """Answer a reading message. Raises the `DomainError` that the read ends with."""
+    """Answer a read message. Raises the reader's `DomainError`, `Overloaded` if too many reads wait."""
     value = read_at_once(system, message)
     if value is not LATER:
         return value
     reader, limits = READERS[type(message)], system.limits
     try:
-        return await system.read(lambda beside: reader(Reading(beside, limits, in_loop=False), message))
+        return await system.read(lambda snapshot: reader(Reading(snapshot, limits, in_loop=False), message))
     except ReadQueueFull as full:
         raise Overloaded(f"{full} Try again in a second.") from full
     except StoreError as broken:
@@ -100,7 +100,7 @@ async def read(system: System, message: Message) -> Any:
 
 
 def read_at_once(system: System, message: Message) -> Any:
-    """Answer a reading message without waiting; `LATER` where the read is long. Raises as `read`."""
+    """Answer a read message without waiting; `LATER` if the read is long. Raises the reader's `DomainError`."""
     reader = READERS[type(message)]
     try:
         with system.store.snapshot() as snapshot:
