@@ -13,9 +13,9 @@ from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.devices.actor import Device
-from trunkline.actors.devices.device_export import DEVICE_EXPORT
-from trunkline.actors.devices.fleet_exports import DATA_EXPORT, DEVICES_EXPORT
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.devices.record_export import DEVICES_EXPORT
+from trunkline.actors.devices.state_export import DATA_EXPORT, DEVICE_EXPORT
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.events.actor import EventLog
 from trunkline.actors.events.export import EVENT_EXPORT

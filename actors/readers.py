@@ -17,7 +17,7 @@ from trunkline.actors.accounts.messages import GetMe
 from trunkline.actors.applications import reads as applications
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.catalogue import COUNTED, RESOURCES
-from trunkline.actors.devices import counts, history, measurements, selection
+from trunkline.actors.devices import counts, history, lists, measurements, selection
 from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
@@ -52,18 +52,18 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,
-    device.ListDevices: selection.list_devices,
+    device.ListDevices: lists.list_devices,
     device.GetState: history.get_state,
     device.GetCommand: history.get_command,
     device.GetLogEntries: history.get_log_entries,
     device.GetCompositeState: history.get_composite_state,
-    device.ListCompositeStates: selection.list_composite_states,
+    device.ListCompositeStates: lists.list_composite_states,
     device.GetAttribute: devices.get_attribute,
     device.ListAttributes: devices.list_attributes,
-    device.ListAttributeNames: selection.list_attribute_names,
-    device.ListDeviceNames: selection.list_device_names,
-    device.ListTagKeys: selection.list_tag_keys,
-    device.ListTagValues: selection.list_tag_values,
+    device.ListAttributeNames: lists.list_attribute_names,
+    device.ListDeviceNames: lists.list_device_names,
+    device.ListTagKeys: lists.list_tag_keys,
+    device.ListTagValues: lists.list_tag_values,
     device.SelectDevices: selection.select_devices,
     device.ReplayCommands: history.replay_commands,
     QueryLastValues: measurements.query_last_values,

@@ -1,4 +1,4 @@
-"""The words of devices: their classes, what they declare, and the fields that a query may name."""
+"""Shared types of devices: data types, attribute declarations, and the fields that a query may use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DeviceQuery = Annotated[dict[str, Any], query_over(DEVICE_FIELDS)]
 
 
 class ChildAttribute(Body, frozen=True):
-    """Which children's attribute a system device's attribute gathers."""
+    """The attribute of children that a system device's attribute aggregates."""
 
     name: Key
     mode: Literal["all", "whitelist", "blacklist"]
