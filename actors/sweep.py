@@ -23,7 +23,7 @@ from trunkline.actors.devices.kind import DELETED_DEVICE
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.tables.tidy import tidy
+from trunkline.actors.tables.removed_columns import tidy_rows
 from trunkline.actors.values.errors import DomainError
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -80,7 +80,7 @@ async def sweep(system: System) -> bool:
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
     batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
     if not batch:
-        return await tidy(system)
+        return await tidy_rows(system)
     await system.journal.submit(batch).wait()
     return True
 
