@@ -46,18 +46,13 @@ APPLICATION_KEY_FIELDS: Final = Fields(
     },
 )
 
-
 KeyQuery = Annotated[dict[str, Any], query_over(APPLICATION_KEY_FIELDS)]
-
 
 _Topics = list[Annotated[str, Meta(min_length=1, max_length=1024)]]
 
-
 _Addresses = Annotated[list[Annotated[str, Meta(max_length=48)]], Meta(max_length=100)]
 
-
 _AddressFilter = Literal["all", "whitelist", "blacklist"]
-
 
 KEY_TEXT: Final = re.compile(r"[0-9a-f]{48}")
 """The text of a key: the id of its application and its own id, in hexadecimal."""

@@ -30,7 +30,7 @@ DEVICE_FIELDS: Final = Fields(
         "parentId": ID,
         "ancestorId": IDS,
         "attributeName": TEXTS,
-        # No device belongs to an experience yet, so these are missing from all of them.
+        # No device belongs to an experience yet, so no device has these fields.
         "experienceUserId": IDS,
         "experienceGroupId": IDS,
         "tags": TAGS,
@@ -40,12 +40,9 @@ DEVICE_FIELDS: Final = Fields(
     },
 )
 
-
 DataType = Literal["string", "number", "gps", "boolean", "blob"]
 
-
 Aggregation = Literal["FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV"]
-
 
 DeviceQuery = Annotated[dict[str, Any], query_over(DEVICE_FIELDS)]
 

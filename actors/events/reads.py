@@ -6,7 +6,7 @@ that are shown. If a query or a filter bounds an indexed field, only records wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from trunkline.actors.records.listing import (
     read_page,
     ways,
 )
-from trunkline.actors.records.page import all_of, envelope
+from trunkline.actors.records.page import Match, all_of, envelope
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
 from trunkline.actors.values.answer_size import AnswerSize
@@ -44,7 +44,6 @@ from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
-Match = Callable[[Mapping[str, Any]], bool]
 Shown = dict[str, Any]
 
 SHOWN_INLINE_MAX = 16

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Row = tuple[bytes, Values]
 """The id of a row and its values."""
 
-Matches = Callable[[bytes, Values], bool]
+RowMatch = Callable[[bytes, Values], bool]
+"""A predicate over the id and the values of a row."""
 
 PASS_ROWS: Final = 100_000
 """Rows whose keys and ids one pass of a sort without an index keeps in memory: at most 40 MB."""
@@ -173,7 +174,7 @@ class RowReader:
         chosen = pick(skip + take, ranked())[skip:]
         return [id for _, id in chosen], count
 
-    def walk(self, matches: Matches | None, order: Order) -> Iterator[Row]:
+    def walk(self, matches: RowMatch | None, order: Order) -> Iterator[Row]:
         """Yield every row that matches, in order and in bounded memory: for exports of tables of any size.
 
         An order without an index costs a pass over all rows for each 100,000 that match.
@@ -195,7 +196,7 @@ class RowReader:
             last = chosen[-1]
 
     def _next_pass(
-        self, matches: Matches | None, order: Order, last: tuple[bytes, bytes] | None
+        self, matches: RowMatch | None, order: Order, last: tuple[bytes, bytes] | None
     ) -> list[tuple[bytes, bytes]]:
         """Return the keys and ids of the next rows in the order, those after `last`."""
 
