@@ -245,7 +245,7 @@ class PatchDevice(Message, frozen=True):
 
 
 class DeleteDevice(Message, frozen=True):
-    """Delete the device; it can be restored for 93 days."""
+    """Delete a device. Its record and data are kept for `device_restore_days`; nothing restores a device yet."""
 
     if_match: str | None = None
 

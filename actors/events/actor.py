@@ -250,7 +250,7 @@ class EventLog(Actor):
         return raw, decode(raw)
 
     def _device_name(self, device_id: str) -> str | None:
-        """Return the name of a device, also of a deleted one that can still be restored."""
+        """Return the name of a device, also of a deleted one whose record is still kept."""
         for kind in (DEVICE, DELETED_DEVICE):
             key = keys.record_key(kind.name, self.ref.id, bytes.fromhex(device_id))
             raw = self.system.journal.get(keys.RECORDS, key)
