@@ -1,8 +1,10 @@
-"""Who a token stands for, and what it reaches. Pure reading: the edge verifies signatures and asks here.
+"""Authorization: who the bearer of a token is, and which applications and devices the token may access.
 
-A `Principal` is what a verified token amounts to at this moment: the records behind it (user, application, device,
-key, token) were read and are active. It depends on them. When one of them changes in a way that may end access, the
-principal is revoked and the edge resolves the token again, so a revoked key ends access with the next request.
+Pure reads of a snapshot. Signatures are verified by `http/`, which passes the claims on.
+
+A `Principal` is the result for a verified token: the records that it depends on (user, application, device, key,
+token) were read and are active. When one of them changes in a way that may end access, the principal is revoked and
+the token is resolved again, so a deactivated key ends access with the next request.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from trunkline.store import keys
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
-GONE = "The token does not hold any more; log in again."
+NO_LONGER_VALID = "The token does not hold any more; log in again."
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Principal(Bearer):
-    """The bearer of a token. Equal only to itself; nothing but what `Bearer` says changes in it.
+    """The bearer of a token. Equal only to itself; nothing in it changes but the state of `Bearer`.
 
     `kind` is user, device or application. `scopes` are those of the token. `expires_ms` is None for a
     token without an expiry. Ids that do not apply are None.
@@ -46,7 +48,7 @@ class Principal(Bearer):
     scopes: frozenset[str]
     expires_ms: int | None
     ttl_s: float | None = None
-    """How long the token was to live when it was made."""
+    """The lifetime that the token was issued with."""
     user_id: bytes | None = None
     session: Session | None = None
     application_id: bytes | None = None
@@ -62,12 +64,12 @@ class Principal(Bearer):
                 self.add_subject(subject)
 
     def expired(self, now_ms: int) -> bool:
-        """Whether the token has come to its end."""
+        """Return whether the token has expired."""
         return self.expires_ms is not None and now_ms >= self.expires_ms
 
     @property
     def reach(self) -> Reach | None:
-        """What a list may show to this principal; None for everything in the application."""
+        """The devices that a list may show to this principal; None for all of the application."""
         if self.kind != "device" or self.key["filterType"] == "all":
             return None
         assert self.device_id is not None
@@ -80,7 +82,7 @@ class Principal(Bearer):
 
     @property
     def creator(self) -> Creator:
-        """Who is written into records that this principal makes."""
+        """The creator that is stored in records that this principal creates."""
         if self.token_id is not None:
             return Creator(self.token_id.hex(), "apiToken", self.name)
         assert self.user_id is not None
@@ -88,7 +90,9 @@ class Principal(Bearer):
 
 
 def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str]) -> Principal:
-    """The principal of verified claims. Raises `Unauthorized` where what stands behind them is gone.
+    """Return the principal of verified claims.
+
+    Raises `Unauthorized` if a record that they depend on is missing or inactive.
 
     Claims: `typ` (user, device, application), `sub` (id), `iat` (seconds, fractions), `exp` (seconds,
     optional), `app`, `key` (device tokens), `jti` (API tokens), `gen`, `auth` (users' sessions).
@@ -101,7 +105,7 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
         user = _live(records.find(snapshot, USER, ROOT, subject))
         session = session_of(claims, user)
         if session.generation != token_generation(user) or session.since_ms < user["tokenCutoff"]:
-            raise Unauthorized(GONE)
+            raise Unauthorized(NO_LONGER_VALID)
         name = _check_api_token(snapshot, subject, token_id, user["email"])
         return Principal(
             kind="user",
@@ -130,7 +134,7 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     key_id = bytes.fromhex(claims["key"])
     key = _live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
     if key["status"] != "active" or not key_admits(key, device | {"id": subject.hex()}):
-        raise Unauthorized(GONE)
+        raise Unauthorized(NO_LONGER_VALID)
     principal = Principal(
         kind="device",
         scopes=scopes,
@@ -144,13 +148,13 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
 
 
 def session_of(claims: Mapping[str, Any], user: Doc) -> Session:
-    """The session of a user's token. One that the server made for itself began when it was made."""
+    """Return the session of a user's token. Without a session in its claims, it began when the token was issued."""
     since_ms = claims.get("auth", round(claims["iat"] * 1000))
     return Session(claims.get("gen", token_generation(user)), since_ms)
 
 
 def session_claims(session: Session) -> dict[str, Any]:
-    """The session as it goes into a token."""
+    """Return the claims of a session."""
     return {"gen": session.generation, "auth": session.since_ms}
 
 
@@ -158,7 +162,7 @@ def session_claims(session: Session) -> dict[str, Any]:
 
 
 class Admitted(NamedTuple):
-    """A device that showed an access key and its secret."""
+    """A device that presented a valid access key and its secret."""
 
     application_id: bytes
     device: Doc
@@ -168,7 +172,10 @@ class Admitted(NamedTuple):
 
 
 def admit_device(snapshot: Snapshot, device_id: bytes, key: str, secret: str) -> Admitted:
-    """Check an access key's secret and that the key admits the device. `Unauthorized` says no more than that."""
+    """Check an access key's secret and that the key admits the device.
+
+    Raises `Unauthorized`, always with the same sentence, so that the caller does not learn which part is wrong.
+    """
     refusal = Unauthorized("deviceId, key and secret do not fit together.")
     if KEY_TEXT.fullmatch(key) is None:
         raise refusal
@@ -176,9 +183,11 @@ def admit_device(snapshot: Snapshot, device_id: bytes, key: str, secret: str) ->
     application = records.find(snapshot, APPLICATION, ROOT, application_id)
     found = records.find(snapshot, APPLICATION_KEY, application_id, key_id)
     stored: bytes = found.doc["secretHash"] if found is not None else bytes(32)
-    right = hmac.compare_digest(stored, hash_secret(secret))
+    secret_matches = hmac.compare_digest(stored, hash_secret(secret))
     device = records.find(snapshot, DEVICE, application_id, device_id)
-    if application is None or found is None or not right or device is None or found.doc["status"] != "active":
+    if application is None or found is None or not secret_matches or device is None:
+        raise refusal
+    if found.doc["status"] != "active":
         raise refusal
     if not key_admits(found.doc, device.doc | {"id": device_id.hex()}):
         raise refusal
@@ -186,31 +195,34 @@ def admit_device(snapshot: Snapshot, device_id: bytes, key: str, secret: str) ->
 
 
 def find_user(snapshot: Snapshot, email: str) -> bytes | None:
-    """The id of the account with this e-mail address."""
+    """Return the id of the user with this e-mail address; None if there is none."""
     return snapshot.get(keys.UNIQUE, email_key(email))
 
 
 def _live(found: Found | None) -> Doc:
     if found is None:
-        raise Unauthorized(GONE)
+        raise Unauthorized(NO_LONGER_VALID)
     return found.doc
 
 
 def _check_api_token(snapshot: Snapshot, owner: bytes, token_id: bytes | None, name: str) -> str:
-    """A log-in token has no record; an API token has one, and it must be active."""
+    """Return the name of the bearer: `name` for a token from a login, which has no record, else the API token's name.
+
+    Raises `Unauthorized` unless the record of an API token exists and is active.
+    """
     if token_id is None:
         return name
     token = _live(records.find(snapshot, API_TOKEN, owner, token_id))
     if token["status"] != "active":
-        raise Unauthorized(GONE)
+        raise Unauthorized(NO_LONGER_VALID)
     return str(token["name"])
 
 
-# Fences.
+# Access checks.
 
 
 def check_application(snapshot: Snapshot, principal: Principal, application_id: bytes) -> None:
-    """Raise `NotFound` where there is no such application, `Forbidden` where the token does not reach it."""
+    """Raise `NotFound` if there is no such application, `Forbidden` if the token may not access it."""
     found = records.find(snapshot, APPLICATION, ROOT, application_id)
     if found is None:
         raise NotFound(f"There is no application {application_id.hex()}.")
@@ -223,10 +235,11 @@ def check_application(snapshot: Snapshot, principal: Principal, application_id: 
 
 
 def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, states: bool) -> None:
-    """The fence of a device token: itself, its peripherals' state, and the devices that its key allows.
+    """Raise `NotFound` or `Forbidden` unless the token may access the device.
 
-    `states` marks the operations that are for the device itself and, through a gateway, its peripherals
-    (sending state, setting the connection status). Raises `NotFound` or `Forbidden`.
+    Only device tokens are restricted here. They may access their own device and those that their access key allows.
+    `states` marks the operations that a device performs only for itself and, as a gateway, for its peripherals
+    (sending state, setting the connection status).
     """
     if principal.kind != "device" or principal.device_id == device_id:
         return
@@ -246,7 +259,7 @@ def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, 
 
 
 def is_gateway_of(gateway: Found, device: Found) -> bool:
-    """Whether `device` is a peripheral of `gateway`, as both are now."""
+    """Return whether `device` is a peripheral of `gateway`, according to both records."""
     return (
         gateway.doc["deviceClass"] in GATEWAYS
         and device.doc["deviceClass"] == "peripheral"

@@ -1,6 +1,6 @@
-"""Putting the system together: the store of a data directory, the actors on it, and the first user.
+"""Start-up: opens the store of a data directory, creates the actor system on it, and creates the first user.
 
-The edge and the command line begin here, so neither of them needs to know the store.
+The server and the command line start here, so neither of them imports the store.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ __all__ = [
 
 
 class FirstUser(NamedTuple):
-    """The account that was made on the first start. `password` is None where the operator chose it."""
+    """The user that was created at the first start. `password` is None if the operator chose it."""
 
     email: str
     password: str | None
 
 
 class UserLine(NamedTuple):
-    """A user as the command line lists them."""
+    """A user in the list of the command line."""
 
     id: str
     email: str
@@ -76,9 +76,9 @@ class UserLine(NamedTuple):
 
 @contextmanager
 def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
-    """Open the data directory and make the actor system on it; nothing runs yet.
+    """Open the data directory and create the actor system on it; nothing runs yet.
 
-    Raises `StoreError` where the directory is in use, of a newer format, or broken.
+    Raises `StoreError` if the directory is in use, of a newer format, or broken.
     """
     limits = settings.limits
     store = Store.open(
@@ -94,14 +94,14 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
     )
     try:
         system = System(store, limits, clock or SystemClock(), ACTORS)
-        furnish(system, settings)
+        add_parts(system, settings)
         yield system
     finally:
         store.close()
 
 
-def furnish(system: System, settings: Settings) -> None:
-    """Give a system its parts: the plain resources and the jobs."""
+def add_parts(system: System, settings: Settings) -> None:
+    """Add the parts of a system: the plain resources, and the queue, the results and the runner of jobs."""
     system.add_component(RESOURCES)
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
@@ -111,7 +111,7 @@ def furnish(system: System, settings: Settings) -> None:
 
 @asynccontextmanager
 async def running(system: System) -> AsyncIterator[System]:
-    """Run the committer, the idle sweeper, the purge and the jobs beside the body; commit what waits at the end."""
+    """Run the system, the sweeper and the jobs while the body runs; at its end commit what still waits."""
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(run_sweep, system)
@@ -128,10 +128,10 @@ async def running(system: System) -> AsyncIterator[System]:
 
 
 async def ensure_first_user(system: System, settings: Settings) -> FirstUser | None:
-    """Create the first user of a new data directory; None where there is one already.
+    """Create the first user of a new data directory; None if there is a user already.
 
-    E-mail address and password come from the settings; without them a password is made, which the caller
-    shows once. It is kept nowhere.
+    E-mail address and password come from the settings. Without a password there, one is generated, which the
+    caller shows once. Its text is not stored.
     """
     if users(system):
         return None
@@ -142,7 +142,7 @@ async def ensure_first_user(system: System, settings: Settings) -> FirstUser | N
 
 
 async def add_user(system: System, email: str, password: str) -> str:
-    """Create a user; returns the id. Raises `Invalid` for a taken address or a weak password."""
+    """Create a user and return the id. Raises `Invalid` if the address is taken or the password is weak."""
     check_new_password(password)
     ref = Ref("user", ROOT, system.ids.new(system.clock.wall_ms()))
     name = email.partition("@")[0] or email
@@ -152,7 +152,7 @@ async def add_user(system: System, email: str, password: str) -> str:
 
 
 async def set_password(system: System, email: str, password: str) -> None:
-    """Set a user's password and end all tokens that were made before."""
+    """Set a user's password and revoke all tokens that were issued before."""
     check_new_password(password)
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, email)
@@ -162,7 +162,7 @@ async def set_password(system: System, email: str, password: str) -> None:
 
 
 def users(system: System) -> list[UserLine]:
-    """All users, oldest first."""
+    """Return all users, oldest first."""
     with system.store.snapshot() as snapshot:
         return [
             UserLine(id.hex(), doc["email"], iso(doc["creationDate"]))
@@ -171,27 +171,27 @@ def users(system: System) -> list[UserLine]:
 
 
 def _new_password() -> str:
-    """Twenty characters: letters, digits, and one of each kind that a password needs."""
+    """Return 21 random characters, with one of each class that a password needs."""
     letters = string.ascii_letters + string.digits
     return "".join(secrets.choice(letters) for _ in range(17)) + secrets.choice(string.digits) + "-aZ"
 
 
-# Care of a data directory.
+# Maintenance of a data directory.
 
 
 def rotate_secret(path: Path) -> None:
-    """Replace the secret that signs tokens: every token of this data directory ends."""
+    """Replace the secret that signs tokens: every token of this data directory becomes invalid."""
     with DataDirectory.open(path) as directory:
         directory.rotate_secret()
 
 
 def back_up(path: Path, target: Path) -> None:
-    """Copy a data directory, also one that is being served, as it is at one moment."""
+    """Copy a data directory consistently. A server may be running on it."""
     backup.backup(path, target)
 
 
 def verify(path: Path) -> backup.Report:
-    """Walk a data directory and report what is in it and what is wrong with it."""
+    """Read a whole data directory and report its contents and its faults."""
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
         yield from row_problems(snapshot)

@@ -1,7 +1,7 @@
-"""The catalogue: every kind of record, actor, job and plain resource that this server has.
+"""The catalogue: the lists of all kinds of records, actors, jobs and plain resources.
 
-Whoever adds one adds it here and nowhere else: the sweep of deleted applications, the verification of a store, the
-counts of summaries, the table of readers and the schemas of queries follow from it.
+They are registered only here. The sweep of deleted applications, the verification of a store, the counts in
+summaries, the readers of plain resources and the schemas of queries are derived from these lists.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.devices.actor import Device
-from trunkline.actors.devices.device_export import DEVICE_EXPORT
-from trunkline.actors.devices.fleet_exports import DATA_EXPORT, DEVICES_EXPORT
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.devices.record_export import DEVICES_EXPORT
+from trunkline.actors.devices.state_export import DATA_EXPORT, DEVICE_EXPORT
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.events.actor import EventLog
 from trunkline.actors.events.export import EVENT_EXPORT
@@ -65,10 +65,10 @@ _KINDS: Final[tuple[Kind, ...]] = (
 )
 
 KINDS: Final = {kind.name: kind for kind in _KINDS}
-"""Every kind of record by its name."""
+"""All kinds of records by name."""
 
 COUNTED: Final = {kind.counted_as: kind for kind in KINDS.values() if kind.counted_as is not None}
-"""The fields of an application's summary, and the kinds that they count."""
+"""The fields of an application's summary, each with the kind of records that it counts."""
 
 QUERY_FIELDS: Final[tuple[Fields, ...]] = (
     DEVICE_FIELDS,
@@ -77,7 +77,7 @@ QUERY_FIELDS: Final[tuple[Fields, ...]] = (
     ROW_FIELDS,
     *(resource.fields for resource in _RESOURCES if resource.fields is not None),
 )
-"""What the advanced query may name, for each resource that has one."""
+"""The fields that an advanced query may use, for each resource that supports one."""
 
 JOB_KINDS: Final[tuple[JobKind, ...]] = (
     DEVICE_EXPORT,

@@ -1,8 +1,8 @@
-"""Which function answers which reading message, and where it runs.
+"""The table of readers: the function that answers each read message, and where it runs.
 
-A short read runs inside the loop on a snapshot of its own; a long one (a scan of an application, a query over
-history) runs the same function in a worker thread. The function itself says whether it is long (`Reading.check_time`).
-Either way it sees everything that was acknowledged before.
+A short read runs in the event loop on its own snapshot; a long one (a scan of an application, a query over history)
+runs the same function in a worker thread. The function itself decides whether it is long (`Reading.check_time`).
+In both cases it sees every write that was acknowledged before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trunkline.actors.accounts.messages import GetMe
 from trunkline.actors.applications import reads as applications
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.catalogue import COUNTED, RESOURCES
-from trunkline.actors.devices import counts, history, measurements, selection
+from trunkline.actors.devices import counts, history, lists, measurements, selection
 from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
 
 LATER: Final = object()
-"""What is not answered at once."""
+"""Returned by `read_at_once` for a read that must run in a worker thread."""
 
 _log = structlog.get_logger("trunkline.actors")
 
@@ -52,18 +52,18 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,
-    device.ListDevices: selection.list_devices,
+    device.ListDevices: lists.list_devices,
     device.GetState: history.get_state,
     device.GetCommand: history.get_command,
     device.GetLogEntries: history.get_log_entries,
     device.GetCompositeState: history.get_composite_state,
-    device.ListCompositeStates: selection.list_composite_states,
+    device.ListCompositeStates: lists.list_composite_states,
     device.GetAttribute: devices.get_attribute,
     device.ListAttributes: devices.list_attributes,
-    device.ListAttributeNames: selection.list_attribute_names,
-    device.ListDeviceNames: selection.list_device_names,
-    device.ListTagKeys: selection.list_tag_keys,
-    device.ListTagValues: selection.list_tag_values,
+    device.ListAttributeNames: lists.list_attribute_names,
+    device.ListDeviceNames: lists.list_device_names,
+    device.ListTagKeys: lists.list_tag_keys,
+    device.ListTagValues: lists.list_tag_values,
     device.SelectDevices: selection.select_devices,
     device.ReplayCommands: history.replay_commands,
     QueryLastValues: measurements.query_last_values,
@@ -86,13 +86,13 @@ READERS: Final[Mapping[type[Message], Reader]] = {
 
 
 async def read(system: System, message: Message) -> Any:
-    """Answer a reading message. Raises the `DomainError` that the read ends with."""
+    """Answer a read message. Raises the reader's `DomainError`, `Overloaded` if too many reads wait."""
     value = read_at_once(system, message)
     if value is not LATER:
         return value
     reader, limits = READERS[type(message)], system.limits
     try:
-        return await system.read(lambda beside: reader(Reading(beside, limits, in_loop=False), message))
+        return await system.read(lambda snapshot: reader(Reading(snapshot, limits, in_loop=False), message))
     except ReadQueueFull as full:
         raise Overloaded(f"{full} Try again in a second.") from full
     except StoreError as broken:
@@ -100,7 +100,7 @@ async def read(system: System, message: Message) -> Any:
 
 
 def read_at_once(system: System, message: Message) -> Any:
-    """Answer a reading message without waiting; `LATER` where the read is long. Raises as `read`."""
+    """Answer a read message without waiting; `LATER` if the read is long. Raises the reader's `DomainError`."""
     reader = READERS[type(message)]
     try:
         with system.store.snapshot() as snapshot:

@@ -1,13 +1,13 @@
-"""The sweeper: removes, a bounded slice at a time, what a deletion left behind.
+"""The sweeper: removes the data of deleted records in the background, a bounded slice at a time.
 
-Deleting an application removes its record at once and leaves a note; this task then removes its devices
-with all they reported, its data tables, its keys, tokens and counters. It also removes devices whose time to
-be restored has passed, and the rows of data tables that were emptied or deleted. The notes lie in the store,
-so the work goes on after a restart. Each slice is one batch of the journal like any other write, and the task
-rests between slices.
+Deleting an application removes its record at once and stores a marker; this task then removes everything else of
+it: devices with their data, data tables, keys, tokens, counters. It also removes devices that can no longer be
+restored, and the rows of data tables that were truncated or deleted. The markers are in the store, so the work
+continues after a restart. Each slice is one batch of the journal like any other write, and the task sleeps between
+slices.
 
-A record goes in one batch with its index entries and its share of the counter, after all that hangs on it:
-whatever moment the sweep is stopped at, lists, indexes and counts agree, and it finds its way back.
+The data that belongs to a record is removed first, then the record itself in one batch with its index entries and
+its part of the counter. So lists, indexes and counts agree whenever the sweep is interrupted, and it can continue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trunkline.actors.devices.kind import DELETED_DEVICE
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.tables.tidy import tidy
+from trunkline.actors.tables.removed_columns import tidy_rows
 from trunkline.actors.values.errors import DomainError
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -37,130 +37,130 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 SLICE_KEYS: Final = 500
-"""Keys that one slice removes, or a few more: a commit of about a millisecond."""
+"""Keys that one slice removes (a few more are possible): a commit of about a millisecond."""
 
 REST_S: Final = 0.05
-"""Between slices, so that a large deletion takes a few percent of the server and no more."""
+"""The pause between slices, so that a large deletion takes only a few percent of the server."""
 
 DAY_MS: Final = 86_400_000
 _UNDER_APPLICATION: Final = tuple(
     kind for kind in KINDS.values() if kind.home != "root" and kind is not APPLICATION
 )
-"""A kind that is in the catalogue is swept; none can be forgotten."""
+"""Derived from the catalogue, so that no kind can be forgotten."""
 
 _log = structlog.get_logger("trunkline.sweep")
 
 
 class Step(NamedTuple):
-    """Keys that go together; `counter` is the key of the count of records that goes down by one."""
+    """Keys (with their databases) to delete in one batch. `counter` is the key of a count to decrease by one."""
 
-    doomed: list[tuple[str, bytes]]
+    deletes: list[tuple[str, bytes]]
     counter: bytes | None = None
 
 
 async def run_sweep(system: System) -> None:
-    """Sweep until cancelled: soon after a deletion, and every few minutes for expired devices."""
+    """Sweep until cancelled: slice after slice while there is work, then again every `purge_interval_s`."""
     while True:
         try:
             more = await sweep(system)
         except (StoreError, DomainError) as refusal:
             _log.warning("sweep put off", reason=str(refusal))
             more = False
-        except Exception:  # noqa: BLE001 - what can not be removed must not end the server
+        except Exception:  # noqa: BLE001 - data that cannot be removed must not stop the server
             _log.exception("sweep failed")
             more = False
         await trio.sleep(REST_S if more else system.limits.purge_interval_s)
 
 
 async def sweep(system: System) -> bool:
-    """Remove one slice. True where there may be more to do.
+    """Remove one slice. Return True if there may be more to do.
 
-    Raises StoreError or DomainError where it was not stored.
+    Raises StoreError or DomainError if the slice was not stored.
     """
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
     batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
     if not batch:
-        return await tidy(system)
+        return await tidy_rows(system)
     await system.journal.submit(batch).wait()
     return True
 
 
 def restorable_since_ms(now_ms: int, limits: Limits) -> int:
-    """Devices that were deleted before this moment are gone for good.
+    """Return the time in ms before which deleted devices can no longer be restored.
 
-    Whoever restores a device must hold to it, too: then nothing is restored while it is being removed.
+    Restoring a device must apply the same limit, so that no device is restored while it is being removed.
     """
     return now_ms - limits.device_restore_days * DAY_MS
 
 
 def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:
-    """A batch that removes the next keys; an empty one where there is nothing to remove."""
+    """Return a batch that removes the next keys; an empty one if there is nothing to remove."""
     batch = Batch()
     left = SLICE_KEYS
     for step in _steps(snapshot, oldest_ms):
-        for db, key in step.doomed:
+        for db, key in step.deletes:
             batch.delete(db, key)
         if step.counter is not None:
             batch.add(keys.COUNTS, step.counter, {"n": -1})
-        left -= len(step.doomed)
+        left -= len(step.deletes)
         if left <= 0:
             break
     return batch
 
 
 def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
-    """All that is to be removed, in order. Of an application the note goes last."""
-    for note in snapshot.keys(keys.META, keys.PURGE_PREFIX, keys.prefix_end(keys.PURGE_PREFIX)):
-        yield from _of_application(snapshot, bytes(note[-12:]))
-        yield Step([(keys.META, bytes(note))])
-    for note in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
-        yield from _of_rows(snapshot, bytes(note[len(keys.SWEEP_PREFIX) :]))
-        yield Step([(keys.META, bytes(note))])
+    """Yield all that is to be removed, in order. A marker is removed after the data that it stands for."""
+    for marker in snapshot.keys(keys.META, keys.PURGE_PREFIX, keys.prefix_end(keys.PURGE_PREFIX)):
+        yield from _application_steps(snapshot, bytes(marker[-12:]))
+        yield Step([(keys.META, bytes(marker))])
+    for marker in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
+        yield from _row_steps(snapshot, bytes(marker[len(keys.SWEEP_PREFIX) :]))
+        yield Step([(keys.META, bytes(marker))])
     for application, _ in records.scan(snapshot, APPLICATION, ROOT):
-        yield from _expired(snapshot, application, oldest_ms)
+        yield from _expired_device_steps(snapshot, application, oldest_ms)
 
 
-def _of_application(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
-    """Every record of an application with what belongs to it, then what is left of the application."""
+def _application_steps(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
+    """Yield every record of an application with the data that belongs to it, then the application's other data."""
     for kind in _UNDER_APPLICATION:
         prefix = keys.record_prefix(kind.name, application)
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
             id = bytes(key[-12:])
-            yield from _held(snapshot, kind, application, id)
-            yield _record(kind, application, id, decode(raw))
+            yield from _data_steps(snapshot, kind, application, id)
+            yield _record_step(kind, application, id, decode(raw))
         counter = keys.total_key(kind.name, application)
         if snapshot.get(keys.COUNTS, counter) is not None:
             yield Step([(keys.COUNTS, counter)])
-    yield from _held(snapshot, APPLICATION, ROOT, application)
+    yield from _data_steps(snapshot, APPLICATION, ROOT, application)
 
 
-def _held(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Iterator[Step]:
-    """What a record holds beside itself."""
+def _data_steps(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Iterator[Step]:
+    """Yield the data outside the record that belongs to it."""
     for db, prefix in kind.owned_keys(parent, id):
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 
 
-def _of_rows(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
-    """The rows of one generation of a table, or the values of one column in the index."""
+def _row_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
+    """Yield the rows and index entries of one generation of a table, or the index entries of one column."""
     for db in (keys.ROWS, keys.CELLS):
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 
 
-def _record(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> Step:
-    doomed = [(keys.INDEXES, key) for key in records.entries(kind, parent, id, doc)]
-    doomed.append((keys.RECORDS, keys.record_key(kind.name, parent, id)))
-    return Step(doomed, keys.total_key(kind.name, parent))
+def _record_step(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> Step:
+    deletes = [(keys.INDEXES, key) for key in records.entries(kind, parent, id, doc)]
+    deletes.append((keys.RECORDS, keys.record_key(kind.name, parent, id)))
+    return Step(deletes, keys.total_key(kind.name, parent))
 
 
-def _expired(snapshot: Snapshot, application: bytes, oldest_ms: int) -> Iterator[Step]:
-    """Deleted devices whose time has passed, the oldest first."""
+def _expired_device_steps(snapshot: Snapshot, application: bytes, oldest_ms: int) -> Iterator[Step]:
+    """Yield the deleted devices that can no longer be restored, the oldest first."""
     prefix = keys.index_prefix(DELETED_DEVICE.name, application, "deletedAt")
     for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
         device = bytes(key[-12:])
         found = records.find(snapshot, DELETED_DEVICE, application, device)
         if found is None or found.doc["deletedAt"] >= oldest_ms:
             return
-        yield from _held(snapshot, DELETED_DEVICE, application, device)
-        yield _record(DELETED_DEVICE, application, device, found.doc)
+        yield from _data_steps(snapshot, DELETED_DEVICE, application, device)
+        yield _record_step(DELETED_DEVICE, application, device, found.doc)

@@ -1,1 +1,1 @@
-"""Applications: the actor, its access keys, its reads and counts."""
+"""Applications: the actor, access keys, messages and reads."""

@@ -1,4 +1,4 @@
-"""The application actor: the only writer of an application's record, its access keys, API tokens and jobs."""
+"""The application actor: the only writer of an application's record, plain resources, API tokens and jobs."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Application(RecordOwner, JobOwner):
         return self.create({"ownerId": message.user.hex(), "ownerType": "user"} | self._named(message.body))
 
     def on_patch_application(self, message: PatchApplication) -> None:
-        """Change what the body names; a null takes a field away."""
+        """Change the fields that the body sets; null removes a field."""
         check_match(message.if_match, self.raw)
         self.change(self._named(message.body))
 
     def on_delete_application(self, message: DeleteApplication) -> None:
-        """Delete the record now and leave a note for the sweep, which removes what lies under it."""
+        """Delete the record now, and store a marker for the sweeper, which removes the application's data."""
         check_match(message.if_match, self.raw)
         records.erase(self, APPLICATION, ROOT, self.ref.id, self.doc)
         self._claim_slug(None)
@@ -57,7 +57,7 @@ class Application(RecordOwner, JobOwner):
         self.after_commit(partial(self.system.forget_children, self.ref.id))
 
     def _named(self, body: ApplicationPost | ApplicationPatch) -> Doc:
-        """The fields that the body names, as they are stored. Raises `Invalid` for what is not supported."""
+        """Return the fields that the body sets, as they are stored. Raises `Invalid` for unsupported fields."""
         named: Doc = msgspec.to_builtins(body)
         for field, what in _UNSUPPORTED.items():
             if named.pop(field, None) is not None:
@@ -73,7 +73,7 @@ class Application(RecordOwner, JobOwner):
         return named
 
     def _claim_slug(self, slug: str | None) -> None:
-        """An endpoint slug belongs to one application of the server."""
+        """Reserve the endpoint slug, which is unique on the server; None releases it."""
         taken = f"endpointSlug: {slug} is taken by another application; choose another one."
         self.claim("endpointSlug", slug, taken)
 

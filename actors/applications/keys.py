@@ -1,7 +1,8 @@
-"""Access keys: with a key and its secret the devices of an application log in.
+"""Access keys: the devices of an application log in with a key and its secret.
 
-A key says which devices may use it and from which addresses. Only a digest of the secret is stored. The text of a key
-is the ids of its application and of itself, so a log-in finds the record without an index; it is not secret.
+A key limits which devices may use it, and from which addresses. Only a hash of the secret is stored. The text of a
+key is the id of its application followed by its own id, so a login finds the record without an index; it is not
+secret.
 """
 
 from __future__ import annotations
@@ -45,25 +46,20 @@ APPLICATION_KEY_FIELDS: Final = Fields(
     },
 )
 
-
 KeyQuery = Annotated[dict[str, Any], query_over(APPLICATION_KEY_FIELDS)]
-
 
 _Topics = list[Annotated[str, Meta(min_length=1, max_length=1024)]]
 
-
 _Addresses = Annotated[list[Annotated[str, Meta(max_length=48)]], Meta(max_length=100)]
-
 
 _AddressFilter = Literal["all", "whitelist", "blacklist"]
 
-
 KEY_TEXT: Final = re.compile(r"[0-9a-f]{48}")
-"""What the text of a key looks like: the ids of its application and of itself."""
+"""The text of a key: the id of its application and its own id, in hexadecimal."""
 
 
 class KeyPost(Body, frozen=True):
-    """A new access key. Without `filterType`: all devices, or the whitelist where devices are named."""
+    """A new access key. The default of `filterType` is `whitelist` if the key selects devices, else `all`."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
@@ -77,7 +73,7 @@ class KeyPost(Body, frozen=True):
 
 
 class KeyPatch(Body, frozen=True):
-    """Changes of an access key. `inactive` ends the device tokens that were made with it."""
+    """Changes of an access key. `inactive` revokes the device tokens that were created with it."""
 
     status: Literal["active", "inactive"] | UnsetType = UNSET
     name: Name | UnsetType | None = UNSET
@@ -99,7 +95,7 @@ class KeyPage(Page, frozen=True):
 
 
 class KeyView(RecordView, frozen=True, kw_only=True):
-    """An access key. `secret` is shown once, in the answer to its creation."""
+    """An access key. `secret` is shown only in the answer to its creation."""
 
     application_key_id: Id
     application_id: Id
@@ -123,18 +119,18 @@ class KeyView(RecordView, frozen=True, kw_only=True):
 
 
 def _check(change: Change) -> None:
-    """The devices that a key chooses, its addresses, and the secret of a new one."""
+    """Check the selection of devices and the addresses; give a new key its text, secret and defaults."""
     new = change.new
-    chooses = bool(new.get("deviceIds") or new.get("deviceTags"))
+    selects_devices = bool(new.get("deviceIds") or new.get("deviceTags"))
     if change.old is None:
         secret = secrets.token_urlsafe(48)
         change.shown_once["secret"] = secret
         new["secretHash"] = hash_secret(secret)
         new["key"] = (change.owner.ref.id + change.id).hex()
-        chosen = new.setdefault("filterType", "whitelist" if chooses else "all")
-        if chosen in ("all", "none") and chooses:
+        filter_type = new.setdefault("filterType", "whitelist" if selects_devices else "all")
+        if filter_type in ("all", "none") and selects_devices:
             raise Invalid(
-                f"filterType: {chosen} names every device or none; leave deviceIds and deviceTags out, "
+                f"filterType: {filter_type} names every device or none; leave deviceIds and deviceTags out, "
                 "or use whitelist or blacklist."
             )
         for name in ("deviceIds", "deviceTags", "pubTopics", "subTopics", "addresses"):
@@ -142,7 +138,7 @@ def _check(change: Change) -> None:
         new.setdefault("status", "active")
         new.setdefault("addressFilterType", "all")
         new["deviceIds"] = [id.lower() for id in new["deviceIds"]]
-    if "filterType" in new and new["filterType"] == "whitelist" and not chooses:
+    if "filterType" in new and new["filterType"] == "whitelist" and not selects_devices:
         raise Invalid(
             "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
         )
@@ -161,7 +157,7 @@ def _check_addresses(fields: Doc) -> None:
 
 
 def hash_secret(secret: str) -> bytes:
-    """The digest of a key's secret. The secret has 384 random bits, so a fast hash keeps it."""
+    """Return the hash of a key's secret. The secret has 384 random bits, so a fast hash is safe."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -1,4 +1,4 @@
-"""Applications, their access keys and API tokens: bodies, messages and answers."""
+"""Applications: bodies, query strings, messages and answers. Access keys: `applications/keys.py`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from trunkline.actors.values.terms import (
     RecordView,
 )
 
-# Applications.
+# Bodies.
 
 
 class Global(Body, frozen=True):
-    """A named JSON text that workflows of the application can read."""
+    """A named JSON text that the application's workflows can read."""
 
     key: Key
     json: Annotated[str, Meta(min_length=1, max_length=32767)]
@@ -32,7 +32,7 @@ class Global(Body, frozen=True):
 
 
 class FtueStep(Body, frozen=True):
-    """A step of a client's introduction tour that was done or skipped."""
+    """A step of a client's introduction tour that was completed or skipped."""
 
     name: Key
     version: int | float
@@ -62,7 +62,7 @@ class ApplicationPost(Body, frozen=True):
 
 
 class ApplicationPatch(Body, frozen=True):
-    """Changes of an application; what is left out stays."""
+    """Changes of an application; omitted fields stay as they are."""
 
     name: Name | UnsetType = UNSET
     description: _ShortText | UnsetType = UNSET
@@ -75,21 +75,67 @@ class ApplicationPatch(Body, frozen=True):
     archive_config: dict[str, Any] | UnsetType | None = UNSET
 
 
+# Query strings.
+
+
 class SummaryChoice(Query, frozen=True):
-    """Which counts the summary holds (comma-separated field names; default all)."""
+    """The counts in the summary (comma-separated field names; default: all)."""
 
     summary_exclude: str | None = None
     summary_include: str | None = None
 
 
 class ApplicationPage(Page, frozen=True):
-    """A page of the applications that the token reaches."""
+    """A page of the user's applications."""
 
     sort_field: Literal["name", "id", "creationDate", "ownerId", "lastUpdated"] = "name"
     filter_field: Literal["name"] | None = None
     org_id: Annotated[str, Meta(pattern=r"^([A-Fa-f0-9]{24}|)$")] | None = None
     summary_exclude: str | None = None
     summary_include: str | None = None
+
+
+# Messages to the actor.
+
+
+class CreateApplication(Message, frozen=True):
+    """Create an application, owned by the user `user`."""
+
+    body: ApplicationPost
+    user: bytes
+
+
+class PatchApplication(Message, frozen=True):
+    """Change an application."""
+
+    body: ApplicationPatch
+    if_match: str | None = None
+
+
+class DeleteApplication(Message, frozen=True):
+    """Delete an application and, in the background, everything in it."""
+
+    if_match: str | None = None
+
+
+# Messages of reads.
+
+
+class GetApplication(Message, frozen=True):
+    """One application."""
+
+    application: bytes
+    query: SummaryChoice
+
+
+class ListApplications(Message, frozen=True):
+    """The applications of one user."""
+
+    user: bytes
+    query: ApplicationPage
+
+
+# Answers.
 
 
 class ApplicationView(RecordView, frozen=True, kw_only=True):
@@ -108,46 +154,3 @@ class ApplicationView(RecordView, frozen=True, kw_only=True):
     ftue_tracking: list[Any] | None = None
     summary: dict[str, Any] | None = None
     links: Links | None = msgspec.field(default=None, name="_links")
-
-
-class CreateApplication(Message, frozen=True):
-    """Create the application behind the ref for the user `user`."""
-
-    body: ApplicationPost
-    user: bytes
-
-
-class PatchApplication(Message, frozen=True):
-    """Change the application's record."""
-
-    body: ApplicationPatch
-    if_match: str | None = None
-
-
-class DeleteApplication(Message, frozen=True):
-    """Delete the application and, in the background, everything in it."""
-
-    if_match: str | None = None
-
-
-# Access keys.
-
-
-# API tokens.
-
-
-# The generic messages of the plain kinds (keys, tokens): the owner of the records handles them.
-
-
-class GetApplication(Message, frozen=True):
-    """One application."""
-
-    application: bytes
-    query: SummaryChoice
-
-
-class ListApplications(Message, frozen=True):
-    """The applications of one user."""
-
-    user: bytes
-    query: ApplicationPage

@@ -1,4 +1,4 @@
-"""Reading applications and the current user."""
+"""Reads of applications and of the current user, each with its summary of counts. Pure reads of a snapshot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trunkline.store.snapshot import Snapshot
 
 Shown = dict[str, Any]
 Counted = Mapping[str, Kind]
-"""Fields of an application's summary, and the kinds of records that they count."""
+"""The fields of an application's summary, each with the kind of records that it counts."""
 
 _APPLICATION = Shape(ApplicationView)
 _ME = Shape(MeView)
@@ -53,18 +53,18 @@ def list_applications(counted: Counted, reading: Reading, message: ListApplicati
 def _show(
     counted: Counted, snapshot: Snapshot, found: Found, include: str | None, exclude: str | None
 ) -> Shown:
-    """An application as the caller sees it."""
+    """Return an application as the caller sees it."""
     id = found.id.hex()
     shown: Shown = {"id": id, "applicationId": id, **_APPLICATION.of(found.doc)}
     shown["summary"] = {
         field: records.total(snapshot, kind, found.id)
         for field, kind in counted.items()
-        if _is_summarised(field, include, exclude)
+        if _is_in_summary(field, include, exclude)
     }
     return shown | {"_etag": found.etag, "_type": "application"}
 
 
-def _is_summarised(field: str, include: str | None, exclude: str | None) -> bool:
+def _is_in_summary(field: str, include: str | None, exclude: str | None) -> bool:
     if include is not None and field not in include.split(","):
         return False
     return exclude is None or field not in exclude.split(",")
@@ -83,7 +83,7 @@ def get_me(counted: Counted, reading: Reading, message: GetMe) -> Shown:
     summary = {
         field: value
         for field, value in _summary_of(counted, snapshot, user).items()
-        if _is_summarised(field, query.summary_include, query.summary_exclude)
+        if _is_in_summary(field, query.summary_include, query.summary_exclude)
     }
     return {
         "id": id,
@@ -100,7 +100,7 @@ def get_me(counted: Counted, reading: Reading, message: GetMe) -> Shown:
 
 
 def _summary_of(counted: Counted, snapshot: Snapshot, user: bytes) -> dict[str, int]:
-    """What the user owns, counted."""
+    """Return the counts of what the user owns."""
     owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
     return {
         "apiTokenCount": records.total(snapshot, API_TOKEN, user),

@@ -1,1 +1,1 @@
-"""Devices: the actor, what devices reported and were told, lists, queries over data, exports."""
+"""Devices: the actor, reads of records and history, lists, queries over states, exports."""

@@ -1,8 +1,8 @@
 """The device actor: the only writer of a device's record, state, commands and connection log.
 
-Every handler decides in memory first and then says what is to be stored; the answer leaves when the batch
-is on disk. Streams hear of a state or a command right after that commit, in the same turn of the loop, so
-nobody is ever shown what a power cut could take back.
+A handler changes the state in memory and stages what is to be stored; the answer is sent when the batch is on
+disk. States and commands are published to streams right after that commit, in the same turn of the event loop, so
+no client sees data that a power failure could undo.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class Device(Actor):
     noun: ClassVar[str] = "device"
     creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateDevice})
 
-    __slots__ = ("_follows", "attributes", "head", "raw")
+    __slots__ = ("_head_deferred", "attributes", "head", "raw")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self.raw = b""
         self.head = Head()
-        self._follows = False
+        self._head_deferred = False
         self.attributes = Attributes([], 0)
         super().__init__(system, ref)
 
@@ -89,19 +89,19 @@ class Device(Actor):
 
     @property
     def doc(self) -> Doc:
-        """The record, decoded anew each time: seldom needed, and large in memory beside its bytes."""
+        """The record, decoded on each access: it is seldom needed, and much larger in memory than its bytes."""
         return decode(self.raw) if self.raw else {}
 
     def flush(self) -> None:
-        if self._follows:
-            self._follows = False  # the head is as before, and what the point of this turn says
+        if self._head_deferred:
+            self._head_deferred = False  # the head follows from the stored head and the point of this turn
         elif self.exists:
             self.put(keys.TIMELINE, keys.head_key(self.ref.id), self.head.encoded())
 
     # State.
 
     def on_send_state(self, message: SendState) -> None:
-        """Store the states, all or none, and let the state streams hear of them."""
+        """Store the states, all or none, and publish them to the state streams."""
         body = message.body
         now_ms = self.system.clock.wall_ms()
         head, id = self.head, self.ref.id
@@ -109,8 +109,8 @@ class Device(Actor):
         if len(checked) == 1 and checked[0][0] > head.newest_ms:
             ((time_ms, point),) = checked
             self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode_numbered(point))
-            self._follows = head.takes_follower(now_ms)
-            head.following += self._follows
+            self._head_deferred = head.can_defer_write(now_ms)
+            head.points_ahead += self._head_deferred
             head.report(time_ms, point)
         elif checked:
             merged = self._merged(checked)
@@ -124,10 +124,11 @@ class Device(Actor):
             self.after_commit(partial(self._announce_states, self.attributes, checked))
 
     def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
-        """Publish states that are on disk now, by the names that they were reported with.
+        """Publish states after their commit, with the attribute names of the time when they were reported.
 
-        Who listens is settled only here. A client that opens a stream and then reads what there is must not
-        miss a state that was taken before the one and stored after the other.
+        The subscribers are those after the commit, not those of the turn. Otherwise a client that opens a stream
+        and then reads the stored states could miss a state that was handled before the one and committed after
+        the other.
         """
         if self.system.has_subscribers(self.ref, STATE_TOPIC):
             for time_ms, point in checked:
@@ -147,7 +148,7 @@ class Device(Actor):
         return checked
 
     def _check(self, report: StateReport, now_ms: int) -> tuple[int, dict[int, Any]]:
-        """The report as it will be stored; `Invalid` where it can not be."""
+        """Return the report as it will be stored. Raises `Invalid`."""
         time_ms = now_ms if report.time is None else self._time(report.time, now_ms)
         point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
         if report.meta is not msgspec.UNSET:
@@ -170,7 +171,7 @@ class Device(Actor):
         return time_ms
 
     def _merged(self, checked: list[tuple[int, dict[int, Any]]]) -> dict[int, dict[int, Any]]:
-        """One point a millisecond: a later report overwrites only the attributes that it sends."""
+        """Merge reports into one point for each millisecond. A report overwrites only the attributes that it sends."""
         newest_ms = self.head.newest_ms
         merged = dict(checked)
         if len(merged) == len(checked) and min(merged, default=newest_ms) > newest_ms:
@@ -206,9 +207,9 @@ class Device(Actor):
         )
 
     def _announce_command(self, position: int, entry: dict[str, Any]) -> None:
-        """Publish a command that is on disk now, also to a stream that was opened since the turn.
+        """Publish a command after its commit, also to streams that were opened since the turn.
 
-        Such a stream found the command in no log that it could read, so it must hear of it like the others.
+        Such a stream could not read the command from the log when it was opened.
         """
         if self.system.has_subscribers(self.ref, COMMAND_TOPIC):
             event = msgspec.json.encode(shown_command(entry))
@@ -217,7 +218,7 @@ class Device(Actor):
     # Connection.
 
     def on_set_connection_status(self, message: SetConnectionStatus) -> None:
-        """Log that the device came or went, and keep it as its present status."""
+        """Log that the device connected or disconnected, and store it as the current status."""
         now_ms = self.system.clock.wall_ms()
         status = message.body
         connection = dict(self.doc.get("connection") or {})
@@ -272,13 +273,13 @@ class Device(Actor):
         doc |= self._changes(body, doc)
         self.attributes = attributes.shared()
         self.exists = True
-        doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
+        doc |= {"attributes": attributes.docs, "attributeNext": attributes.next_number}
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
         self._count("deviceCreate", 1, now_ms)
         return Created(self.ref.id)
 
     def on_patch_device(self, message: PatchDevice) -> None:
-        """Change what the body names."""
+        """Change the fields that the body sets."""
         check_match(message.if_match, self.raw)
         body = message.body
         doc = {**self.doc, **self._changes(body, self.doc)}
@@ -288,7 +289,7 @@ class Device(Actor):
         self._redeclare(attributes, doc)
 
     def on_delete_device(self, message: DeleteDevice) -> None:
-        """Move the record to the deleted ones, end the streams, and end access with the device's tokens."""
+        """Move the record to the deleted devices, end its streams, and revoke the device's tokens."""
         check_match(message.if_match, self.raw)
         now_ms = self.system.clock.wall_ms()
         records.erase(self, DEVICE, self.ref.parent, self.ref.id, self.doc)
@@ -300,7 +301,7 @@ class Device(Actor):
         self.exists = False
 
     def _changes(self, body: DevicePost | DevicePatch, before: Doc) -> Doc:
-        """The fields that `body` sets, checked against what they will stand beside."""
+        """Return the fields that `body` sets, checked together with the record's other fields."""
         changes: Doc = {}
         for field in _PLAIN_FIELDS:
             value = getattr(body, field)
@@ -313,7 +314,7 @@ class Device(Actor):
         if "gatewayId" in changes:
             changes["gatewayId"] = changes["gatewayId"].lower()
         if changes.get("deviceClass", "peripheral") != "peripheral" and before.get("gatewayId") is not None:
-            # Who is no peripheral any more has no gateway either, and that one no power over it.
+            # A device that is no longer a peripheral loses its gateway, so the gateway loses access to it.
             changes.setdefault("gatewayId", None)
         after = {**before, **changes}
         hierarchy.check_gateway(after, changes, self._other)
@@ -339,14 +340,14 @@ class Device(Actor):
         return Renamed(name)
 
     def on_delete_attribute(self, message: DeleteAttribute) -> None:
-        """Take an attribute away."""
+        """Delete an attribute."""
         self._redeclare(self.attributes.removed(message.name), dict(self.doc))
 
     def _redeclare(self, attributes: Attributes, doc: Doc) -> None:
         self.attributes = attributes.shared()
         values = self.head.values
         self.head.values = {number: values[number] for number in values if number in attributes.names}
-        doc |= {"attributes": attributes.docs, "attributeNext": attributes.following}
+        doc |= {"attributes": attributes.docs, "attributeNext": attributes.next_number}
         doc["lastUpdated"] = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         self._store(doc)
 
@@ -355,20 +356,20 @@ class Device(Actor):
 
     # Counting.
 
-    def _count(self, what: str, by: int, now_ms: int) -> None:
-        """Count payloads of the device (in its head, by hour) and of its application (merged at commit)."""
+    def _count(self, name: str, by: int, now_ms: int) -> None:
+        """Count payloads of the device (by hour, in its head) and of its application (added at the commit)."""
         hour = now_ms // HOUR_MS
         head = self.head
         if hour != head.hour:
             if head.counts:
                 self.add(keys.TIMELINE, keys.counts_key(self.ref.id, head.hour), head.counts)
             head.hour, head.counts = hour, {}
-        head.counts[what] = head.counts.get(what, 0) + by
-        self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {what: by})
+        head.counts[name] = head.counts.get(name, 0) + by
+        self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {name: by})
 
 
 def shown_command(entry: dict[str, Any]) -> dict[str, Any]:
-    """A logged command as the caller sees it."""
+    """Return a logged command as the caller sees it."""
     shown: dict[str, Any] = {"name": entry["name"], "time": iso(entry["time"])}
     if "payload" in entry:
         shown["payload"] = entry["payload"]

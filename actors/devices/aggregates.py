@@ -1,8 +1,8 @@
-"""What the values of one attribute in one bucket come to: a small accumulator for each aggregation.
+"""Accumulators: they aggregate the values of one attribute in one bucket. One class for each aggregation.
 
-Owns the arithmetic and its rounding. Does not own buckets, ranges or which values get here: an accumulator of
-numbers is fed with finite numbers only (`as_number` makes them). Results may overflow to an infinity; the
-caller leaves those out.
+Owns the arithmetic and its rounding. Does not own buckets, ranges or the selection of values: numeric accumulators
+must get only finite numbers (converted by `as_number`). Results may overflow to an infinity; the caller leaves those
+out.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 Value = float | str | bool
-"""What an attribute holds. In Python's typing an int is a float, too."""
+"""A value of an attribute. In Python's typing an int is also a float."""
 
 
 class Accumulator(Protocol):
-    """Takes value after value, at least one, and says in the end what they come to."""
+    """Add values, at least one, then ask for the total."""
 
     def add(self, value: Any) -> None: ...
 
@@ -24,7 +24,7 @@ class Accumulator(Protocol):
 
 
 def as_number(value: Value) -> float | None:
-    """Return the value as a number (true is 1), or None where it is none that a double can hold."""
+    """Return the value as a number (true is 1); None for a string or a number that a double cannot represent."""
     if isinstance(value, str):
         return None
     if isinstance(value, bool):
@@ -87,11 +87,11 @@ class _Count:
 
 
 class _Sum:
-    """The sum of any number of doubles, rounded once, as `math.fsum` over all of them, in little memory.
+    """The sum of any number of doubles, rounded once like `math.fsum` over all of them, in little memory.
 
-    Whenever `_FOLD_LENGTH` values wait they are replaced by a few doubles with exactly the same sum: the
-    rounded sum, the rounded rest, the rounded rest of that, until nothing is left (the nonoverlapping
-    expansions of Shewchuk 1997, "Adaptive precision floating-point arithmetic").
+    When `_FOLD_LENGTH` values wait, they are replaced by a few doubles with exactly the same sum: the rounded sum,
+    the rounded remainder, the rounded remainder of that, until nothing is left (the nonoverlapping expansions of
+    Shewchuk 1997, "Adaptive precision floating-point arithmetic").
     """
 
     __slots__ = ("_count", "_waiting")
@@ -111,7 +111,7 @@ class _Sum:
 
 
 _FOLD_LENGTH = 512
-"""Doubles that a sum keeps. An expansion has at most 40 parts (the span of a double's bits by 53)."""
+"""Doubles that a sum keeps. An expansion has at most 40 parts (the bit range of a double divided by 53)."""
 
 
 def _folded(values: list[float]) -> list[float]:
@@ -138,7 +138,7 @@ class _Mean(_Sum):
 
 
 class _Median:
-    """The middle value; of an even number the mean of the two in the middle. Exact, so it keeps them all."""
+    """The middle value, or the mean of the two middle values. It is exact, so it keeps all values."""
 
     __slots__ = ("_values",)
 
@@ -160,7 +160,7 @@ class _StdDev:
     """The standard deviation of the population, sqrt(sum((x - mean)^2) / n), by Welford's recurrence.
 
     Welford 1962, "Note on a method for calculating corrected sums of squares and products": it never
-    subtracts two large squares, so a small spread round a large mean keeps its digits.
+    subtracts two large squares, so a small spread around a large mean keeps its precision.
     """
 
     __slots__ = ("_count", "_mean", "_squares")
@@ -178,7 +178,7 @@ class _StdDev:
         self._squares += delta * (number - self._mean)
 
     def total(self) -> Value:
-        # Where a delta overflowed the squares may be of either sign, or NaN.
+        # If a delta overflowed, the squares may have either sign, or be NaN.
         return math.sqrt(self._squares / self._count) if math.isfinite(self._squares) else math.inf
 
 

@@ -1,10 +1,9 @@
-"""The declared attributes of a device: names, types, and the small numbers that stand for them on disk.
+"""The declared attributes of a device: names, types, and the small numbers that replace the names on disk.
 
-Names are interned: a stored point carries the number of an attribute and not its name, so a point costs
-tens of bytes. A number is never used twice on a device; the values of an attribute that was taken away and
-declared anew therefore stay apart.
+A stored point contains the number of an attribute instead of its name, so a point costs tens of bytes. A number is
+never used twice on a device, so an attribute that was deleted and declared again does not get its old values back.
 
-An `Attributes` is immutable; changing the declaration makes a new one.
+An `Attributes` is immutable; a change of the declarations creates a new one.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ from trunkline.actors.values.timestamps import iso
 from trunkline.store.codec import encode
 
 ATTRIBUTES_MAX = 256
-"""The API's bound; the message types carry the same number for whole lists."""
+"""The API's bound; the message types have the same number for whole lists."""
 
 _PLAIN: dict[str, frozenset[type]] = {"number": frozenset({int, float}), "boolean": frozenset({bool})}
-"""Types whose values are stored as they are, if they are not larger than a double can hold."""
+"""Python types whose values are stored unchanged, if a double can represent their size."""
 
 _LARGEST = sys.float_info.max
 
 META = -1
 FLOW_VERSION = -2
-"""Numbers below zero in a stored point are not attributes."""
+"""Negative numbers in a stored point are not attributes."""
 
 
 class Attributes:
-    """The attributes as documents `{"n": number, "name", "dataType", ...}`, and both ways between the two."""
+    """The attributes as documents `{"n": number, "name", "dataType", ...}`, with lookups by name and by number."""
 
-    __slots__ = ("__weakref__", "_types", "docs", "following", "names")
+    __slots__ = ("__weakref__", "_types", "docs", "names", "next_number")
 
-    def __init__(self, docs: list[dict[str, Any]], following: int) -> None:
+    def __init__(self, docs: list[dict[str, Any]], next_number: int) -> None:
         self.docs = docs
-        self.following = following
+        self.next_number = next_number
         """The number that the next new attribute gets. Stored with the documents."""
         self.names: dict[int, str] = {doc["n"]: doc["name"] for doc in docs}
         self._types = {
@@ -52,13 +51,13 @@ class Attributes:
         }
 
     def shared(self) -> Attributes:
-        """The one in memory that is equal to this: the devices of a fleet declare the same, and keep one."""
-        return _SHARED.setdefault(encode((self.docs, self.following)), self)
+        """Return the equal instance that is in memory already: devices with the same declarations share one."""
+        return _SHARED.setdefault(encode((self.docs, self.next_number)), self)
 
     # Points.
 
     def point(self, data: Mapping[str, Any], string_bytes_max: int) -> dict[int, Any]:
-        """The values of a report by number, coerced. Raises `Invalid` naming the attribute at fault."""
+        """Return the coerced values of a report by number. Raises `Invalid` naming the attribute at fault."""
         point: dict[int, Any] = {}
         types = self._types
         for name, value in data.items():
@@ -67,7 +66,7 @@ class Attributes:
                 raise Invalid(self._undeclared(name))
             number, coerce, plain = declared
             if type(value) in plain and -_LARGEST <= value <= _LARGEST:
-                point[number] = value  # nearly each value of nearly each report
+                point[number] = value  # the fast path of nearly all values
                 continue
             stored = point[number] = coerce(name, value)
             if type(stored) is str and len(stored) * 4 > string_bytes_max:
@@ -88,7 +87,7 @@ class Attributes:
         )
 
     def entry(self, time_ms: int, point: Mapping[int, Any]) -> dict[str, Any]:
-        """A stored point as the caller sees it: what is declared now, by name."""
+        """Return a stored point as the caller sees it: the values of currently declared attributes, by name."""
         names = self.names
         entry: dict[str, Any] = {
             "time": iso(time_ms),
@@ -103,32 +102,32 @@ class Attributes:
     # Declarations.
 
     def find(self, name: str) -> dict[str, Any]:
-        """The document of the attribute `name`; `NotFound` where it is not declared."""
+        """Return the document of the attribute `name`. Raises `NotFound` if it is not declared."""
         for doc in self.docs:
             if doc["name"] == name:
                 return doc
         raise NotFound(f"The device declares no attribute {name}.")
 
     def number(self, name: str) -> int | None:
-        """The number of the attribute `name`, None where it is not declared."""
+        """Return the number of the attribute `name`, None if it is not declared."""
         declared = self._types.get(name)
         return None if declared is None else declared[0]
 
     def added(self, attribute: Attribute) -> Attributes:
-        """With one more attribute."""
+        """Return the attributes with one more. Raises `Invalid`."""
         if attribute.name in self._types:
             raise Invalid(f"name: the device already declares an attribute {attribute.name}.")
         if len(self.docs) >= ATTRIBUTES_MAX:
             raise Invalid(
                 f"name: the device already declares {ATTRIBUTES_MAX} attributes, which is the bound."
             )
-        return Attributes([*self.docs, {"n": self.following, **_plain(attribute)}], self.following + 1)
+        return Attributes([*self.docs, {"n": self.next_number, **_plain(attribute)}], self.next_number + 1)
 
     def replaced(self, attributes: list[Attribute]) -> Attributes:
-        """With exactly `attributes`. One that is declared already keeps its number, its values and its type."""
+        """Return exactly `attributes`. Those that are declared already keep their numbers, values and types."""
         docs: list[dict[str, Any]] = []
         seen: set[str] = set()
-        fresh = self.following
+        fresh = self.next_number
         for position, attribute in enumerate(attributes):
             if attribute.name in seen:
                 raise Invalid(f"attributes[{position}].name: {attribute.name} stands in the list twice.")
@@ -147,27 +146,27 @@ class Attributes:
         return Attributes(docs, fresh)
 
     def patched(self, name: str, patch: AttributePatch) -> tuple[Attributes, str]:
-        """With the attribute `name` changed; also its name after the change."""
+        """Return the attributes with a change of the attribute `name`, and its name after the change."""
         old = self.find(name)
         changes = _plain(patch)
         renamed = changes.get("name", name)
         if renamed != name and renamed in self._types:
             raise Invalid(f"name: the device already declares an attribute {renamed}.")
         docs = [{**doc, **changes} if doc is old else doc for doc in self.docs]
-        return Attributes(docs, self.following), renamed
+        return Attributes(docs, self.next_number), renamed
 
     def removed(self, name: str) -> Attributes:
-        """Without the attribute `name`."""
+        """Return the attributes without the attribute `name`."""
         gone = self.find(name)
-        return Attributes([doc for doc in self.docs if doc is not gone], self.following)
+        return Attributes([doc for doc in self.docs if doc is not gone], self.next_number)
 
 
 _SHARED: WeakValueDictionary[bytes, Attributes] = WeakValueDictionary()
-"""Those that active devices hold, by what they declare. It goes with the last of these devices."""
+"""The instances that active devices use, by their encoded declarations."""
 
 
 def shown_attribute(doc: Mapping[str, Any]) -> dict[str, Any]:
-    """An attribute's document as the caller sees it."""
+    """Return an attribute's document as the caller sees it."""
     return {key: value for key, value in doc.items() if key != "n"}
 
 

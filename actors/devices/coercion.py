@@ -1,11 +1,11 @@
-"""Values of device attributes: what each data type takes, and what is turned into it without a loss.
+"""Coercion of reported values to the data types of attributes, without loss.
 
-The rules: a number takes numbers that a double can hold, text that reads as one, and true and false as 1
-and 0; a boolean takes true and false, 1 and 0, and the words; text, gps and blob take text, and plain text
-also takes numbers and booleans in their JSON spelling. Everything else is refused with the attribute's name.
+The types accept: `number` numbers in the range of a double, text that is a number, and true and false as 1 and 0;
+`boolean` true and false, 1 and 0, and the same as text; `string`, `gps` and `blob` text, and `string` also numbers
+and booleans, in their JSON form. Any other value is refused with the attribute's name.
 
-Whole numbers are kept as they are, also beyond 2**53; those beyond the largest double are refused, because
-hardly any reader of JSON could read them back.
+Whole numbers are kept exactly, also beyond 2**53; those beyond the largest double are refused, because hardly any
+JSON parser could read them back.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _number(name: str, value: Any) -> Scalar:
 
 
 def _read_number(text: str) -> int | float | None:
-    """The number that `text` spells in full, None where it does not."""
+    """Return the number that the whole `text` represents, else None."""
     stripped = text.strip()
     if len(stripped) > _NUMBER_CHARS_MAX or not stripped.isascii() or "_" in stripped:
         return None
@@ -106,4 +106,4 @@ COERCE: dict[str, Callable[[str, Any], Scalar]] = {
     "gps": _text_only("gps"),
     "blob": _text_only("blob"),
 }
-"""For each data type the function `(attribute name, value) -> value as it is stored`; raises `Invalid`."""
+"""For each data type the function `(attribute name, value) -> stored value`. Raises `Invalid`."""

@@ -1,4 +1,7 @@
-"""Counting: devices per day and payloads per hour, of an application, of a device, of a user."""
+"""Counts of devices per day (of an application or a user) and of payloads (of an application or a device).
+
+Query strings, messages, reads and answers. Pure reads of a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ from typing import Any
 
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.messages import (
-    PayloadRange,
-)
+from trunkline.actors.devices.messages import PayloadRange
 from trunkline.actors.devices.reads import open_device
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
@@ -51,95 +53,25 @@ APPLICATION_PAYLOADS = (
 )
 
 
-def count_devices(reading: Reading, message: CountDevices) -> dict[str, Any]:
-    """Devices per day of one application."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=True)
-    return _device_counts(snapshot, [message.application], message.query, message.now_ms)
+# Query strings.
 
 
-def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any]:
-    """Devices per day of all applications of one user."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=True)
-    owner = message.user.hex()
-    owned = [id for id, doc in records.scan(snapshot, APPLICATION, ROOT) if doc["ownerId"] == owner]
-    return _device_counts(snapshot, owned, message.query, message.now_ms)
+class CountRange(Query, frozen=True):
+    """The days that are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
+
+    start: int | None = None
+    end: int | None = None
 
 
-def _device_counts(
-    snapshot: Snapshot, applications: list[bytes], query: CountRange, now_ms: int
-) -> dict[str, Any]:
-    """The total of each day is counted backwards from the devices that there are now."""
-    span = resolve_range(
-        now_ms, start=query.start, end=query.end, default_end=0, default_duration=30 * DAY_MS
-    )
-    first, last = span.start_ms // DAY_MS, span.end_ms // DAY_MS
-    if last - first >= SPAN_DAYS_MAX:
-        raise Invalid(f"start: the range covers more than {SPAN_DAYS_MAX} days; ask for a shorter one.")
-    created: Counter[int] = Counter()
-    deleted: Counter[int] = Counter()
-    total = 0
-    for application in applications:
-        total += records.total(snapshot, DEVICE, application)
-        for hour, counts in _hours(snapshot, application, first * 24, 1 << 32):
-            created[hour // 24] += counts.get("deviceCreate", 0)
-            deleted[hour // 24] += counts.get("deviceDelete", 0)
-    newest = max([last, *created, *deleted])
-    days = []
-    for day in range(newest, first - 1, -1):
-        if day <= last:
-            days.append(
-                {"date": iso(day * DAY_MS), "created": created[day], "deleted": deleted[day], "total": total}
-            )
-        total -= created[day] - deleted[day]
-    return {"start": iso(span.start_ms), "end": iso(span.end_ms), "counts": days[::-1]}
+class PayloadCountRange(Query, frozen=True):
+    """The hours that are counted (default: 30 days). `asBytes` is refused: bytes are not measured yet."""
+
+    start: int = -2592000000
+    end: int = 0
+    as_bytes: bool = False
 
 
-def _hours(
-    snapshot: Snapshot, application: bytes, first: int, last: int
-) -> Iterable[tuple[int, dict[str, int]]]:
-    """`(hour since the epoch, counters)` of an application, both ends included."""
-    low = keys.app_counts_key(application, first)
-    high = keys.app_counts_key(application, min(last, (1 << 32) - 1)) + b"\x00"
-    for key, raw in snapshot.range(keys.COUNTS, low, high):
-        yield int.from_bytes(key[-4:], "big"), decode(raw)
-
-
-def count_payloads(reading: Reading, message: CountPayloads) -> dict[str, Any]:
-    """Payloads of one application in whole hours, by kind."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=True)
-    if message.query.as_bytes:
-        raise Invalid("asBytes: this server counts payloads and not their bytes; leave it out.")
-    first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
-    sums: Counter[str] = Counter()
-    for _, counts in _hours(snapshot, message.application, first, last):
-        sums.update(counts)
-    return {name: ({"total": sums[name]} if sums[name] else {}) for name in APPLICATION_PAYLOADS}
-
-
-def count_device_payloads(reading: Reading, message: CountDevicePayloads) -> dict[str, int]:
-    """Payloads of one device in whole hours, by kind."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=True)
-    open_device(snapshot, message.application, message.device)
-    first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
-    sums: Counter[str] = Counter()
-    low = keys.counts_key(message.device, first)
-    high = keys.counts_key(message.device, last) + b"\x00"
-    for _, raw in snapshot.range(keys.TIMELINE, low, high):
-        sums.update(decode(raw))
-    head = Head.read(snapshot, message.device)
-    if first <= head.hour <= last:
-        sums.update(head.counts)
-    return {name: sums[name] for name in DEVICE_PAYLOADS}
-
-
-def _hour_span(start: int, end: int, now_ms: int) -> tuple[int, int]:
-    span = resolve_range(now_ms, start=start, end=end)
-    last = min(span.end_ms // HOUR_MS, (1 << 32) - 1)
-    return span.start_ms // HOUR_MS, last
+# Messages of reads.
 
 
 class CountDevices(Message, frozen=True):
@@ -175,19 +107,100 @@ class CountDevicePayloads(Message, frozen=True):
     now_ms: int
 
 
-class CountRange(Query, frozen=True):
-    """Which days are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
-
-    start: int | None = None
-    end: int | None = None
+# Reads.
 
 
-class PayloadCountRange(Query, frozen=True):
-    """Which hours are counted (default: 30 days); `asBytes` asks for bytes, which are not measured yet."""
+def count_devices(reading: Reading, message: CountDevices) -> dict[str, Any]:
+    """Return the devices per day of one application."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
+    return _device_counts(snapshot, [message.application], message.query, message.now_ms)
 
-    start: int = -2592000000
-    end: int = 0
-    as_bytes: bool = False
+
+def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any]:
+    """Return the devices per day of all applications of one user."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
+    owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, message.user.hex()))
+    return _device_counts(snapshot, owned, message.query, message.now_ms)
+
+
+def _device_counts(
+    snapshot: Snapshot, applications: list[bytes], query: CountRange, now_ms: int
+) -> dict[str, Any]:
+    """Count devices per day. The total of each day is computed backwards from the current number of devices."""
+    span = resolve_range(
+        now_ms, start=query.start, end=query.end, default_end=0, default_duration=30 * DAY_MS
+    )
+    first, last = span.start_ms // DAY_MS, span.end_ms // DAY_MS
+    if last - first >= SPAN_DAYS_MAX:
+        raise Invalid(f"start: the range covers more than {SPAN_DAYS_MAX} days; ask for a shorter one.")
+    created: Counter[int] = Counter()
+    deleted: Counter[int] = Counter()
+    total = 0
+    for application in applications:
+        total += records.total(snapshot, DEVICE, application)
+        for hour, counts in _hours(snapshot, application, first * 24, 1 << 32):
+            created[hour // 24] += counts.get("deviceCreate", 0)
+            deleted[hour // 24] += counts.get("deviceDelete", 0)
+    newest = max([last, *created, *deleted])
+    days = []
+    for day in range(newest, first - 1, -1):
+        if day <= last:
+            days.append(
+                {"date": iso(day * DAY_MS), "created": created[day], "deleted": deleted[day], "total": total}
+            )
+        total -= created[day] - deleted[day]
+    return {"start": iso(span.start_ms), "end": iso(span.end_ms), "counts": days[::-1]}
+
+
+def _hours(
+    snapshot: Snapshot, application: bytes, first: int, last: int
+) -> Iterable[tuple[int, dict[str, int]]]:
+    """Yield `(hour since the epoch, counts)` of an application, from `first` to `last`, both included."""
+    low = keys.app_counts_key(application, first)
+    high = keys.app_counts_key(application, min(last, (1 << 32) - 1)) + b"\x00"
+    for key, raw in snapshot.range(keys.COUNTS, low, high):
+        yield int.from_bytes(key[-4:], "big"), decode(raw)
+
+
+def count_payloads(reading: Reading, message: CountPayloads) -> dict[str, Any]:
+    """Return the payloads of one application by kind. The range is extended to whole hours."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
+    if message.query.as_bytes:
+        raise Invalid("asBytes: this server counts payloads and not their bytes; leave it out.")
+    first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
+    sums: Counter[str] = Counter()
+    for _, counts in _hours(snapshot, message.application, first, last):
+        sums.update(counts)
+    return {name: ({"total": sums[name]} if sums[name] else {}) for name in APPLICATION_PAYLOADS}
+
+
+def count_device_payloads(reading: Reading, message: CountDevicePayloads) -> dict[str, int]:
+    """Return the payloads of one device by kind. The range is extended to whole hours."""
+    snapshot = reading.snapshot
+    reading.check_time(is_long=True)
+    open_device(snapshot, message.application, message.device)
+    first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
+    sums: Counter[str] = Counter()
+    low = keys.counts_key(message.device, first)
+    high = keys.counts_key(message.device, last) + b"\x00"
+    for _, raw in snapshot.range(keys.TIMELINE, low, high):
+        sums.update(decode(raw))
+    head = Head.read(snapshot, message.device)
+    if first <= head.hour <= last:
+        sums.update(head.counts)
+    return {name: sums[name] for name in DEVICE_PAYLOADS}
+
+
+def _hour_span(start: int, end: int, now_ms: int) -> tuple[int, int]:
+    span = resolve_range(now_ms, start=start, end=end)
+    last = min(span.end_ms // HOUR_MS, (1 << 32) - 1)
+    return span.start_ms // HOUR_MS, last
+
+
+# Answers.
 
 
 class DayCount(View, frozen=True):
@@ -208,7 +221,7 @@ class DeviceCounts(View, frozen=True):
 
 
 class PayloadStats(View, frozen=True):
-    """Payloads by kind; within a kind by source (`total` where no finer source is known)."""
+    """Payloads by kind, and within a kind by source (`total` if no finer source is known)."""
 
     app_file: dict[str, int]
     data_table: dict[str, int]

@@ -1,4 +1,4 @@
-"""Exports of devices: what a call asks to be written into a file."""
+"""Exports of devices: bodies and query strings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trunkline.actors.values.terms import Ids, Key, TagFilters
 
 
 class DeviceExportOptions(Body, frozen=True):
-    """Which columns stand beside the attributes, and whether attributes of the type blob are written."""
+    """The columns beside the attributes, and whether attributes of the type blob are written."""
 
     include_date: bool = True
     include_id: bool = msgspec.field(default=True, name="includeID")
@@ -22,15 +22,15 @@ class DeviceExportOptions(Body, frozen=True):
 
 
 class DataExportOptions(DeviceExportOptions, frozen=True):
-    """Also: whether each device gets a file of its own, all of them in one archive."""
+    """Also: whether each device has its own file, all of them in one archive."""
 
     file_per_device: bool = False
 
 
 class DataExport(NotifyBody, frozen=True):
-    """Whose states are exported: times in ms, 0 is now, negative counts back from now.
+    """The devices and the range of the states that are exported: times in ms, 0 is now, negative counts back from now.
 
-    The devices are those that are named by id, by tag or by query; without any of the three all of them.
+    Devices are selected by id, by tag or by query; without any of the three all devices are.
     """
 
     device_ids: Ids | UnsetType = UNSET
@@ -42,14 +42,14 @@ class DataExport(NotifyBody, frozen=True):
 
 
 class DevicesExport(NotifyBody, frozen=True):
-    """Whose records are exported, and how; without `query` those of all devices."""
+    """The devices whose records are exported (without `query` all of them), and the format."""
 
     query: DeviceQuery | UnsetType = UNSET
     format: Literal["csv", "json"] = "csv"
 
 
 class DeviceExport(NotifyBody, frozen=True):
-    """Which states of a device are exported: times in ms, 0 is now, negative counts back from now."""
+    """The states of a device that are exported: times in ms, 0 is now, negative counts back from now."""
 
     attributes: Annotated[list[Key], Meta(max_length=256)] | UnsetType = UNSET
     start: int | float | UnsetType = UNSET
@@ -58,7 +58,7 @@ class DeviceExport(NotifyBody, frozen=True):
 
 
 class DeviceExportQuery(NotifyQuery, frozen=True):
-    """The same in the query string: everything, unless it says otherwise."""
+    """The range and the options of an export in the query string; the default is all states."""
 
     start: int = 1
     end: int = 0

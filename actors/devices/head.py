@@ -1,17 +1,17 @@
-"""The head of a device: what is known of it now, in one small value beside its newest points.
+"""The head of a device: its current state in one small value, stored next to its newest points.
 
-Owns the composite state (the newest value of each attribute), the running position of the command and
-connection logs, and the payload counts of the current hour. It lies on the same leaf of the b-tree as the
-newest point, so writing it costs no page of its own. It must stay small: of a long text it holds only when it
-was reported, and the point of that time has the text.
+Owns the composite state (the newest value of each attribute), the last position in the command and connection logs,
+and the payload counts of the current hour. The head is mostly on the same leaf of the b-tree as the newest point, so
+writing it costs no additional page. It must stay small: for a long text it contains only the time of the report,
+and the text is read from the point of that time.
 
-It is written with every batch of the device but those that it follows from: a report that is newer than all
-others changes nothing that its point does not say. Up to `FOLLOWING_MAX` such points may lie behind the stored
-head, and `Head.read` takes them in. So most reports are one small write.
+The head is written with every batch of the device, except where it follows from the stored points: the effect of a
+report that is newer than all others can be computed from its point. Up to `POINTS_AHEAD_MAX` such points may be newer
+than the stored head; `Head.read` applies them. So most reports are one small write.
 
-It is encoded often, so it is stored as one flat list, which takes half the time of nested ones:
-the running numbers, the hour's counts with their number before them, then for each attribute its number, how
-many milliseconds before the newest point it was reported (mostly 0, which is one byte), and its value.
+The head is encoded often, so it is stored as one flat list, which takes half the time of nested lists: the last log
+number, the times and the hour, the number of counts and the counts of the hour, then for each attribute its number,
+its age in milliseconds relative to the newest point (mostly 0, which is one byte), and its value.
 """
 
 from __future__ import annotations
@@ -24,47 +24,47 @@ from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
 POSITION_SHIFT = 32
-"""A position in a log is `time_ms << 32 | seq`: one integer that orders as the log does."""
+"""A position in a log is `time_ms << 32 | seq`: one integer in the order of the log."""
 
 STATE_COUNT = "deviceState"
-"""What a stored state is counted as."""
+"""The name of the payload count of stored states."""
 
 TEXT_CHARS_MAX = 256
-"""Longer texts stay in their points: 256 of them would make a head of 16 MB, written with each report."""
+"""Longer texts are kept only in their points: 256 of them would make a head of 16 MB, written with each report."""
 
-FOLLOWING_MAX = 3
-"""Points behind the stored head. Each spares the next report 8 us of head, and costs each read 1 us."""
+POINTS_AHEAD_MAX = 3
+"""Points newer than the stored head. Each saves 8 us of writing the head, and costs each read 1 us."""
 
 Newest = tuple[int, Any] | tuple[int]
-"""When an attribute was reported last, and its value where the head holds it."""
+"""The time of an attribute's newest report in ms, and its value unless that is a long text."""
 
 
 class Source(Protocol):
-    """Where a head is read from: a snapshot, or the journal with what waits for its commit."""
+    """The source that a head is read from: a snapshot, or the journal, which also sees uncommitted writes."""
 
     def get(self, db: str, key: bytes) -> bytes | None:
-        """The value at `key`, None where there is none."""
+        """Return the value at `key`, None if there is none."""
         ...
 
     def range(self, db: str, lo: bytes, hi: bytes) -> Iterable[tuple[bytes, bytes]]:
-        """Keys and values for lo <= key < hi, in order."""
+        """Yield keys and values for lo <= key < hi, in order."""
         ...
 
 
 class Head:
     """The mutable head in the memory of its device actor.
 
-    `values` maps the interned number of an attribute to `(time_ms, value)`, or to `(time_ms,)` for a long
-    text. `newest_ms` is the time of the newest stored point (-1 without any), `command_ms` that of the
-    newest command, `seq` counts log entries and never goes back. `following` is how many points the stored
-    head does not know yet.
+    `values` maps the number of an attribute to `(time_ms, value)`, or to `(time_ms,)` for a long text.
+    `newest_ms` is the time of the newest stored point (-1 if there is none), `command_ms` that of the newest
+    command, `seq` the number of the last log entry, which never decreases. `points_ahead` is the number of points
+    that are newer than the stored head.
     """
 
-    __slots__ = ("command_ms", "counts", "following", "hour", "newest_ms", "seq", "values")
+    __slots__ = ("command_ms", "counts", "hour", "newest_ms", "points_ahead", "seq", "values")
 
     def __init__(self) -> None:
         self.seq = 0
-        self.following = 0
+        self.points_ahead = 0
         self.newest_ms = -1
         self.command_ms = 0
         self.hour = 0
@@ -73,18 +73,18 @@ class Head:
 
     @classmethod
     def read(cls, source: Source, device: bytes) -> Head:
-        """The head of a device, with what the points behind the stored one say."""
+        """Read the stored head of a device and apply the points that are newer."""
         head = cls.decoded(source.get(keys.TIMELINE, keys.head_key(device)))
-        behind, end = keys.point_key(device, head.newest_ms + 1), keys.point_key(device, keys.TIME_MS_MAX)
-        for key, raw in source.range(keys.TIMELINE, behind, end):
+        first, end = keys.point_key(device, head.newest_ms + 1), keys.point_key(device, keys.TIME_MS_MAX)
+        for key, raw in source.range(keys.TIMELINE, first, end):
             head.report(keys.point_time_ms(key), decode(raw))
             head.counts[STATE_COUNT] = head.counts.get(STATE_COUNT, 0) + 1
-            head.following += 1
+            head.points_ahead += 1
         return head
 
     @classmethod
     def decoded(cls, raw: bytes | None) -> Head:
-        """The head as it is stored; a fresh one where nothing is stored yet."""
+        """Decode a stored head; None gives the head of a new device."""
         head = cls()
         if raw is not None:
             flat = decode(raw)
@@ -100,15 +100,15 @@ class Head:
             }
         return head
 
-    def takes_follower(self, now_ms: int) -> bool:
-        """Whether a report that comes now, alone and newer than all others, may be stored without the head.
+    def can_defer_write(self, now_ms: int) -> bool:
+        """Return whether a single report, newer than all others, may be stored now without writing the head.
 
-        It is counted in the hour that the stored head has.
+        `Head.read` counts such a report in the hour of the stored head, so the hour must be the same.
         """
-        return self.following < FOLLOWING_MAX and self.hour == now_ms // HOUR_MS
+        return self.points_ahead < POINTS_AHEAD_MAX and self.hour == now_ms // HOUR_MS
 
     def report(self, time_ms: int, point: Mapping[int, Any]) -> None:
-        """Take a report in: what is older than an attribute's newest value does not change the head."""
+        """Apply a report. Values older than an attribute's newest value do not change the head."""
         values = self.values
         late = time_ms < self.newest_ms
         for number, value in point.items():
@@ -122,7 +122,7 @@ class Head:
             self.newest_ms = time_ms
 
     def report_all(self, reports: Sequence[tuple[int, Mapping[int, Any]]]) -> None:
-        """Take many reports in, in their order: of those that go forward in time, the last of each attribute."""
+        """Apply many reports in order. If their times ascend, only the last value of each attribute is applied."""
         times = [time_ms for time_ms, _ in reports]
         if len(times) < 2 or times != sorted(times):
             for time_ms, point in reports:
@@ -136,8 +136,8 @@ class Head:
         self.newest_ms = max(self.newest_ms, times[-1])
 
     def encoded(self) -> bytes:
-        """The bytes to store. No value is None, so that stands for a long text."""
-        self.following = 0
+        """Return the bytes to store. None stands for a long text, since no value is None."""
+        self.points_ahead = 0
         newest_ms = self.newest_ms
         flat: list[Any] = [self.seq, newest_ms, self.command_ms, self.hour, len(self.counts)]
         for count in self.counts.items():

@@ -1,7 +1,7 @@
-"""Which devices may stand above a device: the gateway of a peripheral, and the system devices it belongs to.
+"""The rules for the gateway of a peripheral and for the parent of a device.
 
-Pure rules over documents. `find` gives the document of a device of the same application, as it is now, with
-what is not committed yet; None where there is no such device.
+Pure functions over documents. `find` returns the current document of a device of the same application, uncommitted
+writes included; None if there is no such device.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
 
 ANCESTORS_MAX = 100
-"""Systems of systems. A house has five; the API shows at most a thousand."""
+"""The depth of nested system devices. A house has five levels; the API shows at most a thousand ancestors."""
 
 Find = Callable[[bytes], Doc | None]
 
 
 def check_gateway(after: Doc, changes: Doc, find: Find) -> None:
-    """Raise `Invalid` unless a peripheral names a gateway, and nobody else does.
+    """Raise `Invalid` unless a peripheral names an existing gateway and other classes name none.
 
     `after` is the document with the `changes` in it.
     """
@@ -41,14 +41,14 @@ def check_gateway(after: Doc, changes: Doc, find: Find) -> None:
 
 
 def check_parent(own_id: bytes, parent_id: bytes, find: Find) -> None:
-    """Raise `Invalid` unless the parent is a system device, and nobody becomes an ancestor of itself."""
+    """Raise `Invalid` unless all ancestors are system devices and the device is not its own ancestor."""
     above: bytes | None = parent_id
     for _ in range(ANCESTORS_MAX):
         if above is None:
             return
         if above == own_id:
             raise Invalid(
-                f"parentId: {parent_id.hex()} lies below this device; it can not stand above it as well."
+                f"parentId: {parent_id.hex()} is a descendant of this device and cannot be its parent."
             )
         doc = find(above)
         if doc is None or doc["deviceClass"] != "system":

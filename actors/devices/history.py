@@ -1,7 +1,7 @@
-"""Reading what one device reported and was told: its states, commands and connection log, its composite state.
+"""Reads of one device's history: its states, commands and connection log, and its composite state.
 
-Pure reads of a snapshot. Nothing here goes through the device's mailbox: the actor is the only writer, and
-whoever saw its answer sees its data.
+Pure reads of a snapshot, without the device's mailbox: an acknowledged write is committed, so a snapshot that is
+opened after the acknowledgement contains it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
 INLINE_BYTES_MAX = 262_144
-"""What a history may decode inside the event loop: about a millisecond. More goes to a worker thread."""
+"""Stored bytes that a read may decode in the event loop: about a millisecond. Larger reads run in a worker thread."""
 
-Range = tuple[int, int]
+TimeSpan = tuple[int, int]
+"""The first and the last millisecond of a range, both included."""
+
 Composite = dict[int, tuple[int, Any]]
 """Attribute number to `(time_ms, value)`."""
 
@@ -41,15 +43,15 @@ Composite = dict[int, tuple[int, Any]]
 
 
 def get_state(reading: Reading, message: GetState) -> list[dict[str, Any]]:
-    """States of a range, newest first unless asked otherwise.
+    """Return the states in a range, newest first by default.
 
-    One that holds nothing but attributes that were taken away is not shown, nor does it count.
+    A state that contains only deleted attributes is left out and does not count towards the limit.
     """
     snapshot = reading.snapshot
     device = open_declared(snapshot, message.application, message.device)
-    # Where an attribute was taken away, any number of points may have to be passed over.
-    taken_away = device.attributes.following != len(device.attributes.docs)
-    reading.check_time(is_long=taken_away or _weighs(snapshot, keys.TIMELINE, message))
+    # If attributes were deleted, any number of points may have to be skipped.
+    has_deleted = device.attributes.next_number != len(device.attributes.docs)
+    reading.check_time(is_long=has_deleted or _is_large(snapshot, keys.TIMELINE, message))
     entry = device.attributes.entry
     found: list[dict[str, Any]] = []
     weight = AnswerSize()
@@ -66,7 +68,7 @@ def get_state(reading: Reading, message: GetState) -> list[dict[str, Any]]:
 def _stored(
     snapshot: Snapshot, db: str, message: GetState | GetCommand | GetLogEntries
 ) -> Iterator[tuple[bytes, bytes]]:
-    """What is stored in the range of the message, in the order that it asks for; any number of entries."""
+    """Iterate over the entries in the range of the message, in its order, without its limit."""
     low_ms, high_ms = _span(message.query, message.now_ms)
     if low_ms > high_ms:
         return iter(())
@@ -79,8 +81,8 @@ def _entry_key(device: bytes, time_ms: int) -> bytes:
     return keys.command_key(device, time_ms, 0)
 
 
-def _weighs(snapshot: Snapshot, db: str, message: GetState | GetCommand) -> bool:
-    """True where the entries are too large to be decoded inside the loop. Looks at sizes only."""
+def _is_large(snapshot: Snapshot, db: str, message: GetState | GetCommand) -> bool:
+    """Return whether the entries are too large to be decoded in the event loop. Reads only their sizes."""
     if message.query.limit == 1:
         return False
     left = INLINE_BYTES_MAX
@@ -92,9 +94,9 @@ def _weighs(snapshot: Snapshot, db: str, message: GetState | GetCommand) -> bool
 
 
 def points(
-    snapshot: Snapshot, device: bytes, span: Range, *, reverse: bool = False
+    snapshot: Snapshot, device: bytes, span: TimeSpan, *, reverse: bool = False
 ) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Stored points whose time lies in `span` (both ends belong to it), as `(time_ms, point)`."""
+    """Yield the stored points in `span` as `(time_ms, point)`."""
     if span[0] > span[1]:
         return
     low, high = keys.point_key(device, span[0]), keys.point_key(device, span[1]) + b"\x00"
@@ -103,15 +105,15 @@ def points(
 
 
 def get_command(reading: Reading, message: GetCommand) -> list[dict[str, Any]]:
-    """Commands by the time of their arrival, newest first unless asked otherwise."""
+    """Return commands by the time of their arrival, newest first by default."""
     snapshot = reading.snapshot
-    reading.check_time(is_long=_weighs(snapshot, keys.COMMANDS, message))
+    reading.check_time(is_long=_is_large(snapshot, keys.COMMANDS, message))
     open_declared(snapshot, message.application, message.device)
     return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, message)]
 
 
 def get_log_entries(reading: Reading, message: GetLogEntries) -> list[dict[str, Any]]:
-    """Changes of the connection, newest first unless asked otherwise."""
+    """Return changes of the connection, newest first by default."""
     snapshot = reading.snapshot
     open_declared(snapshot, message.application, message.device)
     return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, message)]
@@ -127,14 +129,14 @@ def _log(
 
 
 class Missed(NamedTuple):
-    """Commands as `(position, JSON)`, and whether there are more behind them."""
+    """Commands as `(position, JSON)`, and whether more follow."""
 
     events: list[tuple[int, bytes]]
     more: bool
 
 
 def replay_commands(reading: Reading, message: ReplayCommands) -> Missed:
-    """What a stream missed after `position`, encoded as the stream sends it; at least one if there is any."""
+    """Return the commands after `position`, encoded as a stream sends them; at least one if there is any."""
     snapshot = reading.snapshot
     device = open_declared(snapshot, message.application, message.device)
     time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
@@ -151,9 +153,10 @@ def replay_commands(reading: Reading, message: ReplayCommands) -> Missed:
     return Missed(missed, more=False)
 
 
-def _span(query: History, now_ms: int) -> Range:
-    """The range of a history query. Left out, both ends are open: a device's clock may run ahead of ours, and
-    one that was never set says 1970.
+def _span(query: History, now_ms: int) -> TimeSpan:
+    """Return the range of a history query.
+
+    By default both ends are open: the clock of a device may be ahead of the server's, or may still be in 1970.
     """
     start, duration = query.start, query.duration
     if query.end is None and duration is not None:
@@ -174,27 +177,27 @@ def _span(query: History, now_ms: int) -> Range:
 
 
 def get_composite_state(reading: Reading, message: GetCompositeState) -> dict[str, Any]:
-    """The newest value of each attribute within the range."""
+    """Return the newest value of each attribute in the range."""
     snapshot = reading.snapshot
     reading.check_time(is_long=_composite_is_long(snapshot, message))
     device = open_declared(snapshot, message.application, message.device)
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
-    return composite(snapshot, device, span, chosen_names(query.attributes), AnswerSize())
+    return composite(snapshot, device, span, attribute_names(query.attributes), AnswerSize())
 
 
-def composite_span(start: int, end: float, now_ms: int) -> Range:
-    """`start` and `end` of a composite query.
+def composite_span(start: int, end: float, now_ms: int) -> TimeSpan:
+    """Return the range of a composite query.
 
-    The defaults, 1 and 0, leave the range open: whoever saw a report acknowledged sees it here, also where
-    the device's clock runs a little ahead of ours or was never set.
+    The defaults of `start` and `end`, 1 and 0, leave the range open. So an acknowledged report is always included,
+    even if the device's clock is a little ahead of the server's or was never set.
     """
     span = resolve_range(now_ms, start=start, end=end)
     return span.start_ms if start != 1 else 0, span.end_ms if end else TIMESTAMP_MS_MAX
 
 
-def chosen_names(attributes: str | None) -> frozenset[str] | None:
-    """The comma-separated names of a query; None for all."""
+def attribute_names(attributes: str | None) -> frozenset[str] | None:
+    """Return the comma-separated names of a query; None for all."""
     if attributes is None or not attributes.strip():
         return None
     return frozenset(name.strip() for name in attributes.split(",") if name.strip())
@@ -203,64 +206,64 @@ def chosen_names(attributes: str | None) -> frozenset[str] | None:
 def composite(
     snapshot: Snapshot,
     device: Opened | Declared,
-    span: Range,
+    span: TimeSpan,
     names: frozenset[str] | None,
     weight: AnswerSize,
 ) -> dict[str, dict[str, Any]]:
-    """`{name: {value, time}}` of the declared (and wanted) attributes that have a value in the range."""
-    wanted = {
+    """Return `{name: {value, time}}` of the declared attributes in `names` that have a value in the range."""
+    selected = {
         number: name for number, name in device.attributes.names.items() if names is None or name in names
     }
-    found = last_values(snapshot, device.id, span, wanted)
+    found = last_values(snapshot, device.id, span, selected)
     weight.add(text_length(value for _, value in found.values()))
     return {
-        wanted[number]: {"value": value, "time": iso(time_ms)} for number, (time_ms, value) in found.items()
+        selected[number]: {"value": value, "time": iso(time_ms)} for number, (time_ms, value) in found.items()
     }
 
 
 def text_length(values: Iterable[Any]) -> int:
-    """Characters of the texts among these values: what makes an answer large."""
+    """Return the number of characters of all texts among these values: the part that makes an answer large."""
     return sum(len(value) for value in values if isinstance(value, str))
 
 
-def last_values(snapshot: Snapshot, device: bytes, span: Range, wanted: Collection[int]) -> Composite:
-    """The newest value within `span` of each wanted attribute number.
+def last_values(snapshot: Snapshot, device: bytes, span: TimeSpan, numbers: Collection[int]) -> Composite:
+    """Return the newest value in `span` of each of the attributes `numbers`.
 
-    The head answers at once for every attribute whose newest report lies in the range; only for those that
-    were reported after its end are older points read.
+    The head contains the value of every attribute whose newest report is in the range. Points are read only for
+    attributes that were reported after its end.
     """
     head = Head.read(snapshot, device)
     found: Composite = {}
-    sought: set[int] = set()
-    for number in wanted:
+    reported_later: set[int] = set()
+    for number in numbers:
         newest = head.values.get(number)
         if newest is None or newest[0] < span[0]:
             continue
         if newest[0] > span[1]:
-            sought.add(number)
+            reported_later.add(number)
         elif len(newest) == 2:
             found[number] = newest
         else:
             found[number] = (newest[0], _long_text(snapshot, device, newest[0], number))
-    if sought:
+    if reported_later:
         for time_ms, point in points(snapshot, device, span, reverse=True):
-            for number in sought & point.keys():
+            for number in reported_later & point.keys():
                 found[number] = (time_ms, point[number])
-                sought.discard(number)
-            if not sought:
+                reported_later.discard(number)
+            if not reported_later:
                 break
     return found
 
 
 def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> Any:
-    """A value that the head leaves in its point."""
+    """Return a value that is too long for the head, from its point."""
     raw = snapshot.get(keys.TIMELINE, keys.point_key(device, time_ms))
-    assert raw is not None, "the head names a point that is not there"
+    assert raw is not None, "the head refers to a point that does not exist"
     return decode(raw)[number]
 
 
 def _composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
-    """True where points must be read because something was reported after the end of the range."""
+    """Return whether points must be read because there are reports after the end of the range."""
     if not message.query.end:
         return False
     end_ms = resolve_timestamp(message.query.end, message.now_ms, field="end")

@@ -1,4 +1,4 @@
-"""The kinds of device records, and what is derived from them."""
+"""The kinds of device records, deleted ones included, and the connection status that is derived from a record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _sort_key(doc: Doc, field: str) -> Any:
 
 
 def connection_status(doc: Doc) -> str | None:
-    """`connected`, `disconnected`, or None for a device that was never heard of."""
+    """Return `connected`, `disconnected`, or None if the device has never had a connection status."""
     connection = doc.get("connection")
     if not connection:
         return None
@@ -27,7 +27,7 @@ GATEWAYS = frozenset({"gateway", "edgeCompute"})
 
 
 def _reported(_application: bytes, device: bytes) -> Prefixes:
-    """What the device reported and was told."""
+    """The states, commands and connection log of a device."""
     return ((keys.TIMELINE, device), (keys.COMMANDS, device), (keys.LOGS, device))
 
 
@@ -40,7 +40,7 @@ DEVICE: Final = Kind(
     ends_access=frozenset({"tags"}),
     owned_keys=_reported,
 )
-"""Access keys may choose devices by their tags."""
+"""A change of `tags` may end access, because access keys may select devices by tag."""
 
 DELETED_DEVICE: Final = Kind(
     name="deletedDevice",

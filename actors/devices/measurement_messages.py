@@ -1,4 +1,4 @@
-"""Queries over the state of many devices: bodies and answers."""
+"""Queries over the states of many devices: bodies, messages of reads and answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PlainAggregation = Literal["FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "ME
 
 
 class AggregationOptions(Body, frozen=True):
-    """`value`: what TIMEATVALUE looks for. The other aggregations take no options."""
+    """`value`: the value that TIMEATVALUE compares with. The other aggregations have no options."""
 
     value: Annotated[str, Meta(max_length=255)] | int | float | bool | UnsetType = UNSET
 
@@ -31,7 +31,7 @@ class AggregationChoice(Body, frozen=True):
 
 
 class TimeSeriesQuery(Body, frozen=True):
-    """Which points of which devices, and how they are gathered.
+    """The devices, the range of points, and their aggregation.
 
     `start`, `end` in ms (0 is now, negative counts back from now), `duration` in ms back from `end`,
     `resolution` in ms: the width of a bucket; 0 for one bucket over the whole range.

@@ -1,4 +1,4 @@
-"""Queries over the states of many devices: last values and time series."""
+"""Queries over the states of many devices: last values and time series. Pure reads of a snapshot."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from trunkline.actors.values.timestamps import iso, resolve_range
 from trunkline.store.snapshot import Snapshot
 
 POINTS_MAX = 2_000_000
-"""Values that one query may hold at a time: about 200 MB."""
+"""Values that one query may keep in memory at a time: about 200 MB."""
 
 
 def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, Any]:
-    """`{device id: {time, data}}` for each device that has a value of the attribute (default: of all)."""
+    """Return `{device id: {time, data}}` for each device that has a value of the attribute (default: of any)."""
     snapshot = reading.snapshot
     reading.check_time(is_long=True)
     body = message.body
@@ -62,7 +62,7 @@ def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, A
 
 
 def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, Any]:
-    """The points of each device, raw or aggregated. More than 30 MB of them are refused."""
+    """Return the points of each device, raw or aggregated. Raises `SeriesTooLarge` over `time_series_bytes_max`."""
     snapshot = reading.snapshot
     reading.check_time(is_long=True)
     body = message.body
@@ -76,7 +76,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
     aggregation = parse_aggregation(msgspec.to_builtins(body.aggregation))
     resolution_ms = parse_resolution(_given(body.resolution))
     limit = _limit(_given(body.limit))
-    wanted = None if body.attributes is msgspec.UNSET else frozenset(body.attributes)
+    attributes = None if body.attributes is msgspec.UNSET else frozenset(body.attributes)
     devices = select(
         snapshot,
         message.application,
@@ -92,7 +92,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
         names = {
             number: name
             for number, name in device.attributes.names.items()
-            if wanted is None or name in wanted
+            if attributes is None or name in attributes
         }
         initial = {}
         if aggregation.type == "TIMEATVALUE":

@@ -1,4 +1,7 @@
-"""Devices: bodies, query strings and messages. The answers stand in `devices/views.py`."""
+"""Devices: bodies, query strings and messages to the actor.
+
+Messages of reads: `devices/read_messages.py`. Answers: `devices/views.py`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class DevicePost(Body, frozen=True):
 
 
 class DevicePatch(Body, frozen=True):
-    """Changes of a device; what is left out stays. `tags` and `attributes` replace the whole list."""
+    """Changes of a device; omitted fields stay as they are. `tags` and `attributes` replace the whole list."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
@@ -60,7 +63,7 @@ Reported = Annotated[
         extra_json_schema={"additionalProperties": {"type": ["number", "string", "boolean"]}},
     ),
 ]
-"""Decoded without a look at the values: the device coerces them one by one and can say which one is wrong."""
+"""Values are not checked when the body is decoded: the device coerces each one and names the one at fault."""
 
 
 class StateReport(Body, frozen=True):
@@ -84,7 +87,7 @@ class CommandPost(Body, frozen=True):
 
 
 class CommandToMany(Body, frozen=True):
-    """A command for every device that is named by id, by tags, or by an advanced query."""
+    """A command for every device that is selected by id, by tags or by an advanced query."""
 
     name: Name
     payload: Any = UNSET
@@ -99,14 +102,14 @@ _Address = Annotated[str, Meta(min_length=2, max_length=39)]
 
 
 class Connected(Body, frozen=True, tag_field="status", tag="connected"):
-    """The device is connected, by its own word or that of whoever watches it."""
+    """The device is connected, as reported by itself or by another client."""
 
     connected_at: Timestamp | None = None
     ip_address: _Address | UnsetType = UNSET
 
 
 class Disconnected(Body, frozen=True, tag_field="status", tag="disconnected"):
-    """The device is gone."""
+    """The device is disconnected."""
 
     connected_at: Timestamp | None = None
     disconnected_at: Timestamp | None = None
@@ -129,11 +132,11 @@ class AttributePatch(Body, frozen=True):
     system: SystemAttribute | UnsetType = UNSET
 
 
-# Queries in the URL.
+# Query strings.
 
 
 class DeviceShape(Query, frozen=True):
-    """How a device is shown."""
+    """Options of how a device is shown."""
 
     exclude_connection_info: bool = False
     tags_as_object: bool = False
@@ -166,7 +169,7 @@ class CompositePage(Page, frozen=True):
 
 
 class History(Query, frozen=True):
-    """A stretch of a device's history. Times in ms: 0 is now, negative counts back from now."""
+    """A range of a device's history. Times in ms: 0 is now, negative counts back from now."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1
     since: int | None = None
@@ -177,7 +180,7 @@ class History(Query, frozen=True):
 
 
 class CompositeRange(Query, frozen=True):
-    """Which reports the composite state counts, and of which attributes (comma-separated, default all)."""
+    """The range of reports in the composite state, and its attributes (comma-separated, default: all)."""
 
     start: int = 1
     end: int = 0
@@ -200,7 +203,7 @@ class AttributeList(Query, frozen=True):
 
 
 class NameSearch(Query, frozen=True):
-    """Which devices are searched for names, and how the names begin."""
+    """The devices whose names are searched, and the beginning of the names."""
 
     query: DeviceQuery | None = None
     starts_with: Annotated[str, Meta(max_length=255)] | None = None
@@ -219,17 +222,17 @@ class TagValueSearch(NameSearch, frozen=True, kw_only=True):
 
 
 class PayloadRange(Query, frozen=True):
-    """Which hours are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
+    """The hours that are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
 
     start: int = -2592000000
     end: int = 0
 
 
-# Messages.
+# Messages to the actor.
 
 
 class CreateDevice(Message, frozen=True):
-    """Create the device behind the ref."""
+    """Create a device."""
 
     body: DevicePost
 
@@ -242,7 +245,7 @@ class PatchDevice(Message, frozen=True):
 
 
 class DeleteDevice(Message, frozen=True):
-    """Delete the device; it can be restored for 93 days."""
+    """Delete a device. Its record and data are kept for `device_restore_days`; nothing restores a device yet."""
 
     if_match: str | None = None
 
@@ -262,7 +265,7 @@ class SendCommand(Message, frozen=True):
 
 
 class SetConnectionStatus(Message, frozen=True):
-    """Log that the device came or went."""
+    """Log that the device connected or disconnected."""
 
     throttle: ClassVar[str | None] = "set_connection_status"
     body: ConnectionStatus
@@ -282,10 +285,10 @@ class PatchAttribute(Message, frozen=True):
 
 
 class DeleteAttribute(Message, frozen=True):
-    """Take an attribute away. Its reported values are not shown any more."""
+    """Delete an attribute. Its reported values are no longer shown."""
 
     name: str
 
 
 class Listen(Message, frozen=True):
-    """Activates a device so that a stream can be opened on it."""
+    """Activate the device, so that a stream can be opened on it."""

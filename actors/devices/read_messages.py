@@ -1,4 +1,4 @@
-"""Messages that read devices. They are answered from a snapshot, not by the actor."""
+"""Messages of reads of devices. They are answered from a snapshot, not by the actor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ListDevices(Message, frozen=True):
 
 
 class GetState(Message, frozen=True):
-    """A stretch of a device's states."""
+    """The states of a device in a range."""
 
     application: bytes
     device: bytes
@@ -44,7 +44,7 @@ class GetState(Message, frozen=True):
 
 
 class GetCommand(Message, frozen=True):
-    """A stretch of a device's commands."""
+    """The commands of a device in a range."""
 
     application: bytes
     device: bytes
@@ -53,7 +53,7 @@ class GetCommand(Message, frozen=True):
 
 
 class GetLogEntries(Message, frozen=True):
-    """A stretch of a device's connection log."""
+    """The connection log of a device in a range."""
 
     application: bytes
     device: bytes
@@ -124,7 +124,7 @@ class ListTagValues(Message, frozen=True):
 
 
 class SelectDevices(Message, frozen=True):
-    """The ids of all devices that a command to many means."""
+    """The ids of all devices that a command to many devices selects."""
 
     application: bytes
     body: CommandToMany

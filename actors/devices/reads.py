@@ -1,7 +1,4 @@
-"""Reading one device's record and its declarations.
-
-Pure reads of a snapshot, as are those of its history (`devices/history.py`).
-"""
+"""Reads of one device: its record and its attributes. Its history: `devices/history.py`. Pure reads of a snapshot."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
 DECLARED_MAX = 4096
-"""Records whose declarations are remembered by their bytes: some 10 MB."""
+"""Records whose decoded attributes are cached, by the bytes of the record: some 10 MB."""
 
 
 class Opened(NamedTuple):
-    """A device as it was read."""
+    """A device that was read from a snapshot, with its declared attributes."""
 
     id: bytes
     found: Found
@@ -37,7 +34,7 @@ class Opened(NamedTuple):
 
 
 def open_device(snapshot: Snapshot, application: bytes, device: bytes) -> Opened:
-    """The device's record and declarations; `NotFound` where there is no such device in the application."""
+    """Read a device. Raises `NotFound` if there is no such device in the application."""
     found = records.find(snapshot, DEVICE, application, device)
     if found is None:
         raise _missing(device)
@@ -45,16 +42,16 @@ def open_device(snapshot: Snapshot, application: bytes, device: bytes) -> Opened
 
 
 class Declared(NamedTuple):
-    """What a device declares, as it was read."""
+    """The declared attributes of a device, without its record."""
 
     id: bytes
     attributes: Attributes
 
 
 def open_declared(snapshot: Snapshot, application: bytes, device: bytes) -> Declared:
-    """What the device declares, for who needs no more of it; `NotFound` as `open_device`.
+    """Read only the declared attributes of a device, with a cache. Raises `NotFound` as `open_device`.
 
-    Whoever reads states reads the same devices again and again, and decoding a record takes longer than a state.
+    Reads of states use the same devices again and again, and decoding a record takes longer than decoding a state.
     """
     raw = snapshot.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
     if raw is None:
@@ -76,14 +73,14 @@ def _missing(device: bytes) -> NotFound:
 
 
 def get_device(reading: Reading, message: GetDevice) -> dict[str, Any]:
-    """One device."""
+    """Return one device."""
     snapshot = reading.snapshot
     found = open_device(snapshot, message.application, message.device).found
     return show_device(snapshot, message.application, found, message.query)
 
 
 def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: DeviceShape) -> dict[str, Any]:
-    """A device as the caller sees it."""
+    """Return a device as the caller sees it."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {
         "id": id,
@@ -117,7 +114,7 @@ def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: Dev
 
 
 def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Tags by key, each with all its values in the order of the list."""
+    """Return the values of tags by key, in the order of the list."""
     grouped: dict[str, list[str]] = {}
     for tag in tags:
         grouped.setdefault(tag["key"], []).append(tag["value"])
@@ -125,33 +122,33 @@ def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def attributes_as_object(attributes: Collection[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Declarations of attributes by name."""
+    """Return declared attributes by name."""
     return {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
 
 
 def ancestors(snapshot: Snapshot, application: bytes, doc: Doc) -> list[str]:
-    """The ids of the devices above, the nearest first."""
-    above: list[str] = []
+    """Return the ids of the parent, its parent and so on."""
+    found_ids: list[str] = []
     parent = doc.get("parentId")
-    while parent is not None and parent not in above and len(above) < 1000:
-        above.append(parent)
+    while parent is not None and parent not in found_ids and len(found_ids) < 1000:
+        found_ids.append(parent)
         found = records.find(snapshot, DEVICE, application, bytes.fromhex(parent))
         parent = found.doc.get("parentId") if found is not None else None
-    return above
+    return found_ids
 
 
 # Attributes.
 
 
 def get_attribute(reading: Reading, message: GetAttribute) -> dict[str, Any]:
-    """One attribute."""
+    """Return one attribute."""
     snapshot = reading.snapshot
     device = open_device(snapshot, message.application, message.device)
     return _show_attribute(message.application, message.device, device.attributes.find(message.name))
 
 
 def list_attributes(reading: Reading, message: ListAttributes) -> dict[str, Any]:
-    """All attributes that pass the filter, sorted. There is no paging: a device has at most 256."""
+    """Return all attributes that match the filter, sorted. There is no paging: a device has at most 256."""
     snapshot = reading.snapshot
     query = message.query
     device = open_device(snapshot, message.application, message.device)

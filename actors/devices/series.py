@@ -1,20 +1,19 @@
-"""Time series: a device's reports, aggregated into buckets of time.
+"""Time series: the points of a device, aggregated into buckets of time.
 
-Owns what each aggregation of a time series query means. Does not own where points come from (any iterable
-in ascending time, read once, so a snapshot's range fits), nor how times are written or devices are found.
+Owns the meaning of each aggregation of a time series query. Does not own the source of points (any iterable in
+ascending time, read once, so a range of a snapshot can be used), the format of times, or the selection of devices.
 
 - **Buckets** are aligned to multiples of the resolution since the epoch, not to the start of the range, so
-  that two queries over different ranges agree on every bucket that lies inside both. A bucket's start is its
-  point's time; the first one may therefore begin before the range, though it counts nothing from there.
-  Buckets in which nothing is found are left out. Without a resolution the range is one bucket at `start_ms`.
-- **Numbers.** MAX, MIN, MEDIAN, MEAN, SUM and STD_DEV read true as 1 and false as 0 (a MEAN is then the share
-  of reports that were true) and pass over strings; an attribute with nothing but strings is left out. FIRST,
-  LAST, COUNT and NONE take every value as it is.
-- **JSON-safe.** NaN and infinities are passed over, and a result whose computation overflows a double is left
-  out.
+  that two queries over different ranges agree on every bucket that is inside both. The time of a bucket's point is
+  the start of the bucket; the first bucket may therefore begin before the range, but counts no points from there.
+  Empty buckets are left out. Without a resolution the range is one bucket at `start_ms`.
+- **Numbers.** MAX, MIN, MEDIAN, MEAN, SUM and STD_DEV read true as 1 and false as 0 (so a MEAN is the share of
+  reports that were true) and ignore strings; an attribute with only strings is left out. FIRST, LAST, COUNT and
+  NONE use every value unchanged.
+- **JSON-safe.** NaN and infinities are ignored, and a result whose computation overflows a double is left out.
 
-The work is one pass. Since time ascends, only the current bucket is open; what is kept beside it is the
-answer, and for MEDIAN the bucket's values. `points_max` bounds both.
+The points are read in one pass. Since time ascends, only the current bucket is open; apart from it only the answer is
+kept in memory, and for MEDIAN the bucket's values. `points_max` bounds both.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.timestamps import parse_duration
 
 Point = tuple[int, dict[str, Value]]
-"""A time in milliseconds and the attributes' values (or aggregates) there."""
+"""A time in milliseconds, and the values (or aggregates) of attributes at that time."""
 
 AggregationType = Literal[
     "FIRST",
@@ -49,11 +48,11 @@ Order = Literal["asc", "desc"]
 
 
 class SeriesError(Invalid, ValueError):
-    """An aggregation that cannot be read. The text is a sentence for the caller."""
+    """An invalid aggregation. The text is a sentence for the caller."""
 
 
 class SeriesTooLarge(SeriesError):
-    """More values than one query may keep at a time. The text tells how to ask for less."""
+    """More values than one query may keep at a time. The text says how to request less."""
 
     type = PayloadTooLarge.type
 
@@ -73,7 +72,7 @@ def _too_many(points_max: int) -> SeriesTooLarge:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """How the values of a bucket become one. `value` is what TIMEATVALUE compares with, else None."""
+    """An aggregation of the values in a bucket. `value` is the one that TIMEATVALUE compares with, else None."""
 
     type: AggregationType
     value: Value | None = None
@@ -95,19 +94,19 @@ def aggregate(
 ) -> list[Point]:
     """Aggregate the points from `start_ms` to `end_ms`, both included, and return points in `order` of time.
 
-    `points` must ascend in time (equal times are fine) and may reach beyond the range. `attributes` are those
-    to look at, None for all. `resolution_ms` None or 0 gives one point for the whole range; NONE gives the
-    points as they are whatever the resolution. `limit` is the most points to return, taken from the
-    beginning of the order: the oldest for "asc", the newest for "desc"; None is no limit.
+    `points` must ascend in time (equal times are allowed) and may extend beyond the range. `attributes` are those
+    to use, None for all. `resolution_ms` None or 0 gives one point for the whole range; NONE returns the points
+    unchanged, whatever the resolution. `limit` is the maximum number of points, taken from the beginning of the
+    order: the oldest for "asc", the newest for "desc"; None is no limit.
 
-    TIMEATVALUE counts the milliseconds of each bucket in which an attribute held the value. A value holds
-    from its report to the attribute's next report, at most to `end_ms`; `initial` are the values held at
-    `start_ms`. A bucket in which the attribute held only other values has 0, one in which its value is
-    unknown has nothing. Numbers and booleans are different values (1 is not true). A caller whose range
-    reaches into the future passes the present as `end_ms`, else the last value is held until then.
+    TIMEATVALUE counts the milliseconds of each bucket during which an attribute had the value. A value lasts from
+    its report to the attribute's next report, at most to `end_ms`; `initial` are the values at `start_ms`. A bucket
+    in which the attribute had only other values gets 0, one in which its value is unknown gets nothing. Numbers and
+    booleans are different values (1 is not true). If the range extends into the future, the caller passes the
+    present as `end_ms`; otherwise the last value would last until the end of the range.
 
-    Raises SeriesTooLarge as soon as more than `points_max` values would be kept, or points that are surely
-    larger than `json_bytes_max` when they are written, and SeriesError for a negative resolution.
+    Raises SeriesTooLarge as soon as more than `points_max` values would be kept, or points whose JSON is certainly
+    larger than `json_bytes_max`, and SeriesError for a negative resolution.
     """
     if resolution_ms is not None and resolution_ms < 0:
         raise SeriesError(
@@ -115,18 +114,18 @@ def aggregate(
         )
     if start_ms > end_ms or limit == 0:
         return []
-    wanted = None if attributes is None else frozenset(attributes)
-    chosen = _chosen(points, end_ms, wanted)
+    names = None if attributes is None else frozenset(attributes)
+    selected = _selected(points, end_ms, names)
     found: Iterable[Point]
     if aggregation.type == "TIMEATVALUE":
         durations = _Durations(start_ms, end_ms, resolution_ms or 0, points_max)
-        found = _times_at_value(chosen, _wanted_of(initial or {}, wanted), aggregation.value, durations)
+        found = _times_at_value(selected, _values_of(initial or {}, names), aggregation.value, durations)
     elif aggregation.type == "NONE":
-        found = ((time_ms, data) for time_ms, data in chosen if time_ms >= start_ms and data)
+        found = ((time_ms, data) for time_ms, data in selected if time_ms >= start_ms and data)
     else:
-        inside = (point for point in chosen if point[0] >= start_ms)
+        inside = (point for point in selected if point[0] >= start_ms)
         found = _bucketed(inside, start_ms, resolution_ms or 0, aggregation.type, points_max)
-    return _taken(found, limit, order, points_max, json_bytes_max)
+    return _limited(found, limit, order, points_max, json_bytes_max)
 
 
 def parse_aggregation(value: object, *, field: str = "aggregation") -> Aggregation:
@@ -146,38 +145,36 @@ def parse_aggregation(value: object, *, field: str = "aggregation") -> Aggregati
         return Aggregation(kind)
     if not isinstance(options, dict) or options.keys() != {"value"}:
         raise SeriesError(f"{field}.options: TIMEATVALUE needs exactly one option, the value to look for.")
-    wanted = options["value"]
-    if not isinstance(wanted, str | int | float) or _unsafe(wanted):
+    target = options["value"]
+    if not isinstance(target, str | int | float) or _unsafe(target):
         raise SeriesError(f"{field}.options.value: give a string, a number or a boolean.")
-    return Aggregation(kind, wanted)
+    return Aggregation(kind, target)
 
 
 def parse_resolution(value: object, *, field: str = "resolution") -> int | None:
-    """Read a resolution: whole milliseconds; None, an empty text and 0 are None, the whole range."""
+    """Read a resolution in whole milliseconds. None, an empty text and 0 give None: the whole range."""
     return None if value is None or value == "" else parse_duration(value, field=field) or None
 
 
 # -- points --------------------------------------------------------------------------------------------------
 
 
-def _chosen(
-    points: Iterable[tuple[int, Mapping[str, Value]]], end_ms: int, wanted: frozenset[str] | None
+def _selected(
+    points: Iterable[tuple[int, Mapping[str, Value]]], end_ms: int, names: frozenset[str] | None
 ) -> Iterator[Point]:
-    """Yield the points up to the end, also those before the start, with the wanted attributes alone."""
+    """Yield the points up to `end_ms`, also those before the start, with only the attributes in `names`."""
     latest_ms = None
     for time_ms, data in points:
         assert latest_ms is None or time_ms >= latest_ms, "points must ascend in time"
         latest_ms = time_ms
         if time_ms > end_ms:
             return
-        yield time_ms, _wanted_of(data, wanted)
+        yield time_ms, _values_of(data, names)
 
 
-def _wanted_of(data: Mapping[str, Value], wanted: frozenset[str] | None) -> dict[str, Value]:
+def _values_of(data: Mapping[str, Value], names: frozenset[str] | None) -> dict[str, Value]:
     return {
-        name: value
-        for name, value in data.items()
-        if (wanted is None or name in wanted) and not _unsafe(value)
+        name: value for name, value in data.items() if (names is None or name in names) and not _unsafe(value)
     }
 
 
@@ -187,13 +184,13 @@ def _unsafe(value: Value) -> bool:
 
 _POINT_BYTES_MIN = 47
 _VALUE_BYTES_MIN = 5
-"""What a point and each of its values take at the least: `{"time":"...","data":{}},` and `"a":1`."""
+"""The minimal size of a point and of each of its values: `{"time":"...","data":{}},` and `"a":1`."""
 
 
-def _taken(
+def _limited(
     found: Iterable[Point], limit: int | None, order: Order, points_max: int, json_bytes_max: int | None
 ) -> list[Point]:
-    """Return what the limit leaves, in order; the bounds hold on the way there."""
+    """Return at most `limit` points in order. Checks the bounds while it reads."""
     kept: deque[Point] = deque()
     values = size = 0
     for point in found:
@@ -259,14 +256,14 @@ def _closed(bucket_ms: int, cells: dict[str, Accumulator]) -> Iterator[Point]:
 
 
 def _times_at_value(
-    points: Iterable[Point], initial: Mapping[str, Value], wanted: Value | None, durations: _Durations
+    points: Iterable[Point], initial: Mapping[str, Value], target: Value | None, durations: _Durations
 ) -> list[Point]:
-    # What counts of a value is whether it is the wanted one, so a repeated report closes nothing.
-    held = {name: (_same(value, wanted), durations.start_ms) for name, value in initial.items()}
+    # Only whether a value equals the target is kept, so a repeated report ends no interval.
+    held = {name: (_same(value, target), durations.start_ms) for name, value in initial.items()}
     for time_ms, data in points:
         now_ms = max(time_ms, durations.start_ms)
         for name, value in data.items():
-            matches = _same(value, wanted)
+            matches = _same(value, target)
             before = held.get(name)
             if before is None or before[0] != matches:
                 if before is not None:
@@ -277,12 +274,12 @@ def _times_at_value(
     return durations.points()
 
 
-def _same(value: Value, wanted: Value | None) -> bool:
-    return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+def _same(value: Value, target: Value | None) -> bool:
+    return value == target and isinstance(value, bool) == isinstance(target, bool)
 
 
 class _Durations:
-    """Milliseconds at the wanted value, for each bucket and attribute."""
+    """Milliseconds at the target value, for each bucket and attribute."""
 
     __slots__ = ("_buckets", "_points_max", "_resolution_ms", "_values", "end_ms", "start_ms")
 
@@ -295,7 +292,7 @@ class _Durations:
         self._values = 0
 
     def add(self, name: str, matches: bool, from_ms: int, to_ms: int) -> None:
-        """Count a stretch of time, split where it crosses from bucket to bucket."""
+        """Count an interval, split at the boundaries of buckets."""
         while from_ms < to_ms:
             if self._resolution_ms:
                 bucket_ms = from_ms - from_ms % self._resolution_ms

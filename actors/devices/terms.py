@@ -1,4 +1,4 @@
-"""The words of devices: their classes, what they declare, and the fields that a query may name."""
+"""Shared types of devices: data types, attribute declarations, and the fields that a query may use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEVICE_FIELDS: Final = Fields(
         "parentId": ID,
         "ancestorId": IDS,
         "attributeName": TEXTS,
-        # No device belongs to an experience yet, so these are missing from all of them.
+        # No device belongs to an experience yet, so no device has these fields.
         "experienceUserId": IDS,
         "experienceGroupId": IDS,
         "tags": TAGS,
@@ -40,18 +40,15 @@ DEVICE_FIELDS: Final = Fields(
     },
 )
 
-
 DataType = Literal["string", "number", "gps", "boolean", "blob"]
 
-
 Aggregation = Literal["FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV"]
-
 
 DeviceQuery = Annotated[dict[str, Any], query_over(DEVICE_FIELDS)]
 
 
 class ChildAttribute(Body, frozen=True):
-    """Which children's attribute a system device's attribute gathers."""
+    """The attribute of children that a system device's attribute aggregates."""
 
     name: Key
     mode: Literal["all", "whitelist", "blacklist"]

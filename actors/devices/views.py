@@ -1,4 +1,4 @@
-"""Devices: how they are answered."""
+"""Devices: answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trunkline.actors.values.terms import DeviceClass, Id, IsoTime, Links, Recor
 
 
 class ConnectionInfo(View, frozen=True):
-    """Whether the device is connected (1, 0, or null where never heard of), and since when."""
+    """Whether the device is connected (1, 0, or null if it never was), and since when."""
 
     connected: Literal[0, 1] | None = None
     time: IsoTime | None = None
@@ -39,7 +39,7 @@ class DeviceView(RecordView, frozen=True, kw_only=True):
 
 
 class StateEntry(View, frozen=True):
-    """One stored state. `data` holds the attributes that are declared now."""
+    """One stored state. `data` contains only attributes that are currently declared."""
 
     time: IsoTime
     data: dict[str, Scalar]
@@ -103,7 +103,7 @@ class AttributeNames(View, frozen=True):
 
 
 class DeviceSummary(View, frozen=True):
-    """A device in the shortest form."""
+    """The id, class and name of a device."""
 
     id: Id
     device_class: DeviceClass

@@ -1,1 +1,1 @@
-"""Events: the actor, reads, updates, changes of many, exports."""
+"""Events: the actor, reads, updates, jobs that change many events, exports."""

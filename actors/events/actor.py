@@ -1,11 +1,11 @@
 """The event log: the only writer of the events of one application.
 
-An actor of its own beside the application's: a change of many events may search for long, and meanwhile the
-application's record, keys and tokens must not wait. The throttle of creating events lies in its mailbox.
+It is separate from the application actor because the search of a change of many events may take long, and messages to
+the application must not wait for it. Its mailbox has the throttle of event creation.
 
-It keeps nothing in memory. An event lies in three places: its record, which lists and queries read and which
-therefore stays small; its detail (message and data); and its updates, one entry each, so that an update of
-an event with a long history writes no more than one of a fresh event, and nothing of the history is read.
+It keeps no state in memory. An event is stored in three parts: its record, which lists and queries read and which is
+therefore small; its detail (message and data); and its updates, one entry for each. So an update of an event with a
+long history writes as little as one of a new event, and reads nothing of the history.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from trunkline.actors.events.messages import (
     PatchEvents,
     PatchSomeEvents,
 )
-from trunkline.actors.events.reads import Chosen, choose, fits, matching
-from trunkline.actors.events.updates import NameOf, source, updated
+from trunkline.actors.events.reads import EventFilter, event_filter, matches_event, matching
+from trunkline.actors.events.updates import NameOf, apply_update, source_fields
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.revision import check_match
@@ -48,7 +48,7 @@ from trunkline.store.errors import ReadQueueFull
 
 
 class Progress(NamedTuple):
-    """How far a job is: how many events it has changed, and the ids up to which it has gone and will go."""
+    """The progress of a job: the number of changed events, the last processed id, and the last id of the job."""
 
     changed: int
     last: bytes
@@ -64,18 +64,18 @@ class EventLog(Actor):
     __slots__ = ()
 
     def load(self) -> bool:
-        return True  # it is there as long as its application is
+        return True  # it exists as long as its application
 
     # One event.
 
     def on_create_event(self, message: CreateEvent) -> Created:
-        """Create an event; the answer holds its id."""
+        """Create an event; the answer is its id."""
         body = message.body
         now_ms = self.system.clock.wall_ms()
         doc: Doc = {
             "creationDate": self._created_ms(body, now_ms),
             "lastUpdated": now_ms,
-            **source(message.by),
+            **source_fields(message.by),
             "level": body.level,
             "state": body.state,
             "subject": body.subject,
@@ -117,32 +117,32 @@ class EventLog(Actor):
     # Many events.
 
     async def on_patch_events(self, message: PatchEvents) -> int:
-        """Update all events that are meant, or none; the answer is their number."""
+        """Update all selected events, or none; the answer is their number."""
         self._check_patch(message.body)
-        chosen = await self._chosen(message.query)
-        self._check_patch(message.body)  # the device may have been deleted meanwhile
+        events = await self._selected(message.query)
+        self._check_patch(message.body)  # the device may have been deleted during the search
         now_ms, name_of = self.system.clock.wall_ms(), cache(self._device_name)
-        for id, doc in chosen:
+        for id, doc in events:
             self._update(id, doc, message, now_ms, name_of)
             self._check_size()
-        return len(chosen)
+        return len(events)
 
     async def on_delete_events(self, message: DeleteEvents) -> int:
-        """Delete all events that are meant, or none; the answer is their number."""
-        chosen = await self._chosen(EventChoice(query=message.body))
-        for id, doc in chosen:
+        """Delete all selected events, or none; the answer is their number."""
+        events = await self._selected(EventChoice(query=message.body))
+        for id, doc in events:
             self._erase(id, doc)
             self._check_size()
-        return len(chosen)
+        return len(events)
 
-    async def _chosen(self, choice: EventChoice) -> list[tuple[bytes, Doc]]:
-        """The events that are meant, as they are now, by their ids.
+    async def _selected(self, choice: EventChoice) -> list[tuple[bytes, Doc]]:
+        """Return the ids and the current documents of the events that `choice` selects, in the order of ids.
 
-        A worker thread looks for them. What a turn before this one wrote may not be committed yet, so each
-        event is read and compared again here, where nothing else can change it until the turn ends.
+        A worker thread searches a snapshot. It does not see writes of earlier turns that are not committed yet, so
+        each event is read and matched again here, where nothing else can change it until the turn ends.
         """
         most = self.system.limits.changed_events_max
-        chosen = choose(self.ref.id, choice)
+        filter = event_filter(self.ref.id, choice)
         try:
             ids = await self.system.read(
                 partial(matching, application=self.ref.id, choice=choice, most=most + 1)
@@ -151,15 +151,15 @@ class EventLog(Actor):
             raise Overloaded(f"{full} Try again in a second.") from full
         if len(ids) > most:
             raise ChangeTooLarge(f"More than {most} events match, which is the bound of one change.")
-        return list(self._meant(ids, chosen))
+        return list(self._still_matching(ids, filter))
 
-    def _meant(self, ids: Iterable[bytes], chosen: Chosen) -> Iterator[tuple[bytes, Doc]]:
-        """Those of the events that are there and are meant, as they are now."""
+    def _still_matching(self, ids: Iterable[bytes], filter: EventFilter) -> Iterator[tuple[bytes, Doc]]:
+        """Yield the ids and the current documents of those events that exist and match."""
         for id in ids:
             raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
             if raw is not None:
                 doc = decode(raw)
-                if fits(chosen, id, doc):
+                if matches_event(filter, id, doc):
                     yield id, doc
 
     def _check_size(self) -> None:
@@ -170,22 +170,22 @@ class EventLog(Actor):
     def _is_full(self) -> bool:
         return self.batch is not None and self.batch.size_bytes > self.system.limits.changed_events_bytes_max
 
-    # The parts of a job. How far it is, is written with what it changes, so each part is done once.
+    # The parts of a job. Its progress is in the same batch as its changes, so each part is done once.
 
     def on_begin_event_job(self, message: BeginEventJob) -> Progress:
-        """How far the job is: nowhere, or where an attempt before left it. The notes of ended jobs go."""
+        """Return the progress of the job, initial or from an earlier attempt. Delete the progress of ended jobs."""
         for job in message.ended:
             self.delete(keys.META, keys.event_job_key(self.ref.id, job))
-        return self._progress(message.job) or self._note(message.job, Progress(0, b"", message.end))
+        return self._progress(message.job) or self._set_progress(message.job, Progress(0, b"", message.end))
 
     def on_patch_some_events(self, message: PatchSomeEvents) -> Progress:
-        """Update those of the events that are meant, as many as one turn should write."""
+        """Update those of the events that match, as many as one turn may write."""
         self._check_patch(message.body)
         now_ms, name_of = self.system.clock.wall_ms(), cache(self._device_name)
         return self._do_part(message, lambda event, doc: self._update(event, doc, message, now_ms, name_of))
 
     def on_delete_some_events(self, message: DeleteSomeEvents) -> Progress:
-        """Delete those of the events that are meant, as many as one turn should write."""
+        """Delete those of the events that match, as many as one turn may write."""
         return self._do_part(message, self._erase)
 
     def _do_part(
@@ -195,23 +195,23 @@ class EventLog(Actor):
         assert progress is not None
         changed, last, end = progress
         left = [id for id in message.ids if last < id <= end]
-        for id, doc in self._meant(left, choose(self.ref.id, message.choice)):
+        for id, doc in self._still_matching(left, event_filter(self.ref.id, message.choice)):
             change(id, doc)
             changed += 1
             if self._is_full():
                 left = [id]
                 break
-        return self._note(message.job, Progress(changed, left[-1] if left else last, end))
+        return self._set_progress(message.job, Progress(changed, left[-1] if left else last, end))
 
     def _progress(self, job: bytes) -> Progress | None:
         raw = self.system.journal.get(keys.META, keys.event_job_key(self.ref.id, job))
         return None if raw is None else Progress(*decode(raw))
 
-    def _note(self, job: bytes, progress: Progress) -> Progress:
+    def _set_progress(self, job: bytes, progress: Progress) -> Progress:
         self.put(keys.META, keys.event_job_key(self.ref.id, job), encode(list(progress)))
         return progress
 
-    # What a turn stages for one event.
+    # Staged changes of one event.
 
     def _update(
         self,
@@ -221,12 +221,12 @@ class EventLog(Actor):
         now_ms: int,
         name_of: NameOf,
     ) -> None:
-        after, update = updated(doc, message.body, message.by, now_ms, name_of)
+        after, update = apply_update(doc, message.body, message.by, now_ms, name_of)
         if update is not None:
             first, end = doc["updates"]
             self.put(keys.EVENTS, keys.event_update_key(self.ref.id, id, end), encode(update))
             end += 1
-            # An event must always be open to an answer, so at the bound the oldest update makes room.
+            # An event must always accept updates, so at the bound the oldest update is deleted.
             while end - first > self.system.limits.event_updates_max:
                 self.delete(keys.EVENTS, keys.event_update_key(self.ref.id, id, first))
                 first += 1
@@ -241,7 +241,7 @@ class EventLog(Actor):
         for number in range(*doc["updates"]):
             self.delete(keys.EVENTS, keys.event_update_key(self.ref.id, id, number))
 
-    # What a turn reads.
+    # Reads through the journal.
 
     def _found(self, id: bytes) -> tuple[bytes, Doc]:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
@@ -250,7 +250,7 @@ class EventLog(Actor):
         return raw, decode(raw)
 
     def _device_name(self, device_id: str) -> str | None:
-        """The name of a device, also of one that was deleted and may still be restored."""
+        """Return the name of a device, also of a deleted one whose record is still kept."""
         for kind in (DEVICE, DELETED_DEVICE):
             key = keys.record_key(kind.name, self.ref.id, bytes.fromhex(device_id))
             raw = self.system.journal.get(keys.RECORDS, key)
@@ -258,7 +258,7 @@ class EventLog(Actor):
                 return str(decode(raw)["name"])
         return None
 
-    # What is refused.
+    # Checks.
 
     def _check_patch(self, body: EventPatch) -> None:
         if body.device_id is not UNSET and body.device_id is not None:

@@ -1,4 +1,4 @@
-"""The export of events, as CSV or JSON: a job."""
+"""The job that exports events as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _HIDDEN = ("_etag", "_type")
 async def export_events(job: Job) -> Doc:
     """Write the events that match, the oldest first.
 
-    Input: `query` (None for all events), `format` (csv or json), and whether `updates` are left out.
+    Input: `query` (None for all events), `format` (csv or json), and `excludeUpdates`.
     """
-    wanted = job.input
-    left_out = {*_HIDDEN, "updates"} if wanted["excludeUpdates"] else {*_HIDDEN}
-    columns = _COLUMNS if wanted["excludeUpdates"] else (*_COLUMNS, "updates")
+    options = job.input
+    left_out = {*_HIDDEN, "updates"} if options["excludeUpdates"] else {*_HIDDEN}
+    columns = _COLUMNS if options["excludeUpdates"] else (*_COLUMNS, "updates")
 
     def shown(snapshot: Snapshot) -> Iterator[Doc]:
-        if wanted["query"] is None:
+        if options["query"] is None:
             job.total = records.total(snapshot, EVENT, job.application)
-        for event in events_in_order(snapshot, job.application, wanted["query"]):
+        for event in events_in_order(snapshot, job.application, options["query"]):
             yield {name: value for name, value in event.items() if name not in left_out}
 
     return await export_records(job, "events", columns, shown)
 
 
 def check_event_export(_snapshot: Snapshot, _application: bytes, message: QueueJob) -> None:
-    """Raise `QueryError` for a query that is none."""
+    """Raise `QueryError` for an invalid query."""
     if message.input["query"] is not None:
         compile_query(message.input["query"], EVENT_FIELDS, at="query")
 

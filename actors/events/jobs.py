@@ -1,8 +1,8 @@
-"""Changes of more events than one call may change: jobs that go through them part by part, in the order of ids.
+"""Jobs that change more events than one call may change. They process the events in parts, in the order of ids.
 
-Meant are the events that match when a part comes to them, of those that there were when the job began.
-Each part is one batch of the event log, and how far the job is stands in the same batch. So a job that is
-begun again, after whatever broke it off, does no part twice and leaves none out, and its count is exact.
+A job changes events that existed when it began and that match when their part is processed. Each part is one batch
+of the event log, which also contains the progress of the job. So a job that is restarted after an interruption
+repeats no part and skips none, and its count is exact.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 PART_EVENTS: Final = 100
-"""Events of one part: a turn of about 5 ms, between which others have theirs."""
+"""Events in one part: a turn of about 5 ms; other messages are handled between two parts."""
 
 SEARCH_EVENTS: Final = 2000
-"""Ids that one search brings: 200 kB, and twenty parts."""
+"""Ids that one search returns: 200 kB, enough for twenty parts."""
 
 _Message = Callable[[list[bytes]], Message]
 
 
 async def patch_events(job: Job) -> Doc:
-    """Update the events. Input: `choice` and `body` as the call had them."""
+    """Update the events. Input: `choice` and `body`, as in the call."""
     choice = msgspec.convert(job.input["choice"], EventChoice)
     body = msgspec.convert(job.input["body"], EventPatch)
     by = Creator(job.by_id, job.by_type, job.by_name)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ async def patch_events(job: Job) -> Doc:
     def message(ids: list[bytes]) -> Message:
         return PatchSomeEvents(job=job.id, ids=ids, choice=choice, body=body, by=by)
 
-    return {"changed": await _go_through(job, choice, message)}
+    return {"changed": await _process(job, choice, message)}
 
 
 async def delete_events(job: Job) -> Doc:
@@ -64,21 +64,21 @@ async def delete_events(job: Job) -> Doc:
     def message(ids: list[bytes]) -> Message:
         return DeleteSomeEvents(job=job.id, ids=ids, choice=choice)
 
-    return {"removed": await _go_through(job, choice, message)}
+    return {"removed": await _process(job, choice, message)}
 
 
-async def _go_through(job: Job, choice: EventChoice, message: _Message) -> int:
-    """Send the events that are meant to the event log, part by part; the number of those that were changed."""
+async def _process(job: Job, choice: EventChoice, message: _Message) -> int:
+    """Send the ids of matching events to the event log, part by part. Return the number of changed events."""
     log = Ref("eventLog", job.application, job.application)
     begin = await job.read(partial(_begin, application=job.application, job=job.id))
     progress: Progress = await job.ask(log, begin)
 
-    def meant(snapshot: Snapshot) -> Iterator[bytes]:
+    def left(snapshot: Snapshot) -> Iterator[bytes]:
         return matching_between(snapshot, job.application, choice, progress.last, progress.end)
 
-    job.total = progress.changed + await job.read(lambda snapshot: sum(1 for _ in meant(snapshot)))
+    job.total = progress.changed + await job.read(lambda snapshot: sum(1 for _ in left(snapshot)))
     job.completed = progress.changed
-    while ids := await job.read(lambda snapshot: list(islice(meant(snapshot), SEARCH_EVENTS))):
+    while ids := await job.read(lambda snapshot: list(islice(left(snapshot), SEARCH_EVENTS))):
         while ids:
             progress = await job.ask(log, message(ids[:PART_EVENTS]))
             job.completed = progress.changed
@@ -87,12 +87,12 @@ async def _go_through(job: Job, choice: EventChoice, message: _Message) -> int:
 
 
 def _begin(snapshot: Snapshot, application: bytes, job: bytes) -> BeginEventJob:
-    """The job is about the events that there are now. What ended jobs have noted is not needed any more."""
+    """Return the message that begins the job: with the newest event, and the ended jobs that still have a progress."""
     events = keys.record_prefix(EVENT.name, application)
     newest = next(snapshot.keys(keys.RECORDS, events, keys.prefix_end(events), reverse=True), b"")
     prefix = keys.event_jobs_prefix(application)
-    noted = (bytes(key[-12:]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)))
-    found = ((id, records.find(snapshot, JOB, application, id)) for id in noted)
+    stored = (bytes(key[-12:]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)))
+    found = ((id, records.find(snapshot, JOB, application, id)) for id in stored)
     ended = [id for id, log in found if log is None or "runCompletedAt" in log.doc]
     return BeginEventJob(job=job, end=bytes(newest[-12:]), ended=ended)
 

@@ -8,15 +8,13 @@ from trunkline.actors.records.kind import Doc, Kind, Prefixes
 from trunkline.store import keys
 
 LEVELS = ("info", "warning", "error", "critical")
-"""The levels of events, the least severe first: lists sort them in this order."""
-
+"""The levels of events, the least severe first. Lists sort them in this order."""
 
 EVENT_STATES = ("new", "acknowledged", "resolved")
-"""The states of events in the order of a usual life, in which lists sort them; any may follow any."""
-
+"""The states of events in their usual sequence. Lists sort them in this order; every change of state is allowed."""
 
 SEVERITY = "severity"
-"""No field of an event but an order: by level, and within a level by creation."""
+"""A sort order and not a field: by level, and within a level by creation."""
 
 
 def _sort_key(doc: Doc, field: str) -> Any:
@@ -25,7 +23,7 @@ def _sort_key(doc: Doc, field: str) -> Any:
     if field == "state":
         return EVENT_STATES.index(doc["state"])
     if field == SEVERITY:
-        # Times end with the year 9999, which takes 48 bits, so the level stands above all of them.
+        # Times up to the year 9999 need 48 bits, so the level is in the bits above.
         return LEVELS.index(doc["level"]) << 48 | doc["creationDate"]
     return doc.get(field)
 

@@ -8,10 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email
-from trunkline.actors.jobs.messages import (
-    CallbackUrl,
-    NotifyBody,
-)
+from trunkline.actors.jobs.messages import CallbackUrl, NotifyBody
 from trunkline.actors.query.fields import ID, ID_AS_TEXT, TAGS, TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.messages import Creator
@@ -40,23 +37,24 @@ EVENT_FIELDS: Final = Fields(
         "state": TEXT,
         "subject": TEXT,
         "deviceId": ID_AS_TEXT,
-        # No event is of an experience yet, so these are missing from all of them.
+        # No event belongs to an experience yet, so no event has these fields.
         "experienceUserId": ID,
         "experienceGroupId": ID,
         "eventTags": TAGS,
     },
 )
 
-
 EventQuery = Annotated[dict[str, Any], query_over(EVENT_FIELDS)]
 
-
 Level = Literal["info", "warning", "error", "critical"]
+
 EventState = Literal["new", "acknowledged", "resolved"]
+
 EventTags = Annotated[dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
-"""Values by key. A key of a device's tags may have several values, one of an event's has one."""
+"""Values by key. Unlike the tags of a device, each key has one value."""
 
 SourceType = Literal["flow", "user", "device", "apiToken", "experienceUser", "public"]
+
 
 # Bodies.
 
@@ -76,10 +74,10 @@ class EventPost(Body, frozen=True):
 
 
 class EventPatch(Body, frozen=True):
-    """An update of an event; what is left out stays.
+    """An update of an event; omitted fields stay as they are.
 
-    `comment` and `data` belong to the update and leave the event's own data alone. `eventTags` replaces all
-    tags; `deviceId` null takes the device away.
+    `comment` and `data` belong to the update and do not change the event's own data. `eventTags` replaces all
+    tags; `deviceId` null removes the device.
     """
 
     state: EventState | UnsetType = UNSET
@@ -91,7 +89,15 @@ class EventPatch(Body, frozen=True):
     event_tags: EventTags | UnsetType = UNSET
 
 
-# Queries in the URL.
+class EventExport(NotifyBody, frozen=True):
+    """The events that are exported (without `query` all of them), and the format."""
+
+    query: EventQuery | UnsetType = UNSET
+    format: Literal["csv", "json"] = "csv"
+    exclude_updates: bool = False
+
+
+# Query strings.
 
 
 class EventPage(Page, frozen=True):
@@ -107,7 +113,7 @@ class EventPage(Page, frozen=True):
 
 
 class EventChoice(Query, frozen=True):
-    """Which events a change of many means; without anything: all of the application."""
+    """The events that a change of many selects; without any field all events of the application."""
 
     filter_field: Literal["subject"] | None = None
     filter: Annotated[str, Meta(max_length=1024)] | None = None
@@ -118,14 +124,14 @@ class EventChoice(Query, frozen=True):
 
 
 class EventReport(Query, frozen=True):
-    """Where the result of a long deletion is to be sent."""
+    """The receivers of the result of a long deletion."""
 
     email: Email | None = None
     callback_url: CallbackUrl | None = None
 
 
 class RecentChoice(Query, frozen=True):
-    """Which new events are looked at; `filter` is of their subject."""
+    """The new events that are considered; `filter` applies to the subject."""
 
     filter: Annotated[str, Meta(max_length=1024)] | None = None
     query: EventQuery | None = None
@@ -135,7 +141,7 @@ class RecentChoice(Query, frozen=True):
 
 
 class CreateEvent(Message, frozen=True):
-    """Create an event. The answer holds its id."""
+    """Create an event. The answer is its id."""
 
     throttle: ClassVar[str | None] = "event_create"
 
@@ -144,7 +150,7 @@ class CreateEvent(Message, frozen=True):
 
 
 class PatchEvent(Message, frozen=True):
-    """Update the event `id`."""
+    """Update an event."""
 
     event: bytes
     body: EventPatch
@@ -153,14 +159,14 @@ class PatchEvent(Message, frozen=True):
 
 
 class DeleteEvent(Message, frozen=True):
-    """Delete the event `id` with its updates."""
+    """Delete an event with its updates."""
 
     event: bytes
     if_match: str | None = None
 
 
 class PatchEvents(Message, frozen=True):
-    """Update all events that `query` means, or none of them. The answer is their number."""
+    """Update all events that `query` selects, or none of them. The answer is their number."""
 
     query: EventChoice
     body: EventPatch
@@ -174,9 +180,10 @@ class DeleteEvents(Message, frozen=True):
 
 
 class BeginEventJob(Message, frozen=True):
-    """The job `job` begins, or begins again. Answers with its `Progress`.
+    """Begin or restart the job `job`. The answer is its `Progress`.
 
-    `end` is the last id that it is about, where it begins for the first time; `ended` are jobs that are over.
+    `end` is the last id that the job includes; it is ignored on a restart. `ended` are jobs whose stored progress is
+    to be deleted.
     """
 
     job: bytes
@@ -185,9 +192,9 @@ class BeginEventJob(Message, frozen=True):
 
 
 class PatchSomeEvents(Message, frozen=True):
-    """Update those of the events `ids` that `choice` means: a part of the job `job`. Answers with its `Progress`.
+    """Update those of the events `ids` that `choice` selects: a part of the job `job`. The answer is its `Progress`.
 
-    The ids are in order. Those that the job has passed already are passed over.
+    The ids are in order. Those that the job has already processed are skipped.
     """
 
     job: bytes
@@ -198,11 +205,35 @@ class PatchSomeEvents(Message, frozen=True):
 
 
 class DeleteSomeEvents(Message, frozen=True):
-    """Delete those of the events `ids` that `choice` means: a part of the job `job`, as `PatchSomeEvents`."""
+    """Delete those of the events `ids` that `choice` selects: a part of the job `job`, as `PatchSomeEvents`."""
 
     job: bytes
     ids: list[bytes]
     choice: EventChoice
+
+
+# Messages of reads.
+
+
+class GetEvent(Message, frozen=True):
+    """One event."""
+
+    application: bytes
+    event: bytes
+
+
+class ListEvents(Message, frozen=True):
+    """A page of events."""
+
+    application: bytes
+    query: EventPage
+
+
+class GetMostRecentEvent(Message, frozen=True):
+    """The newest of the most severe new events, and the number of new events."""
+
+    application: bytes
+    query: RecentChoice
 
 
 # Answers.
@@ -230,7 +261,7 @@ class SubjectChange(View, frozen=True):
 
 
 class DeviceIdChange(View, frozen=True):
-    """The device before and after an update, with the names of then; without one of them there was no device."""
+    """The device before and after an update, with its name at that time; absent if there was no device."""
 
     old: Id | None = None
     old_device_name: str | None = None
@@ -239,14 +270,14 @@ class DeviceIdChange(View, frozen=True):
 
 
 class TagChange(View, frozen=True):
-    """The value of a tag before and after an update; without one of them there was no such tag."""
+    """The value of a tag before and after an update; absent if there was no such tag."""
 
     old: str | None = None
     new: str | None = None
 
 
 class EventUpdate(View, frozen=True):
-    """One update of an event: who, when, what was said, and what changed."""
+    """One update of an event: its source, its time, the comment and data, and the changes."""
 
     source_type: SourceType
     source_id: Id
@@ -263,7 +294,7 @@ class EventUpdate(View, frozen=True):
 
 
 class EventView(RecordView, frozen=True, kw_only=True):
-    """An event. `updates` has the last 100, the oldest first."""
+    """An event. `updates` contains the last 100, the oldest first."""
 
     event_id: Id
     application_id: Id
@@ -284,7 +315,7 @@ class EventView(RecordView, frozen=True, kw_only=True):
 
 
 class RecentEvent(View, frozen=True):
-    """The newest of the most severe new events, where there is one, and the number of new events."""
+    """The newest of the most severe new events, if there is one, and the number of new events."""
 
     new_count: int
     application_id: Id
@@ -294,35 +325,6 @@ class RecentEvent(View, frozen=True):
 
 
 class EventsDeleted(View, frozen=True):
-    """How many events were deleted."""
+    """The number of events that were deleted."""
 
     removed: int
-
-
-class EventExport(NotifyBody, frozen=True):
-    """Which events are exported, and how; without `query` all of them."""
-
-    query: EventQuery | UnsetType = UNSET
-    format: Literal["csv", "json"] = "csv"
-    exclude_updates: bool = False
-
-
-class GetEvent(Message, frozen=True):
-    """One event."""
-
-    application: bytes
-    event: bytes
-
-
-class ListEvents(Message, frozen=True):
-    """A page of events."""
-
-    application: bytes
-    query: EventPage
-
-
-class GetMostRecentEvent(Message, frozen=True):
-    """The newest of the most severe new events, and how many are new."""
-
-    application: bytes
-    query: RecentChoice

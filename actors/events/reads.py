@@ -1,12 +1,12 @@
-"""Reading events: one, a page, the most severe, all that match. Pure reads of a snapshot.
+"""Reads of events: one event, a page, the most severe new event, all that match. Pure reads of a snapshot.
 
-A list looks at records only; what a record leaves out (message, data, updates) is read for the events that
-are shown. Where a query or a filter bounds a field that has an index, only what lies within is looked at.
+A list is found from records alone; the details outside the record (message, data, updates) are read only for events
+that are shown. If a query or a filter bounds an indexed field, only records within the bounds are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from trunkline.actors.records.listing import (
     index_range,
     read_page,
 )
-from trunkline.actors.records.page import all_of, envelope
+from trunkline.actors.records.page import Match, all_of, envelope
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
 from trunkline.actors.values.answer_size import AnswerSize
@@ -44,35 +44,34 @@ from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
-Match = Callable[[Mapping[str, Any]], bool]
 Shown = dict[str, Any]
 
 SHOWN_INLINE_MAX = 16
-"""Events that are shown inside the event loop. Each may have a hundred updates: about half a millisecond."""
+"""Events that a read may show in the event loop. Each may have a hundred updates: about half a millisecond."""
 
 NAMES_KEPT_MAX = 1000
-"""Names of devices that a read remembers: as many as a page has events."""
+"""Names of devices that a read caches: as many as a page may have events."""
 
 
-# Choosing.
+# Filters.
 
 
-class Chosen(NamedTuple):
-    """What a choice of events says: a predicate (None: all of them), and where those that match must lie."""
+class EventFilter(NamedTuple):
+    """A compiled choice of events: a predicate (None: all), a state, and index ranges that contain all matches."""
 
     match: Match | None
-    part: str | None = None
-    near: tuple[AccessPath, ...] = ()
+    facet: str | None = None
+    access_paths: tuple[AccessPath, ...] = ()
 
 
-def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -> Chosen:
-    """Read a choice of events. Raises `QueryError` naming the path where its query is none."""
+def event_filter(application: bytes, choice: EventChoice | EventPage | RecentChoice) -> EventFilter:
+    """Compile a choice of events. Raises `QueryError` naming the path."""
     matches: list[Match] = []
     bounds: list[Mapping[str, Bounds]] = []
     by_subject = isinstance(choice, RecentChoice) or choice.filter_field is not None
     if by_subject and choice.filter:
-        fits_filter = compile_glob(choice.filter)
-        matches.append(lambda doc: fits_filter(doc["subject"]))
+        matches_filter = compile_glob(choice.filter)
+        matches.append(lambda doc: matches_filter(doc["subject"]))
         within = glob_bounds(choice.filter)
         bounds += [] if within is None else [{"subject": within}]
     if choice.query is not None:
@@ -80,23 +79,23 @@ def choose(application: bytes, choice: EventChoice | EventPage | RecentChoice) -
         matches += [query.matches] if choice.query else []
         bounds.append(query.bounds)
     state = "new" if isinstance(choice, RecentChoice) else choice.state
-    return Chosen(all_of(matches), state, tuple(_ways(application, intersect_fields(bounds))))
+    return EventFilter(all_of(matches), state, tuple(_ways(application, intersect_fields(bounds))))
 
 
-def fits(chosen: Chosen, id: bytes, doc: Doc) -> bool:
-    """Whether an event is meant."""
-    if chosen.part is not None and doc["state"] != chosen.part:
+def matches_event(filter: EventFilter, id: bytes, doc: Doc) -> bool:
+    """Return whether the filter selects an event."""
+    if filter.facet is not None and doc["state"] != filter.facet:
         return False
-    return chosen.match is None or chosen.match({**doc, "id": id.hex()})
+    return filter.match is None or filter.match({**doc, "id": id.hex()})
 
 
-_STORED_PLAINLY = frozenset({"id", "creationDate", "lastUpdated", "subject", "deviceId"})
-"""Fields with an index by what the query sees. `level` and `state` are sorted by their rank."""
+_INDEXED_AS_STORED = frozenset({"id", "creationDate", "lastUpdated", "subject", "deviceId"})
+"""Fields whose index contains the value that a query sees. The indexes of `level` and `state` contain ranks."""
 
 
 def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[AccessPath]:
-    """The ways to all events that lie within the bounds, one for each field with an index."""
-    plain = {field: each for field, each in bounds.items() if field in _STORED_PLAINLY}
+    """Yield, for each bounded field with an index, the index ranges that contain all events within the bounds."""
+    plain = {field: each for field, each in bounds.items() if field in _INDEXED_AS_STORED}
     yield from find_access_paths(EVENT, application, plain)
     if "state" in bounds:
         parts = (facet_index("creationDate", state) for state in EVENT_STATES if state in bounds["state"])
@@ -109,10 +108,10 @@ def _ways(application: bytes, bounds: Mapping[str, Bounds]) -> Iterator[AccessPa
 # Showing.
 
 
-class Showing:
-    """Shows events of one application, and reads the name of a device once.
+class EventPresenter:
+    """Shows events of one application as the caller sees them. Caches the names of devices.
 
-    Together they may have as many bytes as one answer, unless they are not `bounded` (as in an export).
+    If `bounded`, all events together may have as many bytes as one answer. Exports are not bounded.
     """
 
     __slots__ = ("_application", "_name_of", "_snapshot", "_weight")
@@ -124,7 +123,7 @@ class Showing:
         self._name_of = lru_cache(maxsize=NAMES_KEPT_MAX)(partial(_device_name, snapshot, application))
 
     def show(self, found: Found) -> Shown:
-        """An event as the caller sees it. Raises `PayloadTooLarge` where the answer gets too large."""
+        """Return an event as the caller sees it. Raises `PayloadTooLarge` if the answer becomes too large."""
         doc, id = found.doc, found.id.hex()
         self._weigh(found.raw)
         shown: Shown = {
@@ -169,7 +168,7 @@ class Showing:
 
 
 def _device_name(snapshot: Snapshot, application: bytes, device_id: str) -> str | None:
-    """The name that the device has now, or had when it was deleted."""
+    """Return the name that the device has, or had when it was deleted."""
     for kind in (DEVICE, DELETED_DEVICE):
         found = records.find(snapshot, kind, application, bytes.fromhex(device_id))
         if found is not None:
@@ -177,37 +176,42 @@ def _device_name(snapshot: Snapshot, application: bytes, device_id: str) -> str 
     return None
 
 
-# Reading.
+# Reads.
 
 
 def get_event(reading: Reading, message: GetEvent) -> Shown:
-    """One event."""
+    """Return one event."""
     snapshot = reading.snapshot
     found = records.find(snapshot, EVENT, message.application, message.event)
     if found is None:
         raise NotFound(f"There is no event {message.event.hex()} here.")
-    return Showing(snapshot, message.application).show(found)
+    return EventPresenter(snapshot, message.application).show(found)
 
 
 def event_listing(message: ListEvents) -> Listing:
-    """What an event list asks for."""
+    """Return the listing that a page of events is read from."""
     query = message.query
-    chosen = choose(message.application, query)
+    filter = event_filter(message.application, query)
     return Listing.of(
-        query, EVENT, message.application, match=chosen.match, facet=chosen.part, access_paths=chosen.near
+        query,
+        EVENT,
+        message.application,
+        match=filter.match,
+        facet=filter.facet,
+        access_paths=filter.access_paths,
     )
 
 
 def list_events(reading: Reading, message: ListEvents) -> Shown:
-    """A page of events. Raises `PayloadTooLarge` where what belongs to them is too much for one answer."""
+    """Return a page of events. Raises `PayloadTooLarge` if the events with their details exceed one answer."""
     snapshot = reading.snapshot
     query = message.query
     listing = event_listing(message)
     count = records.total(snapshot, EVENT, message.application, listing.facet)
     reading.check_time(is_long=min(query.per_page, count) > SHOWN_INLINE_MAX)
     found, total = read_page(reading, listing)
-    showing = Showing(snapshot, message.application)
-    items = [showing.show(each) for each in found]
+    presenter = EventPresenter(snapshot, message.application)
+    items = [presenter.show(each) for each in found]
     shown = envelope("events", items, total, query)
     shown["applicationId"] = message.application.hex()
     if query.state is not None:
@@ -216,10 +220,10 @@ def list_events(reading: Reading, message: ListEvents) -> Shown:
 
 
 def get_most_recent_event(reading: Reading, message: GetMostRecentEvent) -> Shown:
-    """The newest of the most severe new events, and how many new events there are."""
+    """Return the newest of the most severe new events, and the number of new events."""
     snapshot = reading.snapshot
     application = message.application
-    chosen = choose(application, message.query)
+    filter = event_filter(application, message.query)
     listing = Listing(
         kind=EVENT,
         parent=application,
@@ -227,46 +231,46 @@ def get_most_recent_event(reading: Reading, message: GetMostRecentEvent) -> Show
         descending=True,
         page=0,
         per_page=1,
-        match=chosen.match,
-        facet=chosen.part,
-        access_paths=chosen.near,
+        match=filter.match,
+        facet=filter.facet,
+        access_paths=filter.access_paths,
     )
     found, count = read_page(reading, listing)
-    shown: Shown = {"event": Showing(snapshot, application).show(found[0])} if found else {}
+    shown: Shown = {"event": EventPresenter(snapshot, application).show(found[0])} if found else {}
     return shown | {"newCount": count, "applicationId": application.hex(), "_type": "eventPlusNewCount"}
 
 
 def matching(snapshot: Snapshot, *, application: bytes, choice: EventChoice, most: int) -> list[bytes]:
-    """The ids of the events that are meant, at most so many, in the order of ids."""
-    match, part, near = choose(application, choice)
-    listing = Listing(EVENT, application, "id", False, 0, 1, match, part, near)
+    """Return the ids of at most `most` of the events that `choice` selects, in the order of ids."""
+    match, facet, access_paths = event_filter(application, choice)
+    listing = Listing(EVENT, application, "id", False, 0, 1, match, facet, access_paths)
     return sorted(id for id, _ in islice(candidates(snapshot, listing), most))
 
 
 def matching_between(
     snapshot: Snapshot, application: bytes, choice: EventChoice, after: bytes, end: bytes
 ) -> Iterator[bytes]:
-    """The ids of the events that are meant, in the order of ids, from behind one id up to another."""
-    chosen = choose(application, choice)
+    """Yield the ids of the events that `choice` selects, in order: after `after`, up to and including `end`."""
+    filter = event_filter(application, choice)
     prefix = keys.record_prefix(EVENT.name, application)
     for key, raw in snapshot.range(keys.RECORDS, prefix + after + b"\x00", prefix + end + b"\x00"):
         id = bytes(key[-12:])
-        if fits(chosen, id, decode(raw)):
+        if matches_event(filter, id, decode(raw)):
             yield id
 
 
 def events_in_order(
     snapshot: Snapshot, application: bytes, query: dict[str, Any] | None = None, *, at: str = "query"
 ) -> Iterator[Shown]:
-    """Every event that an advanced query matches (None: every event), the oldest first, one at a time.
+    """Yield every event that an advanced query matches (None: every event), the oldest first.
 
-    For exports: an event is read when it is asked for, so memory does not grow with their number. Raises
-    `QueryError` at the first step.
+    For exports: events are read one at a time, so memory does not grow with their number. Raises `QueryError` at the
+    first step.
     """
     match = None if query is None else compile_query(query, EVENT_FIELDS, at=at).matches
-    showing = Showing(snapshot, application, bounded=False)
+    presenter = EventPresenter(snapshot, application, bounded=False)
     prefix = keys.index_prefix(EVENT.name, application, "creationDate")
     for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
         found = records.find(snapshot, EVENT, application, bytes(key[-12:]))
         if found is not None and (match is None or match({**found.doc, "id": found.id.hex()})):
-            yield showing.show(found)
+            yield presenter.show(found)

@@ -1,9 +1,9 @@
-"""What an update makes of an event, and what it leaves in the event's history. Pure: no store, no clock.
+"""Updates of events: the new record, and the update that is added to the event's history. Pure: no store, no clock.
 
-Every change of a field stands in an update with old and new (of tags only where their changes are tracked).
-So the history from the beginning, played on the event as it was created, gives the event as it is.
+An update contains the old and the new value of every changed field (of tags only if their changes are tracked). So
+applying the complete history to the event as it was created gives the current event.
 
-`comment` and `data` of a patch belong to the update: an event's own data is what it was created with.
+`comment` and `data` of a patch belong to the update; an event's own data never changes.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.records import next_update_ms
 
 NameOf = Callable[[str], str | None]
-"""The name of the device with this id; None where it has none (any more)."""
+"""A function from a device id to the device's name; None if the device does not exist (any more)."""
 
 
 class Updated(NamedTuple):
-    """The record after an update, and the entry of the history; None where the update leaves none."""
+    """The record after an update, and the entry for the history; None if there is no entry."""
 
     doc: Doc
     update: Doc | None
 
 
-def updated(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: NameOf) -> Updated:
-    """Apply `body` to an event.
+def apply_update(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: NameOf) -> Updated:
+    """Apply the update `body` to the event `doc`, which is not modified.
 
-    `doc` is not changed. A body that names nothing leaves record and history as they are. `lastUpdated`
-    never stands still, so that equal entity tags mean equal records.
+    An empty body changes neither record nor history. Otherwise `lastUpdated` always increases, so that equal entity
+    tags mean equal records.
     """
     if body == EventPatch():
         return Updated(doc, None)
     time_ms = next_update_ms(now_ms, doc)
     after: Doc = {**doc, "lastUpdated": time_ms}
-    update: Doc = {**source(by), "creationDate": time_ms}
+    update: Doc = {**source_fields(by), "creationDate": time_ms}
     if body.comment is not UNSET:
         update["comment"] = body.comment
     if body.data is not UNSET:
@@ -59,8 +59,8 @@ def updated(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: NameO
     return Updated(after, None if only_tags and doc.get("disableTagChangeTracking") else update)
 
 
-def source(by: Creator) -> Doc:
-    """Who made an event or an update, as both carry it."""
+def source_fields(by: Creator) -> Doc:
+    """Return the fields of an event or an update that name its creator."""
     found: Doc = {"sourceType": by.type, "sourceId": by.id}
     if by.name:
         found["sourceName"] = by.name

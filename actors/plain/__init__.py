@@ -1,1 +1,1 @@
-"""Plain resources, one file each: fields, checks and what is shown."""
+"""Plain resources, one file for each: fields, checks and answers."""

@@ -1,6 +1,6 @@
-"""Dashboards of an application: blocks that a client draws, and the parameters that a viewer chooses.
+"""Dashboards of an application: blocks that a client displays, and parameters that a viewer sets.
 
-The record. Reports are not sent on schedule yet, and public dashboards are not served.
+Owns the record only. Scheduled reports are not sent yet, and public dashboards are not served yet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Password = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
 class Block(Body, frozen=True):
-    """A block of a dashboard. Its `config` is kept as it is given; each type of block has its own."""
+    """A block of a dashboard. `config` depends on the type of the block and is stored unchanged."""
 
     block_type: BlockType
     start_x: int | float
@@ -52,7 +52,7 @@ class Block(Body, frozen=True):
 
 
 class Report(Body, frozen=True):
-    """A report that is to be sent on a schedule, by mail or to a URL."""
+    """A report that is sent on a schedule, by e-mail or to a URL."""
 
     cron: _Title
     id: _BlockId | UnsetType = UNSET
@@ -68,7 +68,7 @@ class Report(Body, frozen=True):
 
 
 class _Parameter(Body, frozen=True):
-    """What all parameters of a dashboard have."""
+    """The common fields of all parameters of a dashboard."""
 
     name: Key
     application_id: Id | UnsetType = UNSET
@@ -76,13 +76,13 @@ class _Parameter(Body, frozen=True):
 
 
 class Attributes(Body, frozen=True):
-    """The attributes that may be chosen."""
+    """The attributes that a viewer may choose."""
 
     attributes: Annotated[list[Key], Meta(max_length=100)] | UnsetType = UNSET
 
 
 class Devices(Body, frozen=True):
-    """The devices that may be chosen."""
+    """The devices that a viewer may choose."""
 
     device_ids: DeviceIds | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
@@ -91,7 +91,7 @@ class Devices(Body, frozen=True):
 
 
 class DeviceTags(Body, frozen=True):
-    """The tags that may be chosen."""
+    """The tags that a viewer may choose."""
 
     device_tags: TagFilters | UnsetType = UNSET
 
@@ -104,7 +104,7 @@ class Bounds(Body, frozen=True):
 
 
 class Pattern(Body, frozen=True):
-    """What a text must match."""
+    """The pattern that a text must match."""
 
     reg_exp: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
 
@@ -131,7 +131,7 @@ class TagParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class NumberParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="number"):
-    """A parameter that is a number, or a text that a client makes one of."""
+    """A parameter that is a number, or a text that a client converts to a number."""
 
     default_value: int | float | str
     validation_config: Bounds | UnsetType = UNSET
@@ -149,7 +149,7 @@ _Reports = Annotated[list[Report], Meta(max_length=10)]
 
 
 class DashboardPost(Body, frozen=True):
-    """A new dashboard. `password` guards it where it is public."""
+    """A new dashboard. `password` protects it if it is public."""
 
     name: Name
     blocks: list[Block] | UnsetType = UNSET
@@ -165,7 +165,7 @@ class DashboardPost(Body, frozen=True):
 
 
 class DashboardPatch(Body, frozen=True):
-    """Changes of a dashboard; what is left out stays. Lists replace the whole list, a null takes the password away."""
+    """Changes of a dashboard; omitted fields stay as they are. Lists are replaced, null removes the password."""
 
     name: Name | UnsetType = UNSET
     blocks: list[Block] | UnsetType = UNSET
@@ -210,14 +210,14 @@ class DashboardView(RecordView, frozen=True, kw_only=True):
 
 
 async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
-    """The body with the hash of the password in its place: the password itself goes no further."""
+    """Return the body with the hash of the password instead of the password, so that no actor sees the password."""
     if isinstance(body.password, str):
         return msgspec.structs.replace(body, password=await hash_password(body.password))
     return body
 
 
 def _check(change: Change) -> None:
-    """Names of parameters are unique, a report goes somewhere, and nothing nests without end."""
+    """Check that names of parameters are unique, reports have a receiver, and `config` is not nested too deeply."""
     new, named = change.new, change.named
     for field in ("blocks", "reportConfigs", "contextConfiguration"):
         new.setdefault(field, [])

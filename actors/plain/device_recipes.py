@@ -1,4 +1,4 @@
-"""Device recipes: what a new device is to look like, kept under a name."""
+"""Device recipes: named templates for new devices. Owns the record only; nothing creates devices from it yet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RecipePost(Body, frozen=True):
 
 
 class RecipePatch(Body, frozen=True):
-    """Changes of a device recipe; what is left out stays. `tags` and `attributes` replace the whole list."""
+    """Changes of a device recipe; omitted fields stay as they are. `tags` and `attributes` replace the whole list."""
 
     name: Name | UnsetType = UNSET
     device_name: Name | UnsetType = UNSET
@@ -85,7 +85,7 @@ class RecipeView(RecordView, frozen=True, kw_only=True):
 
 
 def _check(change: Change) -> None:
-    """An attribute is declared once; ids are kept in lower case. Other rules are those of the device to be."""
+    """Check that each attribute is declared once; store ids in lower case. The other rules of devices do not apply."""
     new = change.new
     new.setdefault("tags", [])
     names = [attribute["name"] for attribute in new.setdefault("attributes", [])]
@@ -98,7 +98,7 @@ def _check(change: Change) -> None:
 
 
 def _shaped(_ids: Ids, doc: Doc, query: RecipeShape | RecipePage) -> Doc:
-    """Tags and attributes as the query wants them."""
+    """Return tags and attributes as objects if the query asks for it."""
     shown: Doc = {}
     if query.tags_as_object:
         shown["tags"] = tags_as_object(doc["tags"])

@@ -1,4 +1,4 @@
-"""Webhooks: addresses of an application that others call. The record; nothing answers at the address yet."""
+"""Webhooks: addresses of an application that external systems call. Owns the record only; no address is served yet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WebhookPost(Body, frozen=True):
 
 
 class WebhookPatch(Body, frozen=True):
-    """Changes of a webhook; what is left out stays."""
+    """Changes of a webhook; omitted fields stay as they are."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
@@ -61,13 +61,13 @@ class WebhookPage(Page, frozen=True):
 
 
 class WebhookRemoval(Query, frozen=True):
-    """`includeWorkflows` also deletes the workflows that the webhook triggers; there are none yet."""
+    """`includeWorkflows`: also delete the workflows that the webhook triggers. Accepted; there are no workflows yet."""
 
     include_workflows: bool = False
 
 
 class WebhookView(RecordView, frozen=True, kw_only=True):
-    """A webhook. `token` is the last part of its address. The password of its callers is never shown."""
+    """A webhook. `token` is the last part of its address. The basic-auth password is never shown."""
 
     webhook_id: Id
     application_id: Id
@@ -85,8 +85,8 @@ class WebhookView(RecordView, frozen=True, kw_only=True):
     cast_buffers_as: str | None = None
 
 
-def _name_address(change: Change) -> None:
-    """A new webhook gets a token: the ids that lead to the record, and what nobody can guess."""
+def _add_token(change: Change) -> None:
+    """Give a new webhook its token: the ids of its application and of itself, and 192 random bits."""
     if change.old is None:
         change.new["token"] = f"{(change.owner.ref.id + change.id).hex()}{secrets.token_urlsafe(24)}"
 
@@ -99,5 +99,5 @@ WEBHOOKS: Final = Resource(
     page=WebhookPage,
     view=WebhookView,
     hidden=frozenset({"basicAuthPassword"}),
-    check=_name_address,
+    check=_add_token,
 )

@@ -1,12 +1,12 @@
 """The data table actor: the only writer of a table's record, its rows and the index of its unique columns.
 
-Owns what holds across rows: that a unique column has each value once, and how many rows there are. One
-actor decides for the whole table, one message at a time, and looks values up in the index through the
-journal, which also shows what waits for its commit. So the rule needs no lock and holds for any number of
-writers, inside one bulk insert, and against a row whose commit is still under way.
+Owns the rules across rows: that a unique column contains each value once, and the number of rows. One actor handles
+all messages of the table, one at a time, and looks values up in the index through the journal, which also sees
+uncommitted writes. So uniqueness needs no lock and holds for any number of writers, inside one bulk insert, and
+against rows whose commit is in progress.
 
-The index (`keys.CELLS`) has one entry for each value of a unique column; null has none. A turn stages a row
-together with its entries and the new counts, so a crash leaves all of them or none.
+The index (`keys.CELLS`) has one entry for each value of a unique column; null has none. A turn stages a row together
+with its entries and the new counts, so a crash leaves all of them or none.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from trunkline.actors.values.timestamps import HOUR_MS, iso
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
-Cells = dict[bytes, bytes]
-"""Entries of the index: key to the id of the row."""
+IndexEntries = dict[bytes, bytes]
+"""Entries of the index: key to row id."""
 
 
 class DataTable(Actor):
@@ -102,42 +102,42 @@ class DataTable(Actor):
         return Created(self.ref.id)
 
     def on_patch_data_table(self, message: PatchDataTable) -> None:
-        """Change what the body names."""
+        """Change the fields that the body sets."""
         check_match(message.if_match, self.raw)
         body: TablePatch = message.body
         self._store(msgspec.to_builtins(body))
 
     def on_delete_data_table(self, message: DeleteDataTable) -> None:
-        """Delete the record now, which hides the rows, and leave a note for the sweeper."""
+        """Delete the record now, which hides the rows, and store a marker for the sweeper."""
         check_match(message.if_match, self.raw)
         records.erase(self, DATA_TABLE, self.ref.parent, self.ref.id, self.table.doc)
-        self._leave_to_sweep()
+        self._mark_for_sweep()
         self.delete(keys.META, keys.tidy_key(self.ref.id))
         self.exists = False
 
     def on_add_column(self, message: AddColumn) -> None:
-        """Add a column without touching a row: old rows are null in it."""
+        """Add a column without changing a row: old rows are null in it."""
         check_match(message.if_match, self.raw)
         number = self.table.doc["columnNext"]
         columns = self.table.columns.added(message.body, number)
         self._store({"columns": columns.docs, "columnNext": number + 1})
 
     def on_remove_column(self, message: RemoveColumn) -> None:
-        """Remove a column without touching a row: nobody asks for its number any more."""
+        """Remove a column without changing a row: values with its number are ignored, and removed later."""
         check_match(message.if_match, self.raw)
         columns, gone = self.table.columns.removed(message.query.column_name)
         if gone.unique:
-            self._leave_to_sweep(gone.number)
+            self._mark_for_sweep(gone.number)
             self.counts.forget(gone.number)
         if self.counts.rows:
-            self._leave_to_tidy(b"")
+            self._mark_for_tidy(b"")
         self._store({"columns": columns.docs})
 
     def on_truncate_rows(self, _message: TruncateRows) -> None:
-        """Begin the next generation of rows: one write, whatever their number."""
+        """Delete all rows by starting a new generation: one write, whatever their number."""
         if not self.counts.rows:
             return
-        self._leave_to_sweep()
+        self._mark_for_sweep()
         self.delete(keys.META, keys.tidy_key(self.ref.id))
         generation = self.table.generation + 1
         doc = {**self.table.doc, "generation": generation}
@@ -155,26 +155,26 @@ class DataTable(Actor):
         table = self.table = read_table(raw)
         self._rows_prefix = keys.rows_prefix(self.ref.id, table.generation)
         self._unique = [
-            (cell.number, keys.cells_prefix(self.ref.id, table.generation, cell.number))
-            for cell in table.columns.unique
+            (column.number, keys.cells_prefix(self.ref.id, table.generation, column.number))
+            for column in table.columns.unique
         ]
 
-    def _leave_to_sweep(self, column: int | None = None) -> None:
-        note = keys.sweep_key(self.ref.id, self.table.generation, column)
-        self.put(keys.META, note, encode({"dataTableId": self.ref.id.hex()}))
+    def _mark_for_sweep(self, column: int | None = None) -> None:
+        marker = keys.sweep_key(self.ref.id, self.table.generation, column)
+        self.put(keys.META, marker, encode({"dataTableId": self.ref.id.hex()}))
 
-    def _leave_to_tidy(self, after: bytes) -> None:
-        note = {"applicationId": self.ref.parent, "after": after}
-        self.put(keys.META, keys.tidy_key(self.ref.id), encode(note))
+    def _mark_for_tidy(self, after: bytes) -> None:
+        marker = {"applicationId": self.ref.parent, "after": after}
+        self.put(keys.META, keys.tidy_key(self.ref.id), encode(marker))
 
     def on_tidy_rows(self, message: TidyRows) -> None:
-        """Take the values of removed columns out of some rows, and remember how far that went.
+        """Remove the values of removed columns from some rows, and store the progress in the marker.
 
-        Nobody sees a difference, so no row counts as changed. Where another column was removed meanwhile, the
-        way begins anew, and a step of the former way is none of it.
+        The visible row does not change, so `updatedAt` stays. If another column was removed in the meantime, the
+        pass over the rows starts again, and a step of the old pass is ignored.
         """
-        note = self.system.journal.get(keys.META, keys.tidy_key(self.ref.id))
-        if note is None or decode(note)["after"] != message.begun:
+        marker = self.system.journal.get(keys.META, keys.tidy_key(self.ref.id))
+        if marker is None or decode(marker)["after"] != message.begun:
             return
         numbers = self.table.columns.numbers
         for id in message.rows:
@@ -188,7 +188,7 @@ class DataTable(Actor):
         if message.reached is None:
             self.delete(keys.META, keys.tidy_key(self.ref.id))
         else:
-            self._leave_to_tidy(message.reached)
+            self._mark_for_tidy(message.reached)
 
     # Rows.
 
@@ -201,10 +201,10 @@ class DataTable(Actor):
         id = self.row_ids.new(now_ms)
         columns = self.table.columns
         values = columns.inserted(body, self.system.limits.string_bytes_max)
-        cells = self._cells(values, id)
-        for key in cells:
+        entries = self._index_entries(values, id)
+        for key in entries:
             self._check_free(key, columns, values)
-        raw = self._write(id, values, cells)
+        raw = self._write(id, values, entries)
         self.counts.rows += 1
         self._count(1, now_ms)
         return WithEtag(show_row(columns, id, values), self.table.row_etag(raw))
@@ -222,15 +222,15 @@ class DataTable(Actor):
             try:
                 values = columns.inserted(given, bytes_max)
                 id = self.row_ids.new(now_ms)
-                cells = self._cells(values, id)
-                for key in cells:
+                entries = self._index_entries(values, id)
+                for key in entries:
                     if key in claimed:
                         raise Invalid(_twice(key, columns, values, f"row [{claimed[key]}] of this call"))
                     self._check_free(key, columns, values)
                     claimed[key] = position
             except Invalid as refusal:
                 raise Invalid(f"[{position}].{refusal.message}") from None
-            self._write(id, values, cells)
+            self._write(id, values, entries)
             ids.append(id.hex())
         if rows:
             self.counts.rows += len(rows)
@@ -238,7 +238,7 @@ class DataTable(Actor):
         return {"createdAt": iso(now_ms), "count": len(ids), "rowIds": ids}
 
     def on_patch_row(self, message: PatchRow) -> Any:
-        """Change what the body names; the answer is the row."""
+        """Change the columns that the body sets; the answer is the row."""
         raw = self._row(message.row)
         self._check_row_match(message.if_match, raw)
         columns = self.table.columns
@@ -250,9 +250,9 @@ class DataTable(Actor):
             for number, value in {**before, **changes}.items()
             if value is not None and number in columns.numbers
         }
-        # Changes of one row have an order, also where the clock has none.
+        # The times of changes of one row ascend strictly, even if the clock does not.
         values[UPDATED] = max(now_ms, before.get(UPDATED, row_created_ms(message.row)) + 1)
-        old, new = self._cells(before, message.row), self._cells(values, message.row)
+        old, new = self._index_entries(before, message.row), self._index_entries(values, message.row)
         for key in new:
             if key not in old:
                 self._check_free(key, columns, values)
@@ -272,9 +272,9 @@ class DataTable(Actor):
         self._count(1, self.system.clock.wall_ms())
 
     def on_delete_rows(self, message: DeleteRows) -> int:
-        """Delete the rows that are still there and still match; the answer is their number.
+        """Delete the rows that still exist and still match; the answer is their number.
 
-        Whoever chose them read a snapshot, and rows may have changed since.
+        The ids were selected from a snapshot, and rows may have changed since.
         """
         query = RowQuery(self.table.columns, message.body)
         removed = 0
@@ -302,11 +302,11 @@ class DataTable(Actor):
         if if_match is not None:
             check_etag(if_match, self.table.row_etag(raw))
 
-    def _write(self, id: bytes, values: Values, cells: Cells) -> bytes:
-        """Stage a row and its new entries of the index."""
+    def _write(self, id: bytes, values: Values, entries: IndexEntries) -> bytes:
+        """Stage a row and its new index entries. Return the stored bytes."""
         raw = encode(values)
         self.put(keys.ROWS, self._key(id), raw)
-        for key in cells:
+        for key in entries:
             self.put(keys.CELLS, key, id)
             self.counts.fill(keys.cell_column(key), 1)
         self.counts.bytes += len(raw)
@@ -315,7 +315,7 @@ class DataTable(Actor):
 
     def _erase(self, id: bytes, raw: bytes, values: Values) -> None:
         self.delete(keys.ROWS, self._key(id))
-        for key in self._cells(values, id):
+        for key in self._index_entries(values, id):
             self._free(key)
         self.counts.rows -= 1
         self.counts.bytes -= len(raw)
@@ -326,8 +326,8 @@ class DataTable(Actor):
         self.counts.fill(keys.cell_column(key), -1)
         self.counts.changed = True
 
-    def _cells(self, values: Values, id: bytes) -> Cells:
-        """The entries that a row has in the index: one for each unique column in which it is not null."""
+    def _index_entries(self, values: Values, id: bytes) -> IndexEntries:
+        """Return the index entries of a row: one for each unique column in which it is not null."""
         return {prefix + keys.cell(values[number]): id for number, prefix in self._unique if number in values}
 
     def _check_free(self, key: bytes, columns: Columns, values: Values) -> None:
@@ -335,14 +335,14 @@ class DataTable(Actor):
             raise Invalid(_twice(key, columns, values, "another row"))
 
     def _count(self, rows: int, now_ms: int) -> None:
-        """Count payloads of the application: one for each row that is written or removed."""
+        """Count payloads of the application: one for each row that is written or deleted."""
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, now_ms // HOUR_MS), {"dataTable": rows})
 
 
 def _twice(key: bytes, columns: Columns, values: Values, where: str) -> str:
     number = keys.cell_column(key)
-    cell = next(cell for cell in columns.unique if cell.number == number)
+    column = next(column for column in columns.unique if column.number == number)
     return (
-        f"{cell.name}: {shown(values[number])} stands in {where} already, and the column is unique; "
+        f"{column.name}: {shown(values[number])} stands in {where} already, and the column is unique; "
         "give another value or null."
     )

@@ -1,7 +1,7 @@
-"""Whether the rows of all data tables are sound, for who verifies a store.
+"""The check of the rows of all data tables, a part of the verification of a store.
 
-Every value of a unique column must have its entry in the index and every entry its row, the counts behind the
-rows must be right, and what belongs to no table must have a note for the sweeper.
+Every value of a unique column must have its entry in the index and every entry its row, the stored counts must be
+right, and rows that belong to no table must have a marker for the sweeper.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.tables.columns import Table, read_table
 from trunkline.actors.tables.kind import DATA_TABLE
+from trunkline.actors.tables.row_reader import RowReader
 from trunkline.actors.tables.rows import read_counts
-from trunkline.actors.tables.walks import Rows
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 
@@ -25,63 +25,63 @@ _PREFIX_BYTES = keys.ID_BYTES + 4
 
 
 def row_problems(snapshot: Snapshot) -> Iterator[str]:
-    """Sentences about what is wrong with rows and their index."""
+    """Yield a sentence for each fault of rows and their index."""
     known: set[bytes] = set()
-    doomed: set[bytes] = set()
+    deleted: set[bytes] = set()
     prefix = keys.kind_prefix(DATA_TABLE.name)
     for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
         application, id = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), bytes(key[-keys.ID_BYTES :])
         if snapshot.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application)) is None:
-            doomed.add(id)  # the sweep of its application takes the rows first
+            deleted.add(id)  # the sweep of its application removes the rows before this record
             continue
         try:
             table = read_table(raw)
         except (ValueError, KeyError, TypeError):
-            yield f"data table {id.hex()}: its record can not be read"
+            yield f"data table {id.hex()}: its record cannot be read"
             continue
         known.add(keys.generation_prefix(id, table.generation))
         try:
             yield from _problems_of(snapshot, id, table)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            yield f"data table {id.hex()}: a row can not be read: {error!r}"
-    for note in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
-        known.add(bytes(note[len(keys.SWEEP_PREFIX) :][:_PREFIX_BYTES]))
+            yield f"data table {id.hex()}: a row cannot be read: {error!r}"
+    for marker in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
+        known.add(bytes(marker[len(keys.SWEEP_PREFIX) :][:_PREFIX_BYTES]))
     for db in (keys.ROWS, keys.CELLS):
         for found in _generations(snapshot, db):
-            if found not in known and found[: keys.ID_BYTES] not in doomed:
-                yield f"{db} {found.hex()}: belongs to no data table, and no note leaves it to the sweeper"
+            if found not in known and found[: keys.ID_BYTES] not in deleted:
+                yield f"{db} {found.hex()}: belongs to no data table, and has no marker for the sweeper"
 
 
 def _problems_of(snapshot: Snapshot, id: bytes, table: Table) -> Iterator[str]:
     counts = read_counts(snapshot, id, table)
-    rows = Rows(snapshot, id, table, counts)
+    rows = RowReader(snapshot, id, table, counts)
     here = f"data table {id.hex()}"
     found = size = 0
     filled: Counter[int] = Counter()
     for row, values, raw in rows.stored():
         found += 1
         size += len(raw)
-        for cell in table.columns.unique:
-            if cell.number in values:
-                filled[cell.number] += 1
-                key = keys.cell_key(id, table.generation, cell.number, keys.cell(values[cell.number]))
+        for column in table.columns.unique:
+            if column.number in values:
+                filled[column.number] += 1
+                key = keys.cell_key(id, table.generation, column.number, keys.cell(values[column.number]))
                 if rows.id_of_value(key) != row:
-                    yield f"{here}: row {row.hex()} lacks its entry in the index of {cell.name}"
+                    yield f"{here}: row {row.hex()} lacks its entry in the index of {column.name}"
     if (found, size) != (counts.rows, counts.bytes):
         yield f"{here}: {found} rows of {size} bytes are there, {counts.rows} of {counts.bytes} are counted"
-    for cell in table.columns.unique:
-        prefix = keys.cells_prefix(id, table.generation, cell.number)
+    for column in table.columns.unique:
+        prefix = keys.cells_prefix(id, table.generation, column.number)
         entries = snapshot.count(keys.CELLS, prefix, keys.prefix_end(prefix))
-        counted = counts.filled.get(cell.number, 0)
-        if not entries == filled[cell.number] == counted:
+        counted = counts.filled.get(column.number, 0)
+        if not entries == filled[column.number] == counted:
             yield (
-                f"{here}: {filled[cell.number]} rows have a {cell.name}, "
+                f"{here}: {filled[column.number]} rows have a {column.name}, "
                 f"{entries} are in its index, {counted} are counted"
             )
 
 
 def _generations(snapshot: Snapshot, db: str) -> Iterator[bytes]:
-    """What the keys of each generation that is there begin with: one step of the cursor for each."""
+    """Yield the key prefix of each stored generation, with one seek of the cursor for each."""
     low: bytes | None = b""
     while low is not None:
         key = next(snapshot.keys(db, low, None), None)

@@ -1,4 +1,4 @@
-"""The export of the rows of a data table, as CSV: a job."""
+"""The job that exports the rows of a data table as CSV."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 async def export_rows(job: Job) -> Doc:
-    """Write the rows that match, a line for each: id, createdAt, updatedAt, and the columns of the table.
+    """Write one line for each row that matches: id, createdAt, updatedAt, and the columns of the table.
 
     Input: `query` (None for all rows), and `sortColumn`, `sortDirection`, `offset` and `limit` as in a query of
-    rows; a limit of None is none.
+    rows (`limit` None: no limit).
     """
     lines = CsvLines()
 
     def fill(snapshot: Snapshot, write: Write) -> None:
-        wanted = job.input
-        if wanted["query"] is None:
-            left = max(0, open_rows(snapshot, job.application, job.resource).counts.rows - wanted["offset"])
-            job.total = left if wanted["limit"] is None else min(left, wanted["limit"])
+        options = job.input
+        if options["query"] is None:
+            left = max(0, open_rows(snapshot, job.application, job.resource).counts.rows - options["offset"])
+            job.total = left if options["limit"] is None else min(left, options["limit"])
         table, rows = walk_rows(
             snapshot,
             job.application,
             job.resource,
-            wanted["query"],
-            sort_column=wanted["sortColumn"],
-            sort_direction=wanted["sortDirection"],
-            offset=wanted["offset"],
-            limit=wanted["limit"],
+            options["query"],
+            sort_column=options["sortColumn"],
+            sort_direction=options["sortDirection"],
+            offset=options["offset"],
+            limit=options["limit"],
         )
         write(lines.line(["id", "createdAt", "updatedAt", *(name for name, _ in table.columns.shown)]))
         for row in rows:
@@ -50,12 +50,12 @@ async def export_rows(job: Job) -> Doc:
 
 
 def check_row_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:
-    """Raise NotFound for an unknown table, Invalid for a wrong query or an unknown column to sort by."""
-    wanted = message.input
+    """Raise `NotFound` for an unknown table, `QueryError` or `Invalid` for a wrong query or sort column."""
+    options = message.input
     rows = open_rows(snapshot, application, message.resource)
-    if wanted["query"] is not None:
-        compile_query(wanted["query"], rows.table.columns.fields, at="query")
-    walk_rows(snapshot, application, message.resource, sort_column=wanted["sortColumn"])
+    if options["query"] is not None:
+        compile_query(options["query"], rows.table.columns.fields, at="query")
+    walk_rows(snapshot, application, message.resource, sort_column=options["sortColumn"])
 
 
 ROW_EXPORT = JobKind(

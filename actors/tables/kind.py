@@ -9,7 +9,7 @@ from trunkline.store import keys
 
 
 def _rows(_application: bytes, table: bytes) -> Prefixes:
-    """The rows of a table, the values of its unique columns, and the note that rows are to be tidied."""
+    """The rows of a table, the index of its unique columns, and the marker that rows are to be tidied."""
     return ((keys.ROWS, table), (keys.CELLS, table), (keys.META, keys.tidy_key(table)))
 
 

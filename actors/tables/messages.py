@@ -1,4 +1,4 @@
-"""Data tables and their rows: bodies, messages and answers."""
+"""Data tables and their rows: bodies, query strings, messages and answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.jobs.messages import (
-    NotifyBody,
-)
+from trunkline.actors.jobs.messages import NotifyBody
 from trunkline.actors.query.fields import ID_AS_TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.page import Page
@@ -26,14 +24,36 @@ from trunkline.actors.values.terms import (
 )
 
 ROW_FIELDS: Final = Fields("row", {"id": ID_AS_TEXT, "createdAt": TIME, "updatedAt": TIME}, open=True)
-"""What every row has beside its columns."""
+"""The fields that every row has in addition to its columns."""
+
+_CELL = {"type": ["string", "number", "boolean", "null"]}
+
+CellValue = Annotated[Any, Meta(extra_json_schema=_CELL)]
+"""Accepted as any value; the column checks its type, so that the refusal names the column."""
+
+RowBody = Annotated[dict[str, CellValue], Meta(description="Values by column name")]
+
+RowOrRows = RowBody | list[RowBody]
+
+AdvancedQuery = Annotated[dict[str, Any], query_over(ROW_FIELDS)]
+"""A query over the columns, `id`, `createdAt` and `updatedAt`."""
+
+RowView = Annotated[
+    dict[str, Scalar | None],
+    Meta(description="`id`, `createdAt`, `updatedAt`, and a value or null for each column"),
+]
+
+Inserted = Annotated[
+    dict[str, Scalar | list[str] | None],
+    Meta(description="The row that was inserted; of an array `{createdAt, count, rowIds}`"),
+]
 
 
-# Tables.
+# Bodies.
 
 
 class Column(Body, frozen=True):
-    """A column. `defaultValue` fills the field where an insert leaves it out; null is no default."""
+    """A column. `defaultValue` is used if an insert omits the column; null means no default."""
 
     name: Key
     data_type: Literal["string", "number", "boolean"]
@@ -50,10 +70,29 @@ class TablePost(Body, frozen=True):
 
 
 class TablePatch(Body, frozen=True):
-    """Changes of a data table; what is left out stays. Columns have operations of their own."""
+    """Changes of a data table; omitted fields stay as they are. Columns have their own operations."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
+
+
+class RowExportOptions(Body, frozen=True):
+    """The order of the exported rows, and their number: without `limit` all of them."""
+
+    sort_column: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
+    sort_direction: Literal["asc", "desc", "ASC", "DESC", ""] = "asc"
+    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class RowExport(NotifyBody, frozen=True):
+    """The rows of a data table that are exported; without `query` all of them."""
+
+    query: AdvancedQuery | UnsetType = UNSET
+    query_options: RowExportOptions = RowExportOptions()
+
+
+# Query strings.
 
 
 class TablePage(Page, frozen=True):
@@ -64,52 +103,54 @@ class TablePage(Page, frozen=True):
 
 
 class ColumnChoice(Query, frozen=True):
-    """Which column is meant."""
+    """The column to remove."""
 
     column_name: Key
 
 
-class ColumnView(View, frozen=True):
-    """A column of a data table."""
+class RowsPage(Query, frozen=True):
+    """A page of rows: at most `limit`, after the first `offset`. The default order is that of creation.
 
-    name: str
-    data_type: Literal["string", "number", "boolean"]
-    constraint: Literal["unique", "required", "optional"]
-    default_value: Scalar | None = None
+    `includeFields` lists columns, `id`, `createdAt` and `updatedAt`, separated by commas; the default is all.
+    """
+
+    sort_column: Annotated[str, Meta(max_length=255)] | None = None
+    sort_direction: SortDirection = "asc"
+    limit: Annotated[int, Meta(ge=0)] = 1000
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    include_fields: str | None = None
 
 
-class TableView(RecordView, frozen=True, kw_only=True):
-    """A data table."""
+class RowsLimit(Query, frozen=True):
+    """The maximum number of rows."""
 
-    data_table_id: Id
-    application_id: Id
-    name: str
-    columns: list[ColumnView]
-    description: str | None = None
-    links: Links | None = msgspec.field(default=None, name="_links")
+    limit: Annotated[int, Meta(ge=0)] = 1000
+
+
+# Messages to the actor.
 
 
 class CreateDataTable(Message, frozen=True):
-    """Create the data table behind the ref."""
+    """Create a data table."""
 
     body: TablePost
 
 
 class PatchDataTable(Message, frozen=True):
-    """Change the name or the description of the data table."""
+    """Change the name or the description of a data table."""
 
     body: TablePatch
     if_match: str | None = None
 
 
 class DeleteDataTable(Message, frozen=True):
-    """Delete the data table with its rows. No deletion triggers are raised."""
+    """Delete a data table with its rows. No deletion triggers are raised."""
 
     if_match: str | None = None
 
 
 class AddColumn(Message, frozen=True):
-    """Add a column. Rows that are there are null in it, whatever its constraint and default."""
+    """Add a column. Existing rows are null in it, whatever its constraint and default."""
 
     body: Column
     if_match: str | None = None
@@ -122,69 +163,6 @@ class RemoveColumn(Message, frozen=True):
     if_match: str | None = None
 
 
-# Rows.
-
-_CELL = {"type": ["string", "number", "boolean", "null"]}
-CellValue = Annotated[Any, Meta(extra_json_schema=_CELL)]
-"""Any value at the door: only the column knows its type, and says its name where it is another one."""
-
-RowBody = Annotated[dict[str, CellValue], Meta(description="Values by column name")]
-RowOrRows = RowBody | list[RowBody]
-AdvancedQuery = Annotated[dict[str, Any], query_over(ROW_FIELDS)]
-"""Over the columns, `id`, `createdAt` and `updatedAt`."""
-
-RowView = Annotated[
-    dict[str, Scalar | None],
-    Meta(description="`id`, `createdAt`, `updatedAt`, and a value or null for each column"),
-]
-Inserted = Annotated[
-    dict[str, Scalar | list[str] | None],
-    Meta(description="The row that was inserted; of an array `{createdAt, count, rowIds}`"),
-]
-
-
-class RowsPage(Query, frozen=True):
-    """Which rows: `offset` of them are left out, at most `limit` shown. Without `sortColumn` in order of creation.
-
-    `includeFields` names columns, `id`, `createdAt` and `updatedAt`, separated by commas; default all.
-    """
-
-    sort_column: Annotated[str, Meta(max_length=255)] | None = None
-    sort_direction: SortDirection = "asc"
-    limit: Annotated[int, Meta(ge=0)] = 1000
-    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    include_fields: str | None = None
-
-
-class RowsLimit(Query, frozen=True):
-    """How many rows at most."""
-
-    limit: Annotated[int, Meta(ge=0)] = 1000
-
-
-class RowsView(View, frozen=True):
-    """A page of rows. `totalCount` counts all rows that match."""
-
-    items: list[RowView]
-    count: int
-    total_count: int
-    limit: int
-    offset: int
-    sort_column: str
-    sort_direction: SortDirection
-    data_table_id: Id
-    application_id: Id
-    query: dict[str, Any] | None = None
-    type: str | None = msgspec.field(default=None, name="_type")
-    links: Links | None = msgspec.field(default=None, name="_links")
-
-
-class RemovedView(View, frozen=True):
-    """How many rows were removed."""
-
-    removed: int
-
-
 class InsertRows(Message, frozen=True):
     """Insert one row, or an array of rows: all of them or none."""
 
@@ -192,7 +170,7 @@ class InsertRows(Message, frozen=True):
 
 
 class PatchRow(Message, frozen=True):
-    """Change the columns that the body names."""
+    """Change the columns that the body sets."""
 
     row: bytes
     body: RowBody
@@ -207,14 +185,14 @@ class DeleteRow(Message, frozen=True):
 
 
 class DeleteRows(Message, frozen=True):
-    """Delete those of `rows` that are there and match `body` (None: all of them). Answers with their number."""
+    """Delete those of `rows` that exist and match `body` (None: all of them). The answer is their number."""
 
     rows: list[bytes]
     body: AdvancedQuery | None
 
 
 class TidyRows(Message, frozen=True):
-    """Take what removed columns left out of `rows`, on the way from `begun` to `reached` (None: the end)."""
+    """Remove the values of removed columns from `rows`, in one step from `begun` to `reached` (None: the end)."""
 
     rows: list[bytes]
     begun: bytes
@@ -225,20 +203,7 @@ class TruncateRows(Message, frozen=True):
     """Delete all rows at once. No deletion triggers are raised."""
 
 
-class RowExportOptions(Body, frozen=True):
-    """In which order rows are exported, and how many: without `limit` all of them."""
-
-    sort_column: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
-    sort_direction: Literal["asc", "desc", "ASC", "DESC", ""] = "asc"
-    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
-    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
-
-
-class RowExport(NotifyBody, frozen=True):
-    """Which rows of a data table are exported; without `query` all of them."""
-
-    query: AdvancedQuery | UnsetType = UNSET
-    query_options: RowExportOptions = RowExportOptions()
+# Messages of reads.
 
 
 class GetDataTable(Message, frozen=True):
@@ -279,3 +244,49 @@ class SelectRows(Message, frozen=True):
     data_table: bytes
     query: RowsLimit
     body: AdvancedQuery | None
+
+
+# Answers.
+
+
+class ColumnView(View, frozen=True):
+    """A column of a data table."""
+
+    name: str
+    data_type: Literal["string", "number", "boolean"]
+    constraint: Literal["unique", "required", "optional"]
+    default_value: Scalar | None = None
+
+
+class TableView(RecordView, frozen=True, kw_only=True):
+    """A data table."""
+
+    data_table_id: Id
+    application_id: Id
+    name: str
+    columns: list[ColumnView]
+    description: str | None = None
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class RowsView(View, frozen=True):
+    """A page of rows. `totalCount` counts all rows that match."""
+
+    items: list[RowView]
+    count: int
+    total_count: int
+    limit: int
+    offset: int
+    sort_column: str
+    sort_direction: SortDirection
+    data_table_id: Id
+    application_id: Id
+    query: dict[str, Any] | None = None
+    type: str | None = msgspec.field(default=None, name="_type")
+    links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class RemovedView(View, frozen=True):
+    """The number of rows that were removed."""
+
+    removed: int

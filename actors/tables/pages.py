@@ -1,7 +1,7 @@
-"""Reading rows: one, a page, the ids of those to delete, and all of them for an export.
+"""Reads of rows: one row, a page, the ids of rows to delete, and all rows for an export.
 
-Pure reads of a snapshot. A page is encoded where it is read, so that a large one costs the event loop no more
-than passing it on, and so that its bytes are counted while it grows.
+Pure reads of a snapshot. A page is encoded as JSON while it is read, in the worker thread if it is large, so the
+event loop only passes the bytes on. Its size is checked while it grows.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import msgspec
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.revision import WithEtag
 from trunkline.actors.tables.messages import GetRow, ListRows, SelectRows
-from trunkline.actors.tables.plan import find_way, named_ids
+from trunkline.actors.tables.plan import make_plan, named_ids
+from trunkline.actors.tables.row_reader import Order, Row, RowReader
 from trunkline.actors.tables.rows import Projection, RowQuery, find_table, read_counts, show_row
-from trunkline.actors.tables.walks import Order, Row, Rows
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 INLINE_BYTES_MAX: Final = 256 * 1024
-"""A page of about this many stored bytes may be read inside the event loop: about a millisecond."""
+"""Stored bytes that a read may decode in the event loop: about a millisecond."""
 
 
-def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> Rows:
-    """The rows of a table; `NotFound` where there is no such table in the application."""
+def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> RowReader:
+    """Open a table for reading its rows. Raises `NotFound` if there is no such table in the application."""
     found = find_table(snapshot, application, table)
-    return Rows(snapshot, table, found, read_counts(snapshot, table, found))
+    return RowReader(snapshot, table, found, read_counts(snapshot, table, found))
 
 
 # One row.
 
 
 def get_row(reading: Reading, message: GetRow) -> WithEtag:
-    """One row."""
+    """Return one row."""
     snapshot = reading.snapshot
     table = find_table(snapshot, message.application, message.data_table)
     raw = snapshot.get(keys.ROWS, keys.row_key(message.data_table, table.generation, message.row))
@@ -53,17 +53,20 @@ def get_row(reading: Reading, message: GetRow) -> WithEtag:
 
 
 def list_rows(reading: Reading, message: ListRows) -> dict[str, Any]:
-    """A page of the rows that match, in the order that is asked for, and the number of all that do."""
+    """Return a page of the rows that match, in the requested order, and the number of all rows that match.
+
+    Raises `Invalid` for a wrong query, column or limit, and `PayloadTooLarge` if the page or the sort is too large.
+    """
     query = message.query
     rows = open_rows(reading.snapshot, message.application, message.data_table)
-    wanted = None if query.include_fields is None else _names(query.include_fields)
+    fields = None if query.include_fields is None else _names(query.include_fields)
     order = Order.of(rows.table, query.sort_column, query.sort_direction)
-    chosen = RowQuery(rows.table.columns, message.body)
+    row_query = RowQuery(rows.table.columns, message.body)
     limits = reading.limits
     _check_limit(query.limit, limits.rows_limit_max)
-    reading.check_time(is_long=_is_long(rows, _looked_at(rows, order, chosen, message)))
-    page = _Page(Projection(rows.table.columns, wanted), limits.rows_bytes_max)
-    total = _fill(page, rows, order, chosen, message, limits.sorted_rows_max)
+    reading.check_time(is_long=_is_long(rows, _rows_read(rows, order, row_query, message)))
+    page = _Page(Projection(rows.table.columns, fields), limits.rows_bytes_max)
+    total = _fill(page, rows, order, row_query, message, limits.sorted_rows_max)
     shown: dict[str, Any] = {
         "items": page.items(),
         "count": page.count,
@@ -82,20 +85,20 @@ def list_rows(reading: Reading, message: ListRows) -> dict[str, Any]:
 
 
 def _fill(
-    page: _Page, rows: Rows, order: Order, chosen: RowQuery, message: ListRows, sorted_rows_max: int
+    page: _Page, rows: RowReader, order: Order, row_query: RowQuery, message: ListRows, sorted_rows_max: int
 ) -> int:
-    """Put the rows of the page into it, and return how many rows match."""
+    """Add the rows of the page, and return how many rows match."""
     skip, take = message.query.offset, message.query.limit
-    if chosen.everything and (order.indexed or skip >= rows.counts.rows or not take):
+    if row_query.matches_all and (order.indexed or skip >= rows.counts.rows or not take):
         page.add_all(islice(rows.all(order, skip=skip), take) if order.indexed else ())
         return rows.counts.rows
-    way = find_way(rows, chosen, message.body)
-    matches = chosen.matches
-    if order.by_creation or not take:  # a sort that is to hold nothing would look at nothing
-        found = (row for row in way.rows(rows, descending=order.descending) if matches(*row))
+    plan = make_plan(rows, row_query, message.body)
+    matches = row_query.matches
+    if order.by_creation or not take:  # with `take` 0 a sort would not count the matches
+        found = (row for row in plan.rows(rows, descending=order.descending) if matches(*row))
         return page.add_window(found, skip, take)
-    matching = (row for row in way.rows(rows) if matches(*row))
-    most = rows.counts.rows if way.ids is None else len(way.ids)
+    matching = (row for row in plan.rows(rows) if matches(*row))
+    most = rows.counts.rows if plan.ids is None else len(plan.ids)
     if min(skip + take, most) > sorted_rows_max:
         if order.indexed:
             in_order = (row for row in rows.all(order) if matches(*row))
@@ -123,7 +126,7 @@ class _Page:
         return len(self._pieces)
 
     def add(self, row: Row) -> None:
-        """Add a row. `PayloadTooLarge` where the page grows too large."""
+        """Add a row. Raises `PayloadTooLarge` if the page becomes too large."""
         piece = msgspec.json.encode(self._show(*row))
         self._size += len(piece) + 1
         if self._size > self._bytes_max:
@@ -139,7 +142,7 @@ class _Page:
             self.add(row)
 
     def add_window(self, rows: Iterable[Row], skip: int, take: int) -> int:
-        """Add the rows from the place `skip` on, at most `take`; return how many rows there are."""
+        """Add at most `take` rows after the first `skip`, and return the number of all rows."""
         count = 0
         end = skip + take
         for row in rows:
@@ -153,34 +156,34 @@ class _Page:
         return msgspec.Raw(b"[" + b",".join(self._pieces) + b"]")
 
 
-def _looked_at(rows: Rows, order: Order, chosen: RowQuery, message: ListRows) -> int:
-    """How many rows the page costs: those that are shown, or those that are searched."""
+def _rows_read(rows: RowReader, order: Order, row_query: RowQuery, message: ListRows) -> int:
+    """Estimate how many rows are read for a page: those that are shown, or those that are searched."""
     counts, query = rows.counts, message.query
     if message.body:
-        return _searched(rows, chosen)
+        return _searched(rows, row_query)
     if order.indexed and _nulls(rows, order) == 0:
-        # What is skipped costs a twentieth of what is shown.
+        # A skipped row costs a twentieth of a shown one.
         return min(query.limit, counts.rows) + min(query.offset, counts.rows) // 20
     return counts.rows
 
 
-def _searched(rows: Rows, chosen: RowQuery) -> int:
-    """How many rows a query looks at: those that it names, or all of them."""
-    named = named_ids(rows, chosen)
+def _searched(rows: RowReader, row_query: RowQuery) -> int:
+    """Return how many rows a query reads: those whose ids or unique values it lists, or all of them."""
+    named = named_ids(rows, row_query)
     return rows.counts.rows if named is None else min(named, rows.counts.rows)
 
 
-def _is_long(rows: Rows, looked_at: int) -> bool:
-    """Whether looking at so many rows would hold the event loop for more than a moment."""
+def _is_long(rows: RowReader, rows_read: int) -> bool:
+    """Return whether reading so many rows takes too long for the event loop."""
     counts = rows.counts
-    if looked_at > SCAN_INLINE_MAX:
+    if rows_read > SCAN_INLINE_MAX:
         return True
-    return bool(counts.rows) and counts.bytes // counts.rows * looked_at > INLINE_BYTES_MAX
+    return bool(counts.rows) and counts.bytes // counts.rows * rows_read > INLINE_BYTES_MAX
 
 
-def _nulls(rows: Rows, order: Order) -> int:
-    """Rows of which the index of the order does not know the place."""
-    return 0 if order.cell is None else rows.counts.rows - rows.counts.filled.get(order.cell.number, 0)
+def _nulls(rows: RowReader, order: Order) -> int:
+    """Return the number of rows that are missing in the order's index because they are null there."""
+    return 0 if order.column is None else rows.counts.rows - rows.counts.filled.get(order.column.number, 0)
 
 
 def _names(listed: str) -> list[str]:
@@ -198,15 +201,15 @@ def _check_limit(limit: int, limit_max: int) -> None:
 
 
 def select_rows(reading: Reading, message: SelectRows) -> list[bytes]:
-    """The ids of the oldest rows that match, at most as many as the limit."""
+    """Return the ids of the oldest rows that match, at most `limit`."""
     limit = message.query.limit
     _check_limit(limit, reading.limits.rows_limit_max)
     rows = open_rows(reading.snapshot, message.application, message.data_table)
-    chosen = RowQuery(rows.table.columns, message.body)
-    looked_at = _searched(rows, chosen) if message.body else min(limit, rows.counts.rows)
-    reading.check_time(is_long=_is_long(rows, looked_at))
-    way = find_way(rows, chosen, message.body)
-    return list(islice((id for id, values in way.rows(rows) if chosen.matches(id, values)), limit))
+    row_query = RowQuery(rows.table.columns, message.body)
+    rows_read = _searched(rows, row_query) if message.body else min(limit, rows.counts.rows)
+    reading.check_time(is_long=_is_long(rows, rows_read))
+    plan = make_plan(rows, row_query, message.body)
+    return list(islice((id for id, values in plan.rows(rows) if row_query.matches(id, values)), limit))
 
 
 # Exports.
@@ -223,15 +226,15 @@ def walk_rows(
     offset: int = 0,
     limit: int | None = None,
 ) -> tuple[Table, Iterator[dict[str, Any]]]:
-    """The table (for its columns), and the rows that match as the API shows them, one by one and in order.
+    """Return the table (for its columns), and an iterator over the rows that match, as the API shows them, in order.
 
-    In bounded memory, whatever the size of the table. Raises `NotFound` and `Invalid` (a wrong query, or
-    column) at once, before the first row. Long: for a worker thread.
+    Memory is bounded, whatever the size of the table. Raises `NotFound` and `Invalid` (wrong query or column) before
+    the first row. Slow: for a worker thread.
     """
     rows = open_rows(snapshot, application, table)
     order = Order.of(rows.table, sort_column, sort_direction)
-    chosen = RowQuery(rows.table.columns, query)
-    matches = None if chosen.everything else chosen.matches
+    row_query = RowQuery(rows.table.columns, query)
+    matches = None if row_query.matches_all else row_query.matches
     end = None if limit is None else offset + limit
     found = islice(rows.walk(matches, order), offset, end)
     return rows.table, (show_row(rows.table.columns, id, values) for id, values in found)

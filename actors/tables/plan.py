@@ -1,12 +1,12 @@
-"""Which rows a query could match at all: the shortest way to them that an index knows.
+"""Query plans: which rows must be read to find the matches of a query, by ids, by an index or by a range of keys.
 
-Owns the choice of the way. The bounds of a query (`query/bounds.py`) say where its matches must lie; rows
-lie in order of their ids, which is that of creation, and each unique column has an index. Whatever the way,
-each row is still asked whether it matches, so a way may be too wide and never too narrow.
+Owns the choice of the plan. The bounds of a query (`query/bounds.py`) limit the values of its matches; rows are
+stored in order of their ids, which is the order of creation, and each unique column has an index. The query is still
+applied to each row that the plan reads, so a plan may read too many rows, but never too few.
 
-Bounds of texts are those of lists, which sort regardless of case, and the index of a column sorts texts by code
-point. So ranges and beginnings of texts are read off the query itself, where they stand at its top or below
-`$and`; elsewhere they are looked for row by row.
+The bounds of texts are made for lists, which sort without case, but the index of a column sorts texts by code point.
+So ranges and prefixes of texts are taken from the query itself, if they are at its top level or below `$and`;
+elsewhere they do not narrow the plan.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.query.bounds import Bounds, id_ranges, listed_ids
-from trunkline.actors.tables.columns import Cell
+from trunkline.actors.tables.columns import ColumnSpec
+from trunkline.actors.tables.row_reader import Row, RowReader
 from trunkline.actors.tables.rows import RowQuery
-from trunkline.actors.tables.walks import Row, Rows
 from trunkline.actors.values.ids import timestamp_bytes
 from trunkline.store import keys
 
-Range = tuple[bytes, bytes | None]
-"""From a key on, up to another one that is left out; None: to the end."""
+KeySpan = tuple[bytes, bytes | None]
+"""A range of keys: the first key, and the end, which is excluded (None: no end)."""
 
 SHARE_MAX: Final = 8
-"""A range of an index is followed while it holds at most this part of the rows: fetching a row by its id
-costs a few times what it costs when rows are read one after the other."""
+"""A range of an index is used if it contains at most one in so many rows: fetching a row by its id costs a few times
+as much as reading it in a scan."""
 
 IDS_MAX: Final = 100_000
-"""Ids that are held to be put in order: 5 MB."""
+"""Ids that are kept in memory for sorting: 5 MB."""
 
-_MOMENTS: Final = 2**32 * 1000
+_ID_TIMES_MS: Final = 2**32 * 1000
 
 
-class Way(NamedTuple):
-    """Where the matches lie: the rows of these ids, or else the rows of these ranges of keys."""
+class Plan(NamedTuple):
+    """The rows to read: those with these ids or, if `ids` is None, those in these ranges of keys."""
 
     ids: list[bytes] | None
-    ranges: list[Range]
+    ranges: list[KeySpan]
 
-    def rows(self, rows: Rows, *, descending: bool = False) -> Iterator[Row]:
-        """The rows on the way in order of creation."""
+    def rows(self, rows: RowReader, *, descending: bool = False) -> Iterator[Row]:
+        """Yield the rows of the plan in order of creation."""
         if self.ids is None:
             for low, high in reversed(self.ranges) if descending else self.ranges:
                 yield from rows.between(low, high, descending=descending)
@@ -53,42 +53,44 @@ class Way(NamedTuple):
                 yield id, values
 
 
-def find_way(rows: Rows, chosen: RowQuery, query: Mapping[str, Any] | None) -> Way:
-    """The shortest way to the matches of `chosen`, which was compiled from `query`."""
-    ids = _ids_of_values(rows, chosen)
+def make_plan(rows: RowReader, row_query: RowQuery, query: Mapping[str, Any] | None) -> Plan:
+    """Choose the plan that reads the fewest rows for `row_query`, which was compiled from `query`."""
+    ids = _ids_of_values(rows, row_query)
     if ids is None:
-        ids = _ids_of_ranges(rows, chosen, query)
-    return Way(ids, [] if ids is not None else _key_ranges(rows, chosen))
+        ids = _ids_of_ranges(rows, row_query, query)
+    return Plan(ids, [] if ids is not None else _key_ranges(rows, row_query))
 
 
-def named_ids(rows: Rows, chosen: RowQuery) -> int | None:
-    """How many rows the query could match where it names their ids or unique values; None where it does not."""
-    ids = _ids_of_values(rows, chosen)
+def named_ids(rows: RowReader, row_query: RowQuery) -> int | None:
+    """Return how many rows the query can match if it lists their ids or unique values, else None."""
+    ids = _ids_of_values(rows, row_query)
     return None if ids is None else len(ids)
 
 
-def _ids_of_values(rows: Rows, chosen: RowQuery) -> list[bytes] | None:
-    """The ids of rows that the query names by their ids or by values of a unique column."""
+def _ids_of_values(rows: RowReader, row_query: RowQuery) -> list[bytes] | None:
+    """Return the ids of rows that the query lists by id or by values of a unique column, else None."""
     best: list[bytes] | None = None
-    bounds = chosen.compiled.bounds
+    bounds = row_query.compiled.bounds
     named = bounds.get("id")
     if named is not None:
         best = listed_ids(named)
-    for cell in rows.table.columns.unique:
-        found = bounds.get(cell.name)
-        if found is None or found.values is None or (None in found.values and _has_nulls(rows, cell)):
+    for column in rows.table.columns.unique:
+        found = bounds.get(column.name)
+        if found is None or found.values is None or (None in found.values and _has_nulls(rows, column)):
             continue
         if best is None or len(found.values) < len(best):
-            ids = (rows.id_of_value(_key(rows, cell, value)) for value in found.values if value is not None)
+            ids = (rows.id_of_value(_key(rows, column, value)) for value in found.values if value is not None)
             best = [id for id in ids if id is not None]
     return None if best is None else sorted(set(best))
 
 
-def _ids_of_ranges(rows: Rows, chosen: RowQuery, query: Mapping[str, Any] | None) -> list[bytes] | None:
-    """The ids of rows in a narrow range of a unique column."""
+def _ids_of_ranges(
+    rows: RowReader, row_query: RowQuery, query: Mapping[str, Any] | None
+) -> list[bytes] | None:
+    """Return the ids of rows in a narrow range of a unique column; None if there is no such range."""
     ids_max = min(rows.counts.rows // SHARE_MAX, IDS_MAX)
-    for cell in rows.table.columns.unique:
-        ranges = _cell_ranges(rows, cell, chosen.compiled.bounds.get(cell.name), query or {})
+    for column in rows.table.columns.unique:
+        ranges = _cell_ranges(rows, column, row_query.compiled.bounds.get(column.name), query or {})
         if ranges is None:
             continue
         found = (id for low, high in ranges for id in rows.ids_by_value(low, high))
@@ -99,21 +101,21 @@ def _ids_of_ranges(rows: Rows, chosen: RowQuery, query: Mapping[str, Any] | None
 
 
 def _cell_ranges(
-    rows: Rows, cell: Cell, bounds: Bounds | None, query: Mapping[str, Any]
-) -> list[Range] | None:
-    """The ranges of the index in which matches lie; None where they may lie anywhere, or are null."""
-    if bounds is None or (None in bounds and _has_nulls(rows, cell)):
+    rows: RowReader, column: ColumnSpec, bounds: Bounds | None, query: Mapping[str, Any]
+) -> list[KeySpan] | None:
+    """Return the index ranges that contain all matches; None if the column is not bounded or matches may be null."""
+    if bounds is None or (None in bounds and _has_nulls(rows, column)):
         return None
-    prefix = keys.cells_prefix(rows.id, rows.table.generation, cell.number)
-    if cell.takes_text:
-        low, high = _text_range(cell.name, query)
+    prefix = keys.cells_prefix(rows.id, rows.table.generation, column.number)
+    if column.takes_text:
+        low, high = _text_range(column.name, query)
         return None if (low, high) == keys.TEXTS else [(prefix + low, prefix + high)]
     # Numbers and booleans have the same bytes in every index.
     return [(prefix + span.low, prefix + span.high) for span in bounds.spans]
 
 
 def _text_range(name: str, query: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """The bytes of `keys.cell` between which a text of this column must lie."""
+    """Return the range of the bytes of `keys.cell` that contains all matching texts of this column."""
     low, high = keys.TEXTS
     for condition in _conditions(name, query):
         for operator, operand in condition.items():
@@ -130,7 +132,7 @@ def _text_range(name: str, query: Mapping[str, Any]) -> tuple[bytes, bytes]:
 
 
 def _conditions(name: str, query: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The objects of operators that every match must meet at this field."""
+    """Yield the operator objects of this field that every match must satisfy."""
     found = query.get(name)
     if isinstance(found, dict):
         yield found
@@ -144,11 +146,11 @@ def _end(prefix: bytes) -> bytes:
     return end
 
 
-def _key_ranges(rows: Rows, chosen: RowQuery) -> list[Range]:
-    """The ranges of rows in order of creation in which matches lie."""
+def _key_ranges(rows: RowReader, row_query: RowQuery) -> list[KeySpan]:
+    """Return the ranges of row keys that contain all matches, by bounds of `id` or `createdAt`."""
     prefix = keys.rows_prefix(rows.id, rows.table.generation)
-    whole: list[Range] = [(prefix, keys.prefix_end(prefix))]
-    bounds = chosen.compiled.bounds
+    whole: list[KeySpan] = [(prefix, keys.prefix_end(prefix))]
+    bounds = row_query.compiled.bounds
     ids, moments = bounds.get("id"), bounds.get("createdAt")
     if ids is not None:
         return [
@@ -164,7 +166,7 @@ def _key_ranges(rows: Rows, chosen: RowQuery) -> list[Range]:
 
 
 def _moment_ranges(bounds: Bounds) -> Iterator[tuple[int, int]]:
-    """The spans of a field of times in milliseconds, as far as ids reach."""
+    """Yield the ranges of a time field in ms, limited to the times that ids can contain; the end is excluded."""
     for span in bounds.spans:
         first, end = _first_moment(span.low), _first_moment(span.high)
         if first < end:
@@ -172,8 +174,8 @@ def _moment_ranges(bounds: Bounds) -> Iterator[tuple[int, int]]:
 
 
 def _first_moment(bound: bytes) -> int:
-    """The first millisecond whose bytes do not sort before these."""
-    low, high = 0, _MOMENTS - 1
+    """Return the first millisecond whose sortable bytes are not less than `bound`."""
+    low, high = 0, _ID_TIMES_MS - 1
     while low < high:
         middle = (low + high) // 2
         if keys.sortable(middle) < bound:
@@ -183,9 +185,9 @@ def _first_moment(bound: bytes) -> int:
     return low
 
 
-def _has_nulls(rows: Rows, cell: Cell) -> bool:
-    return rows.counts.filled.get(cell.number, 0) < rows.counts.rows
+def _has_nulls(rows: RowReader, column: ColumnSpec) -> bool:
+    return rows.counts.filled.get(column.number, 0) < rows.counts.rows
 
 
-def _key(rows: Rows, cell: Cell, value: Any) -> bytes:
-    return keys.cell_key(rows.id, rows.table.generation, cell.number, keys.cell(value))
+def _key(rows: RowReader, column: ColumnSpec, value: Any) -> bytes:
+    return keys.cell_key(rows.id, rows.table.generation, column.number, keys.cell(value))

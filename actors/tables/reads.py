@@ -1,4 +1,4 @@
-"""Reading data tables: their records and lists. Their rows: `tables/pages.py`."""
+"""Reads of data tables: one record, and lists of records. Their rows: `tables/pages.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trunkline.actors.values.timestamps import iso
 
 
 def get_data_table(reading: Reading, message: GetDataTable) -> dict[str, Any]:
-    """One data table."""
+    """Return one data table."""
     snapshot = reading.snapshot
     found = records.find(snapshot, DATA_TABLE, message.application, message.data_table)
     if found is None:
@@ -25,7 +25,7 @@ def get_data_table(reading: Reading, message: GetDataTable) -> dict[str, Any]:
 
 
 def show_table(application: bytes, found: Found) -> dict[str, Any]:
-    """A data table as the caller sees it."""
+    """Return a data table as the caller sees it."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {
         "id": id,
@@ -44,14 +44,14 @@ def show_table(application: bytes, found: Found) -> dict[str, Any]:
 
 
 def data_table_listing(message: ListDataTables) -> Listing:
-    """What a list of data tables asks for."""
+    """Return the listing that a page of data tables is read from."""
     query = message.query
     match = all_of(glob_match(query, query.filter_field))
     return Listing.of(query, DATA_TABLE, message.application, match=match)
 
 
 def list_data_tables(reading: Reading, message: ListDataTables) -> dict[str, Any]:
-    """A page of data tables."""
+    """Return a page of data tables."""
     query = message.query
     found, total = read_page(reading, data_table_listing(message))
     items = [show_table(message.application, each) for each in found]

@@ -1,6 +1,6 @@
-"""The rows of a data table: how many there are, how one is shown, and whether it matches a query.
+"""The rows of a data table: their counts, how a row is shown, and whether it matches a query.
 
-Owns what the table's actor and the readers of its rows share. Pure, but for opening a table in a snapshot.
+Owns the code that the table's actor and the reads of rows share. Pure, except for the functions that take a snapshot.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.conditions import did_you_mean
-from trunkline.actors.tables.columns import KEPT, UPDATED, Columns, Table, Values, read_table
+from trunkline.actors.tables.columns import SERVER_FIELDS, UPDATED, Columns, Table, Values, read_table
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import row_created_ms
@@ -27,9 +27,9 @@ _FILLED: Final = "filled"
 
 
 class RowCounts:
-    """How many rows a table has, their bytes, and how many values each unique column has that are not null.
+    """The number of rows of a table, their bytes, and the number of values (not null) of each unique column.
 
-    Stored behind the rows with every change of them, so all that is counted was counted in one commit.
+    Stored after the rows, in the same batch as every change of rows.
     """
 
     __slots__ = ("bytes", "changed", "filled", "rows")
@@ -42,18 +42,18 @@ class RowCounts:
 
     @classmethod
     def decoded(cls, raw: bytes | None) -> RowCounts:
-        """The counts as they were stored; those of no rows where nothing was."""
+        """Decode stored counts; None gives the counts of an empty table."""
         if raw is None:
             return cls()
         doc = decode(raw)
         return cls(doc[_ROWS], doc[_BYTES], doc[_FILLED])
 
     def encoded(self) -> bytes:
-        """The bytes to store."""
+        """Return the bytes to store."""
         return encode({_ROWS: self.rows, _BYTES: self.bytes, _FILLED: self.filled})
 
     def fill(self, column: int, by: int) -> None:
-        """Count values of a unique column in or out."""
+        """Add `by` (may be negative) to the number of values of a unique column."""
         self.filled[column] = self.filled.get(column, 0) + by
 
     def forget(self, column: int) -> None:
@@ -63,7 +63,7 @@ class RowCounts:
 
 
 def find_table(snapshot: Snapshot, application: bytes, table: bytes) -> Table:
-    """The table's record; `NotFound` where there is no such table in the application."""
+    """Read a table's record. Raises `NotFound` if there is no such table in the application."""
     raw = snapshot.get(keys.RECORDS, keys.record_key(DATA_TABLE.name, application, table))
     if raw is None:
         raise NotFound(f"There is no data table {table.hex()} here.")
@@ -71,12 +71,12 @@ def find_table(snapshot: Snapshot, application: bytes, table: bytes) -> Table:
 
 
 def read_counts(snapshot: Snapshot, id: bytes, table: Table) -> RowCounts:
-    """The counts of the table's rows."""
+    """Read the counts of a table's rows."""
     return RowCounts.decoded(snapshot.get(keys.ROWS, keys.rows_head_key(id, table.generation)))
 
 
 def show_row(columns: Columns, id: bytes, values: Values) -> dict[str, Any]:
-    """A row as the caller sees it."""
+    """Return a row with all its fields as the caller sees it."""
     created_ms = row_created_ms(id)
     shown: dict[str, Any] = {
         "id": id.hex(),
@@ -89,24 +89,24 @@ def show_row(columns: Columns, id: bytes, values: Values) -> dict[str, Any]:
 
 
 class Projection:
-    """Shows of each row the fields that are asked for, in the order of the table."""
+    """The fields of rows that a caller selects (None: all), in the order of the table. Raises `Invalid`."""
 
     __slots__ = ("_columns", "_created", "_id", "_updated")
 
-    def __init__(self, columns: Columns, wanted: Iterable[str] | None) -> None:
-        names = None if wanted is None else frozenset(wanted)
-        known = (*KEPT, *columns.by_name)
+    def __init__(self, columns: Columns, fields: Iterable[str] | None) -> None:
+        names = None if fields is None else frozenset(fields)
+        known = (*SERVER_FIELDS, *columns.by_name)
         for name in sorted(names or ()):
             if name not in known:
                 raise Invalid(
                     f"includeFields: the table has no column {name[:255]}{did_you_mean(name, known)}; "
                     "name columns, id, createdAt or updatedAt, separated by commas."
                 )
-        self._id, self._created, self._updated = (names is None or kept in names for kept in KEPT)
+        self._id, self._created, self._updated = (names is None or kept in names for kept in SERVER_FIELDS)
         self._columns = [(name, number) for name, number in columns.shown if names is None or name in names]
 
     def show(self, id: bytes, values: Values) -> dict[str, Any]:
-        """A row as the caller asked for it."""
+        """Return a row with the selected fields."""
         shown: dict[str, Any] = {}
         if self._id:
             shown["id"] = id.hex()
@@ -120,23 +120,23 @@ class Projection:
 
 
 class RowQuery:
-    """An advanced query over the rows of a table. Raises `QueryError`, which names the place.
+    """A compiled advanced query over the rows of a table. Raises `QueryError` naming the path.
 
-    Without a query, or with an empty one, every row matches and `everything` is true.
+    `matches_all` is true without a query or with an empty one.
     """
 
-    __slots__ = ("_columns", "_created", "_id", "_updated", "compiled", "everything")
+    __slots__ = ("_columns", "_created", "_id", "_updated", "compiled", "matches_all")
 
     def __init__(self, columns: Columns, query: Mapping[str, Any] | None) -> None:
-        self.everything = not query
+        self.matches_all = not query
         self.compiled = compile_query({} if query is None else query, columns.fields)
         used = self.compiled.fields
         self._columns = [(name, number) for name, number in columns.shown if name in used]
-        self._id, self._created, self._updated = (kept in used for kept in KEPT)
+        self._id, self._created, self._updated = (kept in used for kept in SERVER_FIELDS)
 
     def matches(self, id: bytes, values: Values) -> bool:
-        """Whether the row matches. The document has only what the query looks at."""
-        if self.everything:
+        """Return whether the row matches. The document that is tested has only the fields that the query uses."""
+        if self.matches_all:
             return True
         get = values.get
         doc: dict[str, Any] = {name: get(number) for name, number in self._columns}

@@ -309,7 +309,7 @@ async def workshop(
     options = {"map_size_bytes": 2**22, "sync_delay_s": disk, **store}
     with Store.open(path, **options) as opened:
         system = System(opened, limits or Limits(), clock or SystemClock(), (Tally, *ACTORS, *kinds))
-        boot.furnish(system, Settings())
+        boot.add_parts(system, Settings())
         life = trio.CancelScope()
         async with trio.open_nursery() as running:
             await running.start(_live, system, life)

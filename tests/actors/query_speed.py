@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.devices import selection as devices
+from trunkline.actors.devices import lists as devices
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import DevicePage
 from trunkline.actors.devices.read_messages import ListDevices

@@ -15,7 +15,7 @@ from trunkline.actors import sweep as purge
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.records import records
 from trunkline.actors.tables import messages as tables
-from trunkline.actors.tables import tidy as row_tidy
+from trunkline.actors.tables import removed_columns
 from trunkline.actors.tables.check import row_problems
 from trunkline.actors.values.errors import NotFound
 from trunkline.store import keys
@@ -61,8 +61,8 @@ async def test_what_is_out_of_sight_of_a_table_is_swept_and_nothing_else(
 async def test_what_a_removed_column_left_is_taken_out_of_the_rows(
     house: House, looked_at: int, changed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_tidy, "STEP_ROWS", looked_at)
-    monkeypatch.setattr(row_tidy, "TIDIED_ROWS", changed)
+    monkeypatch.setattr(removed_columns, "STEP_ROWS", looked_at)
+    monkeypatch.setattr(removed_columns, "TIDIED_ROWS", changed)
     ref = await table(house)  # five rows hold values of a column that is gone, five do not
     steps = 0
     rows: list[dict[int, Any]] = []
@@ -91,7 +91,7 @@ async def test_the_check_sees_rows_that_nobody_will_sweep(house: House) -> None:
     await house.system.journal.submit(broken).wait()
     problems = verify(house.system.store, partial(records.index_keys, KINDS), row_problems).problems
     assert problems == [
-        f"rows {(b't' * 12).hex()}00000001: belongs to no data table, and no note leaves it to the sweeper"
+        f"rows {(b't' * 12).hex()}00000001: belongs to no data table, and has no marker for the sweeper"
     ]
 
 

@@ -159,7 +159,7 @@ class World:
         self.system = System(
             store, LIMITS, Virtual(), (Ledger, Application, DeviceActor), random_bytes=self.chance.randbytes
         )
-        boot.furnish(self.system, Settings())
+        boot.add_parts(self.system, Settings())
         self.windows.clear()
         self.readers.clear()
         self.open_calls = 0

@@ -177,7 +177,7 @@ async def test_more_than_a_thousand_devices_are_refused(start_server: Any) -> No
             command = f"{application}/devices/command"
             too_many = await client.post(command, json={"name": "x", "deviceQuery": {}})
             assert too_many.status_code == 413
-            assert too_many.json()["message"].startswith("More than 1000 devices are meant")
+            assert too_many.json()["message"].startswith("More than 1000 devices are selected")
             assert [await sent_to(server, path) for path in paths[::250]] == [[]] * 5
             await client.delete(paths[-1])
             fits = await client.post(command, json={"name": "x", "deviceQuery": {}})

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, at, running_house
 from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.head import FOLLOWING_MAX, Head
+from trunkline.actors.devices.head import POINTS_AHEAD_MAX, Head
 from trunkline.actors.devices.terms import Attribute
 from trunkline.actors.values.errors import Invalid
 from trunkline.store import keys
@@ -224,7 +224,7 @@ async def test_a_head_is_what_all_reports_say_however_few_times_it_is_stored(lif
                         keys.point_key(device, keys.TIME_MS_MAX),
                     )
                 ]
-            assert len(behind) == head.following <= FOLLOWING_MAX
+            assert len(behind) == head.points_ahead <= POINTS_AHEAD_MAX
             house.forget()
             await house.command(device, "stores a head")
             with house.system.store.snapshot() as snapshot:

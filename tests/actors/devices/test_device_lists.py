@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.actors.house import START_MS, House, running_house
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices import read_messages
-from trunkline.actors.devices.selection import device_listing
+from trunkline.actors.devices.lists import device_listing
 from trunkline.actors.records import listing
 
 EVERY: dict[str, Any] = {"$nor": [{"id": None}]}

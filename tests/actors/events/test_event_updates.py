@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trunkline.actors.events.kind import EVENT_STATES, LEVELS
 from trunkline.actors.events.messages import EventPatch
-from trunkline.actors.events.updates import updated
+from trunkline.actors.events.updates import apply_update
 from trunkline.actors.records.messages import Creator
 
 BY = Creator("0123456789abcdef01234567", "apiToken", "robot")
@@ -48,7 +48,7 @@ def event(**fields: Any) -> Doc:
 
 def patched(doc: Doc, patch: Doc, now_ms: int = 5000) -> tuple[Doc, Doc | None]:
     before = deepcopy(doc)
-    after, update = updated(doc, msgspec.convert(patch, EventPatch), BY, now_ms, DEVICES.get)
+    after, update = apply_update(doc, msgspec.convert(patch, EventPatch), BY, now_ms, DEVICES.get)
     assert doc == before
     return after, update
 

@@ -24,11 +24,10 @@ from tests.actors.table_model import Json, Table, made
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.fields import Field
 from trunkline.actors.records.reading import Reading
-from trunkline.actors.tables import messages
+from trunkline.actors.tables import messages, row_reader
 from trunkline.actors.tables import messages as tables
 from trunkline.actors.tables import pages as row_pages
 from trunkline.actors.tables import plan as row_plan
-from trunkline.actors.tables import walks as row_walks
 from trunkline.actors.values.errors import DomainError
 from trunkline.limits.table import Limits
 
@@ -244,7 +243,7 @@ def rank_of(item: tuple[str, Json], name: str | None, columns: Json) -> Any:
 
 
 async def test_a_long_sort_goes_on_pass_after_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_walks, "PASS_ROWS", 7)
+    monkeypatch.setattr(row_reader, "PASS_ROWS", 7)
     async with running_house(tmp_path) as house:
         table = await made(house)
         await table.ask(tables.InsertRows(body=[{"o": number % 5} for number in range(40)]))

@@ -1,8 +1,8 @@
-"""Taking the values of removed columns out of rows, beside all else.
+"""Tidying of rows: removes the values of removed columns in the background.
 
-A removed column is out of sight at once, because nobody asks for its number any more; its values stay in the
-rows. This goes over the rows of such a table a bounded stretch at a time, and has the table's actor, the only
-writer of rows, take them out. How far it went lies in the store, so it goes on after a restart.
+A removed column disappears at once, because its number is no longer used, but its values stay in the rows. The
+sweeper calls `tidy_rows` again and again: each step scans a bounded number of rows and asks the table's actor, the
+only writer of rows, to remove the values. The progress is in the store, so the work continues after a restart.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 STEP_ROWS: Final = 5000
-"""Rows that one step looks at, in a worker thread: about 10 ms."""
+"""Rows that one step scans, in a worker thread: about 10 ms."""
 
 TIDIED_ROWS: Final = 500
 """Rows that one step changes, in one turn of the table: some milliseconds."""
 
 
-async def tidy(system: System) -> bool:
-    """Take one step. False where there is nothing to do."""
+async def tidy_rows(system: System) -> bool:
+    """Do one step. Return False if there is nothing to do."""
     step = await system.read(next_step)
     if step is None:
         return False
@@ -36,24 +36,24 @@ async def tidy(system: System) -> bool:
 
 
 def next_step(snapshot: Snapshot) -> tuple[Ref, TidyRows] | None:
-    """What the next table is to be asked; None where no table has a note."""
+    """Return the next table and the message for it; None if no table has a marker."""
     prefix = keys.TIDY_PREFIX
     found = next(snapshot.range(keys.META, prefix, keys.prefix_end(prefix)), None)
     if found is None:
         return None
-    id, note = bytes(found[0][len(prefix) :]), decode(found[1])
-    application, after = note["applicationId"], note["after"]
+    id, marker = bytes(found[0][len(prefix) :]), decode(found[1])
+    application, after = marker["applicationId"], marker["after"]
     table = find_table(snapshot, application, id)
     low, high = keys.rows_prefix(id, table.generation), keys.rows_head_key(id, table.generation)
     rows: list[bytes] = []
     reached: bytes | None = None
-    # What sorts right behind a key is the key with a byte more.
-    for looked_at, (key, raw) in enumerate(
+    # The next key after `after` is at least `after` with one more byte.
+    for scanned, (key, raw) in enumerate(
         snapshot.range(keys.ROWS, low + after + b"\x00" if after else low, high), start=1
     ):
         if not decode(raw).keys() <= table.columns.numbers:
             rows.append(bytes(key[-keys.ID_BYTES :]))
-        if looked_at == STEP_ROWS or len(rows) == TIDIED_ROWS:
+        if scanned == STEP_ROWS or len(rows) == TIDIED_ROWS:
             reached = bytes(key[-keys.ID_BYTES :])
             break
     return Ref("dataTable", application, id), TidyRows(rows=rows, begun=after, reached=reached)

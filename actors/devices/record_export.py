@@ -1,0 +1,76 @@
+"""The job that exports the records of devices, as CSV or JSON. Exports of states: `devices/state_export.py`.
+
+Devices are read one after the other in order of creation, so memory does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.messages import DeviceShape
+from trunkline.actors.devices.reads import open_device, show_device
+from trunkline.actors.devices.selection import device_filter
+from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.jobs.messages import QueueJob
+from trunkline.actors.jobs.record_export import export_records
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+
+if TYPE_CHECKING:
+    from trunkline.store.snapshot import Snapshot
+
+_COLUMNS: Final = (
+    "id",
+    "name",
+    "description",
+    "deviceClass",
+    "creationDate",
+    "lastUpdated",
+    "gatewayId",
+    "parentId",
+    "connected",
+    "connectionTime",
+    "tags",
+    "attributes",
+)
+
+
+async def export_devices(job: Job) -> Doc:
+    """Write the records of the devices that match. Input: `query` (None for all), and `format` (csv or json)."""
+    query = job.input["query"]
+
+    def shown(snapshot: Snapshot) -> Iterator[Doc]:
+        match = None
+        if query is None:
+            job.total = records.total(snapshot, DEVICE, job.application)
+        else:
+            match = device_filter(snapshot, job.application, query).match
+        for id, doc in records.scan(snapshot, DEVICE, job.application):
+            if match is None or match(doc):
+                found = open_device(snapshot, job.application, id).found
+                device = show_device(snapshot, job.application, found, DeviceShape())
+                yield {name: value for name, value in device.items() if not name.startswith("_")}
+
+    return await export_records(job, "devices", _COLUMNS, shown, _row)
+
+
+def _row(device: Doc) -> Doc:
+    connection = device["connectionInfo"]
+    return {**device, "connected": connection["connected"], "connectionTime": connection.get("time")}
+
+
+def check_devices_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:
+    """Raise `QueryError` for an invalid query."""
+    if message.input["query"] is not None:
+        device_filter(snapshot, application, message.input["query"])
+
+
+DEVICES_EXPORT = JobKind(
+    operation="devices.export",
+    resource_type="device",
+    run=export_devices,
+    check=check_devices_export,
+    gate="devices_export_concurrent_calls_max",
+)

@@ -1,0 +1,228 @@
+"""The jobs that export the states of devices as CSV: of one device (`device.export`), of many (`data.export`).
+
+Devices are read one after the other in order of creation, and states one by one, so memory does not grow with
+their number. Exports of device records: `devices/record_export.py`.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trunkline.actors.accounts.reach import has_tag
+from trunkline.actors.devices.history import points
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.reads import Opened, open_device
+from trunkline.actors.devices.selection import device_filter
+from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.jobs.messages import QueueJob
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.page import Match
+from trunkline.actors.values.csv_text import CSV, CsvLines
+from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.values.timestamps import iso
+
+COLUMNS_MAX: Final = 2000
+"""Attributes of all devices together that one table may have; spreadsheets end at 16,384 columns."""
+
+FILES_MAX: Final = 10_000
+"""Files in one archive. Its directory is kept in memory until the end: some 5 MB."""
+
+_MEMBER_BUFFER_BYTES: Final = 64 * 1024
+
+if TYPE_CHECKING:
+    from trunkline.actors.jobs.results import Write
+    from trunkline.store.snapshot import Snapshot
+
+
+async def export_device(job: Job) -> Doc:
+    """Write one line for each state in the range, oldest first: id, time and date, and the attributes.
+
+    Input: `start` and `end` (milliseconds, both included), `attributes` (names; None for all), and `includeID`,
+    `includeDate` and `includeBlobData` (the columns `deviceId`, `date`, and attributes of the type blob). A state
+    without a value in any of the attribute columns is left out.
+    """
+    options = job.input
+    lines = CsvLines()
+
+    def fill(snapshot: Snapshot, write: Write) -> None:
+        device = open_device(snapshot, job.application, job.resource)
+        columns = value_columns(device, options)
+        if options["attributes"] is not None:
+            columns = {name: columns[name] for name in options["attributes"] if name in columns}
+        write(header(lines, options, columns))
+        for line in state_lines(snapshot, lines, options, device.id, list(columns.values())):
+            write(line)
+            job.completed += 1
+
+    job.completed = 0
+    file = await job.write_file(f"device-{job.resource.hex()}.csv", CSV, fill)
+    return {"file": file, "rows": job.completed, "escapedTexts": lines.escaped}
+
+
+def check_device_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:
+    """Raise NotFound for an unknown device, Invalid for an attribute that it does not declare."""
+    device = open_device(snapshot, application, message.resource)
+    names = device.attributes.names.values()
+    for position, name in enumerate(message.input["attributes"] or ()):
+        if name not in names:
+            raise Invalid(f"attributes[{position}]: the device declares no attribute {name}.")
+
+
+# Lines.
+
+
+def value_columns(device: Opened, options: Doc) -> dict[str, int]:
+    """Return name and number of the attributes that have a column."""
+    blobs = options["includeBlobData"]
+    return {doc["name"]: doc["n"] for doc in device.attributes.docs if blobs or doc["dataType"] != "blob"}
+
+
+def header(lines: CsvLines, options: Doc, names: Iterable[str]) -> bytes:
+    """Return the line with the names of the columns."""
+    before = ["deviceId", "time"] if options["includeID"] else ["time"]
+    return lines.line([*before, *(["date"] if options["includeDate"] else []), *names])
+
+
+def state_lines(
+    snapshot: Snapshot, lines: CsvLines, options: Doc, device: bytes, numbers: Sequence[int | None]
+) -> Iterator[bytes]:
+    """Yield a line for each state in the range that has a value for one of `numbers` (None: an empty column)."""
+    before = [device.hex()] if options["includeID"] else []
+    dated = options["includeDate"]
+    for time_ms, point in points(snapshot, device, (options["start"], options["end"])):
+        values = [None if number is None else point.get(number) for number in numbers]
+        if any(value is not None for value in values):
+            moment = [time_ms, iso(time_ms)] if dated else [time_ms]
+            yield lines.line([*before, *moment, *values])
+
+
+DEVICE_EXPORT = JobKind(
+    operation="device.export",
+    resource_type="device",
+    run=export_device,
+    check=check_device_export,
+    gate="device_export_concurrent_calls_max",
+)
+
+
+# Many devices.
+
+
+class DeviceSelection(NamedTuple):
+    """A selection of devices: those with one of the ids, and those that match one of the predicates."""
+
+    ids: frozenset[str]
+    matches: list[Match]
+
+    def scan(self, snapshot: Snapshot, application: bytes) -> Iterator[Opened]:
+        """Yield the devices in order of creation. Without ids and predicates: all devices."""
+        selects_all = not self.ids and not self.matches
+        for id, doc in records.scan(snapshot, DEVICE, application):
+            if selects_all or doc["id"] in self.ids or any(match(doc) for match in self.matches):
+                yield open_device(snapshot, application, id)
+
+
+def read_selection(snapshot: Snapshot, application: bytes, options: Doc) -> DeviceSelection:
+    """Read `deviceIds`, `deviceTags` and `deviceQuery` of a job's input.
+
+    Raises `Invalid` for an unknown device, `QueryError` for an invalid query.
+    """
+    ids = [text.lower() for text in options["deviceIds"] or ()]
+    for position, text in enumerate(ids):
+        if records.find(snapshot, DEVICE, application, bytes.fromhex(text)) is None:
+            raise Invalid(f"deviceIds[{position}]: there is no device {text} in this application.")
+    matches: list[Match] = []
+    if options["deviceTags"]:
+        matches.append(lambda doc: has_tag(doc["tags"], options["deviceTags"]))
+    if options["deviceQuery"] is not None:
+        match = device_filter(snapshot, application, options["deviceQuery"], "deviceQuery").match
+        matches.append(match or (lambda _doc: True))
+    return DeviceSelection(frozenset(ids), matches)
+
+
+async def export_data(job: Job) -> Doc:
+    """Write the states of devices in a range, to one table or, if `filePerDevice`, to a zip with a table for each.
+
+    Input: `deviceIds`, `deviceTags`, `deviceQuery` (each may be None; without any of them all devices), `start`
+    and `end` (milliseconds, both included), `filePerDevice`, and the options of an export of one device.
+    """
+    options = job.input
+    lines = CsvLines()
+
+    def as_table(snapshot: Snapshot, write: Write) -> None:
+        selection = read_selection(snapshot, job.application, options)
+        names: dict[str, None] = {}
+        for device in selection.scan(snapshot, job.application):
+            names |= dict.fromkeys(value_columns(device, options))
+            if len(names) > COLUMNS_MAX:
+                raise PayloadTooLarge(
+                    f"These devices have more than {COLUMNS_MAX} attributes together, which is the most for one "
+                    "table; ask for a filePerDevice, or for fewer devices."
+                )
+        write(header(lines, options, names))
+        for device in selection.scan(snapshot, job.application):
+            columns = value_columns(device, options)
+            numbers = [columns.get(name) for name in names]
+            for line in state_lines(snapshot, lines, options, device.id, numbers):
+                write(line)
+                job.completed += 1
+
+    def as_archive(snapshot: Snapshot, write: Write) -> None:
+        selection = read_selection(snapshot, job.application, options)
+        with zipfile.ZipFile(_Sink(write), "w", zipfile.ZIP_DEFLATED) as archive:
+            for number, device in enumerate(selection.scan(snapshot, job.application)):
+                if number >= FILES_MAX:
+                    raise PayloadTooLarge(
+                        f"More than {FILES_MAX} devices are selected, which is the most for one archive; "
+                        "narrow the query, or ask for one table."
+                    )
+                columns = value_columns(device, options)
+                with (
+                    archive.open(f"device-{device.id.hex()}.csv", "w", force_zip64=True) as member,
+                    io.BufferedWriter(member, _MEMBER_BUFFER_BYTES) as file,
+                ):
+                    file.write(header(lines, options, columns))
+                    for line in state_lines(snapshot, lines, options, device.id, list(columns.values())):
+                        file.write(line)
+                        job.completed += 1
+
+    job.completed, job.total = 0, None
+    name = f"data-{job.application.hex()}"
+    if options["filePerDevice"]:
+        file = await job.write_file(f"{name}.zip", "application/zip", as_archive)
+    else:
+        file = await job.write_file(f"{name}.csv", CSV, as_table)
+    return {"file": file, "rows": job.completed, "escapedTexts": lines.escaped}
+
+
+def check_data_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:
+    """Raise `Invalid` for an unknown device, `QueryError` for an invalid query."""
+    read_selection(snapshot, application, message.input)
+
+
+class _Sink(io.RawIOBase):
+    """The file object that an archive is written to. It cannot seek, so the archive is not held in memory."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        content = bytes(piece)
+        self._write(content)
+        return len(content)
+
+
+DATA_EXPORT = JobKind(
+    operation="data.export",
+    resource_type="device",
+    run=export_data,
+    check=check_data_export,
+    gate="data_export_concurrent_calls_max",
+)
