@@ -98,8 +98,8 @@ class User(RecordOwner):
             )
         if cutoff_ms < self.doc["tokenCutoff"]:
             raise Invalid(
-                f"tokenCutoff: {iso(cutoff_ms)} lies before the present one, {iso(self.doc['tokenCutoff'])}; "
-                "tokens that have ended do not come back."
+                f"tokenCutoff: {iso(cutoff_ms)} lies before the current one, {iso(self.doc['tokenCutoff'])}; "
+                "ended tokens must not become valid again."
             )
         return cutoff_ms
 
@@ -107,10 +107,10 @@ class User(RecordOwner):
         if body.current_credentials is msgspec.UNSET:
             raise Invalid(
                 "currentCredentials: is missing; e-mail address, password and tokenCutoff change only "
-                "with the present password."
+                "with the current password."
             )
         if not await verify_password(self.doc["passwordHash"], body.current_credentials.password):
-            raise Unauthorized("currentCredentials.password: is not the present password.")
+            raise Unauthorized("currentCredentials.password: is not the current password.")
 
     def _claim_email(self, email: str) -> None:
         """Claim an e-mail address, which only one user can have. Case is ignored."""

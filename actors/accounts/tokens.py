@@ -76,7 +76,7 @@ def _check(change: Change) -> None:
             "orgRoles: organizations are not supported by this server yet; restrict the token by scope."
         )
     if change.old is None and change.new.get("expirationDate", change.now_ms + 1) <= change.now_ms:
-        raise Invalid("expirationDate: lies in the past; such a token would never hold.")
+        raise Invalid("expirationDate: lies in the past; such a token would never be valid.")
 
 
 def _owner_fields(ids: Ids) -> Doc:

@@ -136,7 +136,7 @@ class Results:
             name = bytes.fromhex(claims["sub"])
         except (jwt.InvalidTokenError, ValueError):
             raise Forbidden(
-                "This is no link of this server, or it was cut off; copy the whole of it."
+                "This is not a link of this server, or it is incomplete; copy the whole link."
             ) from None
         if system.clock.wall_ms() >= claims["exp"] * 1000:
             raise NotFound(_GONE)

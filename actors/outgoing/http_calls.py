@@ -43,9 +43,9 @@ def check_url(url: str, *, private: bool) -> None:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise Invalid("callbackUrl: must begin with http:// or https:// and name a host.")
     if parsed.port is not None and not 0 < parsed.port < 65_536:
-        raise Invalid(f"callbackUrl: {parsed.port} is no port; ports go from 1 to 65535.")
+        raise Invalid(f"callbackUrl: {parsed.port} is not a port; ports are 1 to 65535.")
     if parsed.userinfo:
-        raise Invalid("callbackUrl: must not carry a user name or a password; put a token into its query.")
+        raise Invalid("callbackUrl: must not contain a user name or a password; put a token into its query.")
     if private:
         return
     literal = _ip_literal(parsed.host)
@@ -53,7 +53,7 @@ def check_url(url: str, *, private: bool) -> None:
         literal is not None and not is_public(literal)
     ):
         raise Invalid(
-            f"callbackUrl: {parsed.host} is not a public address; this server calls back only such."
+            f"callbackUrl: {parsed.host} is not a public address; this server calls only public ones."
         )
 
 
@@ -140,7 +140,7 @@ async def _resolve(url: httpx.URL, *, private: bool) -> list[Address]:
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     if not private and not all(map(is_public, addresses)):
         raise Undelivered(
-            f"{url.host} stands for an address that is not public; this server calls back only public ones."
+            f"{url.host} resolves to an address that is not public; this server calls only public ones."
         )
     return addresses[:ADDRESSES_MAX]
 

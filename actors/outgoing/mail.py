@@ -59,7 +59,9 @@ class Mail:
             # Abandoned when the server stops; it is sent again after the next start.
             await trio.to_thread.run_sync(self._deliver, message, abandon_on_cancel=True)
         if timeout.cancelled_caught:
-            raise Undelivered(f"The mail server did not take it within {3 * self._timeout_s:g} seconds.")
+            raise Undelivered(
+                f"The mail server did not accept the message within {3 * self._timeout_s:g} seconds."
+            )
 
     def _email_message(self, mail: MailMessage) -> EmailMessage:
         settings = self._settings
@@ -69,7 +71,7 @@ class Mail:
             message["To"] = Address(addr_spec=mail.to)
             message["Subject"] = " ".join(mail.subject.split())
         except (ValueError, IndexError, HeaderParseError) as error:
-            raise Undelivered(f"The address cannot be written to: {error}.") from None
+            raise Undelivered(f"Mail cannot be sent to this address: {error}.") from None
         message["Date"] = format_datetime(datetime.fromtimestamp(mail.sent_ms / 1000, UTC))
         message["Message-ID"] = f"<{mail.id}@{settings.smtp_from.rpartition('@')[2].rstrip('>')}>"
         message["Auto-Submitted"] = "auto-generated"
@@ -92,7 +94,9 @@ class Mail:
         except smtplib.SMTPAuthenticationError as refusal:
             raise Undelivered(f"The mail server refused the log-in: {refusal.smtp_code}.") from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
-            raise Undelivered(f"The mail server did not take it: {str(error).rstrip('.')}.") from None
+            raise Undelivered(
+                f"The mail server did not accept the message: {str(error).rstrip('.')}."
+            ) from None
 
     def _connected(self, host: str, port: int) -> smtplib.SMTP:
         if self._settings.smtp_tls == "tls":

@@ -133,7 +133,7 @@ def compile_query(
             elif isinstance(key, str) and key.startswith("$"):
                 raise QueryError(
                     place,
-                    f"this is no logical operator{did_you_mean(key, LOGICAL)}; give {listed(LOGICAL)} "
+                    f"this is not a logical operator{did_you_mean(key, LOGICAL)}; give {listed(LOGICAL)} "
                     'here, and operators such as $gt below a field: {"name": {"$gt": "m"}}',
                 )
             else:

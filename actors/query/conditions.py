@@ -127,7 +127,7 @@ def _read_operand(field: Field, key: str, operand: object, path: str, budget: Bu
     if key in TEXT_OPERATORS:
         if not isinstance(operand, str) or not operand:
             raise QueryError(
-                path, f"{shown(operand)} cannot be looked for; give a text of at least one character"
+                path, f"{shown(operand)} cannot be searched for; give a text of at least one character"
             )
         return operand.lower() if field.holds == "id" else operand
     return read(operand, path)

@@ -50,7 +50,7 @@ def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Pre
         budget.spend(1, path)
         return Predicate(lambda doc: not doc.get(name))
     if not isinstance(form, dict) or not form:
-        raise QueryError(path, f"{shown(form)} is no condition on tags; {_TAG_FORMS}")
+        raise QueryError(path, f"{shown(form)} is not a condition on tags; {_TAG_FORMS}")
     budget.spend(len(form), path)
     if "$tagKey" in form or "$tagValue" in form:
         for key in form:
@@ -68,7 +68,7 @@ def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Pre
         if _TAG_KEY.fullmatch(key) is None or len(key) > budget.tag_chars_max:
             raise QueryError(
                 path,
-                f"{shown(key)} is no key of a tag, which is 1 to {budget.tag_chars_max} letters, digits, "
+                f"{shown(key)} is not a valid tag key, which is 1 to {budget.tag_chars_max} letters, digits, "
                 f"- and _; {_TAG_FORMS}",
             )
         side = _read_side(condition, f"{path}.{key}", budget)
@@ -94,7 +94,7 @@ def _read_side(condition: object, path: str, budget: Budget) -> _Side:
         return _Side(wanted=texts) if key == "$in" else _Side(forbidden=texts)
     raise QueryError(
         path,
-        f"{shown(condition)} says nothing of a tag; give a string, null, "
+        f"{shown(condition)} is not a condition on a tag; give a string, null, "
         '{"$in": [strings]} or {"$nin": [strings]}',
     )
 

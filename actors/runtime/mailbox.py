@@ -149,7 +149,7 @@ class Mailbox:
         self.refused += 1
         return TooManyRequests(
             f"This {self.ref.kind} takes {verdict.limit} calls of {bucket} in any {verdict.window_s:g} seconds. "
-            f"The next one passes in {math.ceil(verdict.reset_s * 1000) / 1000:.3f} seconds.",
+            f"The next one is allowed in {math.ceil(verdict.reset_s * 1000) / 1000:.3f} seconds.",
             bucket=bucket,
             verdict=verdict,
             retry_after_s=verdict.reset_s,

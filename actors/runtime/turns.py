@@ -252,7 +252,7 @@ class Turns:
             after_s=self._system.limits.request_timeout_s,
         )
         return Overloaded(
-            f"The {mailbox.ref.kind} did not get what it waited for; nothing of this call was stored. "
+            f"The {mailbox.ref.kind} did not finish this call in time; nothing of this call was stored. "
             "Try again in a second."
         )
 
@@ -262,7 +262,9 @@ def as_domain_error(failure: StoreError) -> DomainError:
     if isinstance(failure, JournalFull):
         return Overloaded(f"{failure} Nothing of this call was stored. Try again in a second.")
     if isinstance(failure, StoreFull):
-        return StorageFull("The disk of the server is full; nothing of this call was stored. Reads go on.")
+        return StorageFull(
+            "The disk of the server is full; nothing of this call was stored. Reads still work."
+        )
     return Crashed("The store failed to commit; nothing of this call was stored.")
 
 

@@ -33,7 +33,7 @@ async def fill(server: Server, device: str, kept: list[int]) -> None:
                 refusal = response.json()
                 assert set(refusal) == {"type", "message"}
                 assert refusal["type"] == "StorageFull"
-                assert "Reads go on" in refusal["message"]
+                assert "Reads still work" in refusal["message"]
                 return
             kept += times
     raise AssertionError("the store never became full")

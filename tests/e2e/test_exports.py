@@ -173,7 +173,7 @@ async def test_a_link_that_was_changed_is_no_link(server: Server) -> None:
     ):
         response = await fetched(server, forged)
         assert response.status_code == 403, forged
-        assert "no link of this server" in response.json()["message"]
+        assert "not a link of this server" in response.json()["message"]
     await server.call("GET", "/me", token=link.partition("=")[2], status=401)
 
 

@@ -249,7 +249,7 @@ async def test_a_cutoff_ends_the_sessions_before_it(server: Server) -> None:
     for back in (cutoff - timedelta(milliseconds=1), datetime(1990, 1, 1, tzinfo=UTC)):
         body = {"tokenCutoff": iso(back), **CREDENTIALS}
         answer = await server.call("PATCH", "/me", body, token=late, status=400)
-        assert "lies before the present one" in answer["message"]
+        assert "lies before the current one" in answer["message"]
     assert not await holds(server, early)
 
 

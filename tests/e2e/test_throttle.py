@@ -57,7 +57,7 @@ async def test_exactly_thirty_of_thirty_one_pass(server: Server, call: tuple[str
     assert refused.json() == {
         "type": "TooManyRequests",
         "message": f"This device takes 30 calls of {bucket} in any 15 seconds. "
-        "The next one passes in 15.000 seconds.",
+        "The next one is allowed in 15.000 seconds.",
     }
 
 

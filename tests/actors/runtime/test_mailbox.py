@@ -46,7 +46,7 @@ def test_a_used_up_throttle_names_bucket_rate_and_time(mailbox: Mailbox) -> None
     with pytest.raises(TooManyRequests) as refusal:
         mailbox.admit(THROTTLED, LIMITS, 4.0)
     assert refusal.value.message == (
-        "This tally takes 3 calls of send_state in any 10 seconds. The next one passes in 6.000 seconds."
+        "This tally takes 3 calls of send_state in any 10 seconds. The next one is allowed in 6.000 seconds."
     )
     assert (refusal.value.bucket, refusal.value.retry_after_s) == ("send_state", 6.0)
     assert mailbox.refused == 1
