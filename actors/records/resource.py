@@ -28,7 +28,7 @@ from trunkline.actors.records.page import all_of, envelope, glob_match
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
 from trunkline.actors.records.shape import Shape
-from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.structs import Body, Query, View
 from trunkline.actors.values.timestamps import parse_iso
 
@@ -167,10 +167,3 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
 def missing(kind: Kind, id: bytes) -> NotFound:
     """The error for a record that does not exist."""
     return NotFound(f"There is no {kind.noun} {id.hex()} here.")
-
-
-def refuse_unsupported(change: Change, names: Mapping[str, str]) -> None:
-    """Raise `Invalid` for the first given field that is not supported yet; `names` maps fields to descriptions."""
-    for name, what in names.items():
-        if change.named.get(name) is not None:
-            raise Invalid(f"{name}: {what} not supported by this server yet; leave the field out.")
