@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET
@@ -47,7 +47,7 @@ from trunkline.store.codec import decode, encode
 from trunkline.store.errors import ReadQueueFull
 
 
-class Progress(NamedTuple):
+class Progress(msgspec.Struct, frozen=True):
     """The progress of a job: the number of changed events, the last processed id, and the last id of the job."""
 
     changed: int
@@ -193,7 +193,7 @@ class EventLog(Actor):
     ) -> Progress:
         progress = self._progress(message.job)
         assert progress is not None
-        changed, last, end = progress
+        changed, last, end = progress.changed, progress.last, progress.end
         left = [id for id in message.ids if last < id <= end]
         for id, doc in self._still_matching(left, event_filter(self.ref.id, message.choice)):
             change(id, doc)
@@ -208,7 +208,9 @@ class EventLog(Actor):
         return None if raw is None else Progress(*decode(raw))
 
     def _set_progress(self, job: bytes, progress: Progress) -> Progress:
-        self.put(keys.META, keys.event_job_key(self.ref.id, job), encode(list(progress)))
+        self.put(
+            keys.META, keys.event_job_key(self.ref.id, job), encode(list(msgspec.structs.astuple(progress)))
+        )
         return progress
 
     # Staged changes of one event.

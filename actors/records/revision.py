@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any, NamedTuple
 
+import msgspec
+
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import PreconditionFailed
 
@@ -22,7 +24,7 @@ class Found(NamedTuple):
         return etag_of(self.raw)
 
 
-class WithEtag(NamedTuple):
+class WithEtag(msgspec.Struct, frozen=True):
     """An answer with a separate entity tag, for rows: all their field names belong to the user, so it cannot be one."""
 
     value: Any

@@ -33,6 +33,7 @@ from trunkline.actors.tables.messages import (
     PatchDataTable,
     PatchRow,
     RemoveColumn,
+    RowsInserted,
     TablePatch,
     TidyRows,
     TruncateRows,
@@ -192,7 +193,7 @@ class DataTable(Actor):
 
     # Rows.
 
-    def on_insert_rows(self, message: InsertRows) -> Any:
+    def on_insert_rows(self, message: InsertRows) -> WithEtag | RowsInserted:
         """Insert one row (the answer is the row) or an array of rows, all or none."""
         now_ms = self.system.clock.wall_ms()
         body = message.body
@@ -209,7 +210,7 @@ class DataTable(Actor):
         self._count(1, now_ms)
         return WithEtag(show_row(columns, id, values), self.table.row_etag(raw))
 
-    def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
+    def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> RowsInserted:
         limits = self.system.limits
         if len(rows) > limits.inserted_rows_max:
             raise PayloadTooLarge(
@@ -235,9 +236,9 @@ class DataTable(Actor):
         if rows:
             self.counts.rows += len(rows)
             self._count(len(rows), now_ms)
-        return {"createdAt": iso(now_ms), "count": len(ids), "rowIds": ids}
+        return RowsInserted(created_at=iso(now_ms), count=len(ids), row_ids=ids)
 
-    def on_patch_row(self, message: PatchRow) -> Any:
+    def on_patch_row(self, message: PatchRow) -> WithEtag:
         """Change the columns that the body sets; the answer is the row."""
         raw = self._row(message.row)
         self._check_row_match(message.if_match, raw)

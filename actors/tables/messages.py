@@ -15,6 +15,7 @@ from trunkline.actors.values.structs import Body, Message, Query, View
 from trunkline.actors.values.terms import (
     Description,
     Id,
+    IsoTime,
     Key,
     Links,
     Name,
@@ -42,6 +43,15 @@ RowView = Annotated[
     dict[str, Scalar | None],
     Meta(description="`id`, `createdAt`, `updatedAt`, and a value or null for each column"),
 ]
+
+
+class RowsInserted(View, frozen=True):
+    """The answer to an array of rows: when they were inserted, how many they are, and their ids in order."""
+
+    created_at: IsoTime
+    count: int
+    row_ids: list[str]
+
 
 Inserted = Annotated[
     dict[str, Scalar | list[str] | None],

@@ -350,7 +350,7 @@ def json_response(call: Call, status: int, value: Any, headers: Headers | None =
     headers = [JSON] if headers is None else headers
     etag = None
     if type(value) is WithEtag:
-        value, etag = value
+        value, etag = value.value, value.etag
     elif isinstance(value, dict) and "_type" in value:
         etag = value.get("_etag")
         if call.with_links:

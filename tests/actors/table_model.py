@@ -129,8 +129,8 @@ class Table:
                 return
             others.append(self.model.filled(row))
         made = await self.ask(tables.InsertRows(body=many))
-        assert made["count"] == len(many)
-        for id, row in zip(made["rowIds"], many, strict=True):
+        assert made.count == len(many)
+        for id, row in zip(made.row_ids, many, strict=True):
             self.model.rows[id] = self.model.filled(row)
 
     async def patch(self, id: str, changes: Json) -> None:

@@ -213,9 +213,9 @@ async def test_parents_are_systems_and_nobody_is_an_own_ancestor(server: Server)
     assert (shown["parentId"], shown["ancestorIds"]) == (id_of(floor), [id_of(floor), id_of(house)])
     for child, parent, sentence in (
         (house, pump, "is not a system device"),
-        (house, floor, "lies below this device"),
-        (house, house, "lies below this device"),
-        (pump, pump, "lies below this device"),
+        (house, floor, "is a descendant of this device"),
+        (house, house, "is a descendant of this device"),
+        (pump, pump, "is a descendant of this device"),
     ):
         refused = await server.call("PATCH", child, {"parentId": id_of(parent)}, status=400)
         assert refused["message"].startswith("parentId: ")

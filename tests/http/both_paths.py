@@ -147,7 +147,7 @@ async def make_table(house: House) -> tuple[bytes, str]:
     post = msgspec.convert({"name": "readings", "columns": columns}, TablePost)
     await house.system.ask(ref, CreateDataTable(body=post))
     made = await house.system.ask(ref, InsertRows(body=[{"a": 1, "label": "first"}]))
-    return ref.id, made.value["rowIds"][0]
+    return ref.id, made.value.row_ids[0]
 
 
 def request(

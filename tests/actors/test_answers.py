@@ -1,0 +1,41 @@
+"""What actors answer is plain data: it could be sent to another process, as messages can."""
+
+from __future__ import annotations
+
+import inspect
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+
+from trunkline.actors.catalogue import ACTORS
+from trunkline.actors.records.kind import Doc
+
+HANDLERS = {
+    f"{actor.__name__}.{name}": handler
+    for actor in ACTORS
+    for name, handler in inspect.getmembers(actor, inspect.isfunction)
+    if name.startswith("on_")
+}
+
+
+def is_plain(hint: Any) -> bool:
+    """Whether values of this type are structs, documents, or simple values."""
+    if get_origin(hint) is UnionType:
+        return all(is_plain(part) for part in get_args(hint))
+    if hint in (NoneType, bool, int, str, bytes, Doc):
+        return True
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
+@pytest.mark.parametrize("name", HANDLERS)
+def test_every_answer_is_plain_data(name: str) -> None:
+    hint = get_type_hints(HANDLERS[name])["return"]
+    assert is_plain(NoneType if hint is None else hint), hint
+
+
+@pytest.mark.parametrize("name", HANDLERS)
+def test_every_handler_takes_one_message(name: str) -> None:
+    _, message = inspect.signature(HANDLERS[name]).parameters.values()
+    assert issubclass(get_type_hints(HANDLERS[name])[message.name], msgspec.Struct)
