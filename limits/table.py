@@ -131,6 +131,12 @@ class Limits:
     event_export_concurrent_calls_max: int = _gate("application")
 
     # The API's sizes.
+    answer_bytes_max: int = _bound(
+        30 * MB,
+        "bytes",
+        "Stored bytes behind one answer. A page of a thousand entries of a megabyte each would be a gigabyte.",
+        "request",
+    )
     time_series_bytes_max: int = _bound(
         30 * MB, "bytes", "The API's limit for the data of one query.", "request"
     )

@@ -54,11 +54,11 @@ def get_state(reading: Reading, message: GetState) -> list[dict[str, Any]]:
     reading.check_time(is_long=has_deleted or _is_large(snapshot, keys.TIMELINE, message))
     entry = device.attributes.entry
     found: list[dict[str, Any]] = []
-    weight = AnswerSize()
+    size = reading.answer_size()
     for key, raw in _stored(snapshot, keys.TIMELINE, message):
         shown = entry(keys.point_time_ms(key), decode(raw))
         if shown["data"]:
-            weight.add(len(raw))
+            size.add(len(raw))
             found.append(shown)
             if len(found) >= message.query.limit:
                 break
@@ -109,22 +109,24 @@ def get_command(reading: Reading, message: GetCommand) -> list[dict[str, Any]]:
     snapshot = reading.snapshot
     reading.check_time(is_long=_is_large(snapshot, keys.COMMANDS, message))
     open_declared(snapshot, message.application, message.device)
-    return [shown_command(entry) for _, entry in _log(snapshot, keys.COMMANDS, message)]
+    return [shown_command(entry) for _, entry in _log(reading, keys.COMMANDS, message)]
 
 
 def get_log_entries(reading: Reading, message: GetLogEntries) -> list[dict[str, Any]]:
     """Return changes of the connection, newest first by default."""
     snapshot = reading.snapshot
     open_declared(snapshot, message.application, message.device)
-    return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(snapshot, keys.LOGS, message)]
+    return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(reading, keys.LOGS, message)]
 
 
 def _log(
-    snapshot: Snapshot, db: str, message: GetCommand | GetLogEntries
+    reading: Reading, db: str, message: GetCommand | GetLogEntries
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    weight = AnswerSize()
-    for _, (key, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
-        weight.add(len(raw))
+    size = reading.answer_size()
+    for _, (key, raw) in zip(
+        range(message.query.limit), _stored(reading.snapshot, db, message), strict=False
+    ):
+        size.add(len(raw))
         yield keys.entry_time_seq(key)[0], decode(raw)
 
 
@@ -183,7 +185,7 @@ def get_composite_state(reading: Reading, message: GetCompositeState) -> dict[st
     device = open_declared(snapshot, message.application, message.device)
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
-    return composite(snapshot, device, span, attribute_names(query.attributes), AnswerSize())
+    return composite(snapshot, device, span, attribute_names(query.attributes), reading.answer_size())
 
 
 def composite_span(start: int, end: float, now_ms: int) -> TimeSpan:
@@ -208,14 +210,14 @@ def composite(
     device: Opened | Declared,
     span: TimeSpan,
     names: frozenset[str] | None,
-    weight: AnswerSize,
+    size: AnswerSize,
 ) -> dict[str, dict[str, Any]]:
     """Return `{name: {value, time}}` of the declared attributes in `names` that have a value in the range."""
     selected = {
         number: name for number, name in device.attributes.names.items() if names is None or name in names
     }
     found = last_values(snapshot, device.id, span, selected)
-    weight.add(text_length(value for _, value in found.values()))
+    size.add(text_length(value for _, value in found.values()))
     return {
         selected[number]: {"value": value, "time": iso(time_ms)} for number, (time_ms, value) in found.items()
     }

@@ -35,7 +35,6 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.records.listing import Listing, find_access_paths, read_page
 from trunkline.actors.records.page import all_of, envelope, glob_match, glob_range
 from trunkline.actors.records.reading import Reading
-from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.store.snapshot import Snapshot
 
 NAMES_MAX = 1000
@@ -99,12 +98,12 @@ def list_composite_states(reading: Reading, message: ListCompositeStates) -> dic
     names = attribute_names(query.attributes)
     reading.check_time(is_long=query.end != 0)  # an end in the past may require reading points
     found, total = read_page(reading, composite_listing(snapshot, message))
-    weight = AnswerSize()
+    size = reading.answer_size()
     items = [
         {
             "id": each.id.hex(),
             "name": each.doc["name"],
-            "compositeState": composite(snapshot, opened(each), span, names, weight),
+            "compositeState": composite(snapshot, opened(each), span, names, size),
         }
         for each in found
     ]

@@ -19,7 +19,6 @@ from trunkline.actors.devices.series import (
     parse_resolution,
 )
 from trunkline.actors.records.reading import Reading
-from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_range
 from trunkline.store.snapshot import Snapshot
@@ -44,7 +43,7 @@ def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, A
     )
     span = composite_span(1, body.end, message.now_ms)
     answer: dict[str, Any] = {}
-    weight = AnswerSize()
+    size = reading.answer_size()
     for device in devices:
         names = device.attributes.names
         if body.attribute is not msgspec.UNSET:
@@ -56,7 +55,7 @@ def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, A
             data = {
                 names[number]: value for number, (time_ms, value) in values.items() if time_ms == newest_ms
             }
-            weight.add(text_length(data.values()))
+            size.add(text_length(data.values()))
             answer[device.id.hex()] = {"time": iso(newest_ms), "data": data}
     return answer
 

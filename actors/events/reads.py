@@ -114,18 +114,18 @@ class EventPresenter:
     If `bounded`, all events together may have as many bytes as one answer. Exports are not bounded.
     """
 
-    __slots__ = ("_application", "_name_of", "_snapshot", "_weight")
+    __slots__ = ("_application", "_name_of", "_size", "_snapshot")
 
-    def __init__(self, snapshot: Snapshot, application: bytes, *, bounded: bool = True) -> None:
+    def __init__(self, snapshot: Snapshot, application: bytes, size: AnswerSize | None) -> None:
         self._snapshot = snapshot
         self._application = application
-        self._weight = AnswerSize() if bounded else None
+        self._size = size
         self._name_of = lru_cache(maxsize=NAMES_KEPT_MAX)(partial(_device_name, snapshot, application))
 
     def show(self, found: Found) -> Shown:
         """Return an event as the caller sees it. Raises `PayloadTooLarge` if the answer becomes too large."""
         doc, id = found.doc, found.id.hex()
-        self._weigh(found.raw)
+        self._count(found.raw)
         shown: Shown = {
             "id": id,
             "eventId": id,
@@ -142,7 +142,7 @@ class EventPresenter:
         if doc.get("detail"):
             raw = self._snapshot.get(keys.EVENTS, keys.event_detail_key(self._application, found.id))
             if raw is not None:
-                self._weigh(raw)
+                self._count(raw)
                 shown |= decode(raw)
         shown["eventTags"] = doc["eventTags"]
         shown["disableTagChangeTracking"] = doc.get("disableTagChangeTracking", False)
@@ -152,15 +152,15 @@ class EventPresenter:
         shown["_type"] = "event"
         return shown
 
-    def _weigh(self, raw: bytes) -> None:
-        if self._weight is not None:
-            self._weight.add(len(raw))
+    def _count(self, raw: bytes) -> None:
+        if self._size is not None:
+            self._size.add(len(raw))
 
     def _updates(self, event: bytes) -> list[Shown]:
         prefix = keys.event_updates_prefix(self._application, event)
         shown = []
         for _, raw in self._snapshot.range(keys.EVENTS, prefix, keys.prefix_end(prefix)):
-            self._weigh(raw)
+            self._count(raw)
             update = decode(raw)
             update["creationDate"] = iso(update["creationDate"])
             shown.append(update)
@@ -185,7 +185,7 @@ def get_event(reading: Reading, message: GetEvent) -> Shown:
     found = records.find(snapshot, EVENT, message.application, message.event)
     if found is None:
         raise NotFound(f"There is no event {message.event.hex()} here.")
-    return EventPresenter(snapshot, message.application).show(found)
+    return EventPresenter(snapshot, message.application, reading.answer_size()).show(found)
 
 
 def event_listing(message: ListEvents) -> Listing:
@@ -210,7 +210,7 @@ def list_events(reading: Reading, message: ListEvents) -> Shown:
     count = records.total(snapshot, EVENT, message.application, listing.facet)
     reading.check_time(is_long=min(query.per_page, count) > SHOWN_INLINE_MAX)
     found, total = read_page(reading, listing)
-    presenter = EventPresenter(snapshot, message.application)
+    presenter = EventPresenter(snapshot, message.application, reading.answer_size())
     items = [presenter.show(each) for each in found]
     shown = envelope("events", items, total, query)
     shown["applicationId"] = message.application.hex()
@@ -236,7 +236,8 @@ def get_most_recent_event(reading: Reading, message: GetMostRecentEvent) -> Show
         access_paths=filter.access_paths,
     )
     found, count = read_page(reading, listing)
-    shown: Shown = {"event": EventPresenter(snapshot, application).show(found[0])} if found else {}
+    presenter = EventPresenter(snapshot, application, reading.answer_size())
+    shown: Shown = {"event": presenter.show(found[0])} if found else {}
     return shown | {"newCount": count, "applicationId": application.hex(), "_type": "eventPlusNewCount"}
 
 
@@ -268,7 +269,7 @@ def events_in_order(
     first step.
     """
     match = None if query is None else compile_query(query, EVENT_FIELDS, at=at).matches
-    presenter = EventPresenter(snapshot, application, bounded=False)
+    presenter = EventPresenter(snapshot, application, None)
     prefix = keys.index_prefix(EVENT.name, application, "creationDate")
     for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
         found = records.find(snapshot, EVENT, application, bytes(key[-12:]))

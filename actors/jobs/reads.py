@@ -12,7 +12,6 @@ from trunkline.actors.records.listing import Listing, read_page
 from trunkline.actors.records.page import envelope
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
-from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.timestamps import iso
 
@@ -33,9 +32,6 @@ def list_job_logs(reading: Reading, message: ListJobLogs) -> dict[str, Any]:
     query = message.query
     match = None if query.query is None else compile_query(query.query, JOB_LOG_FIELDS, at="query").matches
     found, total = read_page(reading, Listing.of(query, JOB, message.application, match=match))
-    size = AnswerSize()
-    for each in found:
-        size.add(len(each.raw))
     items = [show_job(message.application, each) for each in found]
     shown = envelope("applicationJobLogs", items, total, query)
     shown["applicationId"] = message.application.hex()

@@ -14,6 +14,7 @@ from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.records import find, scan, total
 from trunkline.actors.records.revision import Found
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -92,17 +93,21 @@ def is_long(snapshot: Snapshot, listing: Listing) -> bool:
 
 
 def read_page(reading: Reading, listing: Listing) -> tuple[list[Found], int]:
-    """The records of the page, in order, and the number of all that match. Ties are broken by id."""
+    """The records of the page, in order, and the number of all that match. Ties are broken by id.
+
+    Raises `PayloadTooLarge` if the records are larger than one answer may be.
+    """
     snapshot = reading.snapshot
     reading.check_time(is_long=is_long(snapshot, listing))
     skip = listing.page * listing.per_page
+    size = reading.answer_size()
     if listing.by_index:
         count = total(snapshot, listing.kind, listing.parent, listing.facet)
-        return _by_index(snapshot, listing, skip), count
-    return _by_scan(snapshot, listing, skip)
+        return _by_index(snapshot, listing, skip, size), count
+    return _by_scan(snapshot, listing, skip, size)
 
 
-def _by_index(snapshot: Snapshot, listing: Listing, skip: int) -> list[Found]:
+def _by_index(snapshot: Snapshot, listing: Listing, skip: int, size: AnswerSize) -> list[Found]:
     kind, parent = listing.kind, listing.parent
     if listing.sort_field == "id":
         prefix = keys.record_prefix(kind.name, parent)
@@ -117,13 +122,14 @@ def _by_index(snapshot: Snapshot, listing: Listing, skip: int) -> list[Found]:
     for key in snapshot.keys(db, prefix, keys.prefix_end(prefix), reverse=listing.descending, skip=skip):
         record = find(snapshot, kind, parent, bytes(key[-12:]))
         if record is not None:
+            size.add(len(record.raw))
             found.append(record)
         if len(found) >= listing.per_page:
             break
     return found
 
 
-def _by_scan(snapshot: Snapshot, listing: Listing, skip: int) -> tuple[list[Found], int]:
+def _by_scan(snapshot: Snapshot, listing: Listing, skip: int, size: AnswerSize) -> tuple[list[Found], int]:
     kind, parent = listing.kind, listing.parent
     ranked = [
         (
@@ -134,8 +140,13 @@ def _by_scan(snapshot: Snapshot, listing: Listing, skip: int) -> tuple[list[Foun
     ]
     pick = heapq.nlargest if listing.descending else heapq.nsmallest
     chosen = pick(skip + listing.per_page, ranked)[skip:]
-    found = [find(snapshot, kind, parent, id) for _, id in chosen]
-    return [record for record in found if record is not None], len(ranked)
+    found: list[Found] = []
+    for _, id in chosen:
+        record = find(snapshot, kind, parent, id)
+        if record is not None:
+            size.add(len(record.raw))
+            found.append(record)
+    return found, len(ranked)
 
 
 def candidates(snapshot: Snapshot, listing: Listing) -> Iterator[tuple[bytes, Doc]]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trunkline.actors.values.answer_size import AnswerSize
+
 if TYPE_CHECKING:
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
@@ -29,6 +31,10 @@ class Reading:
         self.snapshot = snapshot
         self.limits = limits
         self._in_loop = in_loop
+
+    def answer_size(self) -> AnswerSize:
+        """A counter of the bytes of the answer, with the limit of the server."""
+        return AnswerSize(self.limits.answer_bytes_max)
 
     def check_time(self, *, is_long: bool) -> None:
         """Declare whether the rest of the read takes long. Raises `TakesLong` if so and it runs in the event loop."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 
@@ -166,6 +166,8 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
         codes[412] = "If-Match names another revision than the stored one"
     if route.method == "GET" and route.event is None:
         codes[304] = "If-None-Match names the current revision"
+    if route.method == "GET" and (isinstance(route.reply, tuple) or get_origin(route.reply) in (list, dict)):
+        codes[413] = "The answer would be too large; ask for fewer entries, or for a shorter range"
     codes |= route.also
     assert all(code in STATUS.values() or code == 304 for code in codes)
     error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}

@@ -94,7 +94,6 @@ ROUTES = (
         message=ListEvents,
         query=EventPage,
         reply=("list", EventView),
-        also={413: "The response would be too large; request a smaller page"},
     ),
     Route(
         method="POST",

@@ -6,6 +6,7 @@ The first part runs over every plain resource of the catalogue, so one that is a
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.records import records
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
+
+StartServer = Callable[..., Any]
 
 PLANTED = "Planted-secret-7"
 
@@ -258,3 +261,18 @@ async def test_a_webhook_has_an_address_of_its_own_that_stays(server: Server) ->
     assert (changed["token"], changed["responseCode"], changed["enabled"]) == (made[0]["token"], 204, False)
     await server.call("DELETE", f"{path}/{made[0]['id']}?includeWorkflows=true")
     assert (await server.call("GET", path))["totalCount"] == 2
+
+
+# The size of a page.
+
+
+@pytest.mark.parametrize("query", ["?sortField=name", "?sortField=name&filterField=name&filter=*"])
+async def test_a_page_has_a_bound_in_bytes(start_server: StartServer, query: str) -> None:
+    async with start_server(limits={"answer_bytes_max": 50_000}) as server:
+        path = f"{await server.application()}/webhooks"
+        for number in range(4):
+            await server.call("POST", path, {"name": f"{number}", "description": "x" * 20_000}, status=201)
+        refusal = await server.call("GET", f"{path}{query}", status=413)
+        assert refusal["message"].startswith("The answer would be larger than 50000 bytes")
+        page = await server.call("GET", f"{path}{query}&perPage=2&page=1")
+        assert (page["count"], page["totalCount"]) == (2, 4)

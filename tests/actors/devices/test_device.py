@@ -17,7 +17,6 @@ from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.head import TEXT_CHARS_MAX
 from trunkline.actors.devices.terms import Attribute
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values import answer_size
 from trunkline.actors.values.errors import Crashed, Invalid, NotFound, PayloadTooLarge, TooManyRequests
 from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.actors.values.structs import Message
@@ -191,12 +190,12 @@ async def test_no_answer_is_larger_than_its_bound(house: House, monkeypatch: pyt
     everything = (await house.states(device), await house.commands(device))
     monkeypatch.setattr(history, "INLINE_BYTES_MAX", 5_000)
     assert (await house.states(device), await house.commands(device)) == everything
-    monkeypatch.setattr(answer_size, "ANSWER_BYTES_MAX", 10_000)
+    house.system.limits = house.system.limits.override({"answer_bytes_max": 10_000})
     for read in (house.states, house.commands):
         assert len(await read(device, limit=9)) == 9
         with pytest.raises(PayloadTooLarge, match="larger than 10000 bytes; ask for fewer entries"):
             await read(device, limit=10)
-    monkeypatch.setattr(answer_size, "ANSWER_BYTES_MAX", 999)
+    house.system.limits = house.system.limits.override({"answer_bytes_max": 999})
     with pytest.raises(PayloadTooLarge):
         await house.composite(device)
 
