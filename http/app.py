@@ -20,9 +20,9 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 
-from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response
+from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
 from trunkline.http.calls.request import Headers, Request, Response, Stream, client_address
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.openapi import document
@@ -146,15 +146,9 @@ def create_app(
 def _http_error(error: HTTPException, body_bytes_max: int) -> tuple[int, Headers, bytes]:
     """An error that Quart raises itself, in the same form as all errors."""
     if isinstance(error, RequestEntityTooLarge):
-        return error_response(
-            PayloadTooLarge(f"The body is larger than {body_bytes_max} bytes, which a call takes at most.")
-        )
+        return body_too_large(body_bytes_max)
     if isinstance(error, RequestTimeout):
-        return (
-            408,
-            [JSON],
-            msgspec.json.encode({"type": "RequestTimeout", "message": "The body came too slowly."}),
-        )
+        return body_too_slow()
     return error_response(Invalid(f"The request cannot be read: {error.name}."))
 
 

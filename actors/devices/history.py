@@ -22,15 +22,12 @@ from trunkline.actors.devices.read_messages import (
     ReplayCommands,
 )
 from trunkline.actors.devices.reads import Declared, Opened, open_declared
-from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX, iso, resolve_range, resolve_timestamp
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
-
-INLINE_BYTES_MAX = 262_144
-"""Stored bytes that a read may decode in the event loop: about a millisecond. Larger reads run in a worker thread."""
 
 TimeSpan = tuple[int, int]
 """The first and the last millisecond of a range, both included."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SCAN_INLINE_MAX = 256
 """Records that a read may scan inside the event loop: about a millisecond. More go to a worker thread."""
 
+INLINE_BYTES_MAX = 256 * 1024
+"""Stored bytes that a read may decode inside the event loop: about a millisecond. More go to a worker thread."""
+
 
 class TakesLong(Exception):
     """The read takes too long for the event loop and must run in a worker thread."""

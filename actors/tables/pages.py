@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
+from trunkline.actors.records.reading import INLINE_BYTES_MAX, SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.revision import WithEtag
 from trunkline.actors.tables.messages import GetRow, ListRows, SelectRows
 from trunkline.actors.tables.plan import make_plan, named_ids
@@ -25,9 +25,6 @@ from trunkline.store.codec import decode
 if TYPE_CHECKING:
     from trunkline.actors.tables.columns import Table
     from trunkline.store.snapshot import Snapshot
-
-INLINE_BYTES_MAX: Final = 256 * 1024
-"""Stored bytes that a read may decode in the event loop: about a millisecond."""
 
 
 def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> RowReader:

@@ -85,6 +85,18 @@ def protocol_error(status: int, message: str) -> tuple[Headers, bytes]:
     return headers, msgspec.json.encode({"type": types[status], "message": message})
 
 
+def body_too_large(bytes_max: int) -> tuple[int, Headers, bytes]:
+    """Status, headers and body for a call whose body is larger than `bytes_max` bytes."""
+    return error_response(
+        errors.PayloadTooLarge(f"The body is larger than {bytes_max} bytes, which a call takes at most.")
+    )
+
+
+def body_too_slow() -> tuple[int, Headers, bytes]:
+    """Status, headers and body for a call whose body did not come in time."""
+    return 408, *protocol_error(408, "The body came too slowly.")
+
+
 def rate_limit(bucket: str, verdict: Any) -> Headers:
     """The RateLimit headers of a bucket (IETF draft-ietf-httpapi-ratelimit-headers): calls left and reset time.
 

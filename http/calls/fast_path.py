@@ -17,20 +17,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import trio
 
-from trunkline.actors.values.errors import PayloadTooLarge
 from trunkline.http.calls.admissions import CallTemplate
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import JSON, error_response
+from trunkline.http.calls.errors import body_too_large, body_too_slow
 from trunkline.http.calls.request import Request, Response, client_address
 from trunkline.http.wire.asgi import EXTENSIONS, Application
-from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.exchange import BODILESS, Exchange
 from trunkline.http.wire.fast_path import Respond
 
 _DEADLINES = next(iter(EXTENSIONS))
-_BODILESS = frozenset({204, 304})
 
 
 class FastPath:
@@ -94,7 +91,7 @@ class FastPath:
                 return
         if int(headers.get(b"content-length") or 0) > self._body_bytes_max:
             # Sent before the body is read, so that a client that sent `Expect` does not send it.
-            await _send(send, _too_large(self._body_bytes_max))
+            await _send(send, Response(*body_too_large(self._body_bytes_max)))
             return
         if _DEADLINES in scope["extensions"]:
             body = await self._body(receive)
@@ -102,12 +99,12 @@ class FastPath:
             with trio.move_on_after(self._body_timeout_s) as timer:
                 body = await self._body(receive)
             if timer.cancelled_caught:
-                await _send(send, _too_slow())
+                await _send(send, Response(*body_too_slow()))
                 return
         if body is None:
             return
         if len(body) > self._body_bytes_max:
-            await _send(send, _too_large(self._body_bytes_max))
+            await _send(send, Response(*body_too_large(self._body_bytes_max)))
             return
         address = client_address(scope["client"], headers, trusted=self._trust_forwarded_for)
         request = Request(method, path, scope["query_string"], headers, body, address)
@@ -140,22 +137,9 @@ def _path_of(target: str) -> str:
     return "/" + rest.partition("/")[2]
 
 
-def _too_large(body_bytes_max: int) -> Response:
-    return Response(
-        *error_response(
-            PayloadTooLarge(f"The body is larger than {body_bytes_max} bytes, which a call takes at most.")
-        )
-    )
-
-
-def _too_slow() -> Response:
-    text = {"type": "RequestTimeout", "message": "The body came too slowly."}
-    return Response(408, [JSON], msgspec.json.encode(text))
-
-
 async def _send(send: Any, response: Response) -> None:
     body, headers = response.body, response.headers
-    if response.status not in _BODILESS:
+    if response.status not in BODILESS:
         headers = [(b"content-length", b"%d" % len(body)), *headers]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

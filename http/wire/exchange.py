@@ -19,7 +19,8 @@ from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_BODILESS = frozenset({204, 304})
+BODILESS = frozenset({204, 304})
+"""Statuses of responses without a body."""
 
 
 class Connection(Protocol):
@@ -136,7 +137,7 @@ class Exchange:
         self.status = status
         self.response_headers = headers
         data = self._head(body, more=False)
-        if self.method != "HEAD" and status not in _BODILESS:
+        if self.method != "HEAD" and status not in BODILESS:
             self.sent_bytes = len(body)
             data += body
         self.started = self.finished = True
@@ -180,7 +181,7 @@ class Exchange:
         if not self.finished:
             body: bytes = message.get("body", b"")
             data = b"" if self.started else self._head(body, more=more)
-            if self.method != "HEAD" and self.status not in _BODILESS:
+            if self.method != "HEAD" and self.status not in BODILESS:
                 data += self._framed(body, more=more)
             self.started = True
             # A body of a known length ends with its last byte, whether or not the application says so yet; but
@@ -228,7 +229,7 @@ class Exchange:
 
     def _length_line(self, length: bytes | None, body: bytes, *, more: bool) -> bytes:
         """The field that says where the body ends. `length` is what the application announces."""
-        if self.status in _BODILESS:
+        if self.status in BODILESS:
             return b""
         if not more and (length is None or self.method != "HEAD"):
             if length is not None and length != b"%d" % len(body):

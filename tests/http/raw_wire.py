@@ -10,6 +10,7 @@ import dataclasses
 import json
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def application(http: Handler, websocket: Handler | None = None) -> Handler:
     return app
 
 
-class Fast:
+class Fast(ABC):
     """An application with a fast path: subclasses say what `begin` takes, the rest goes to `http`."""
 
     def __init__(self, http: Handler) -> None:
@@ -63,8 +64,9 @@ class Fast:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
 
+    @abstractmethod
     def begin(self, exchange: Exchange, respond: Respond) -> bool:
-        raise NotImplementedError
+        """Take the request, or leave it (False)."""
 
 
 async def whole_body(receive: Receive) -> bytes | None:
