@@ -3,9 +3,13 @@
 Owns copying and verifying; both only read the store. A backup has the layout of a data directory (without the
 lock), so a backup is restored by starting the server on a copy of it, and `verify` accepts both.
 
-The copy is one snapshot: LMDB writes the pages of one read transaction, and commits continue meanwhile. It
-is made under a temporary name and renamed when all of it is on disk, so an incomplete backup is never mistaken
-for a complete one.
+The copy is one snapshot: LMDB writes the pages of one read transaction, and the commits of another process
+continue meanwhile. It is made under a temporary name and renamed when all of it is on disk, so an incomplete
+backup is never mistaken for a complete one.
+
+A process never copies a store that it writes itself. To start a copy, LMDB takes the lock of the writer for a
+moment, and py-lmdb 3 lets the abort of a write transaction, which holds that lock, wait for every running call
+of its own process. So a copy and a commit that needs a larger map would wait for each other forever.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from typing import Any, Final, Protocol
 import lmdb
 
 from trunkline.store import codec, keys
-from trunkline.store.directory import SECRET, DataDirectory, sync_directory, write_private
+from trunkline.store.directory import SECRET, sync_directory, write_private
 from trunkline.store.errors import BackupRefused, StoreError, translate
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
@@ -43,29 +47,27 @@ class OpenStore(Protocol):
     """The parts of a `Store` that this module uses. A protocol, because `env.py` imports this module."""
 
     memory_map: MemoryMap
-    directory: DataDirectory
 
 
-def backup(source: OpenStore | Path, target: Path) -> None:
-    """Copy the store, and its secret, to `target`, which must be missing or empty. On disk when this returns.
+def backup(directory: Path, target: Path) -> None:
+    """Copy the data directory `directory` to `target`, which must be missing or empty. On disk when this returns.
 
-    `source` is an open store, or the path of a data directory, which another process may be using. Commits
-    continue meanwhile, and each is in the copy completely or not at all; only a growth of the map waits until
-    the copy is done. Takes long: call it in a worker thread. Raises BackupRefused, StoreFull or StoreBroken;
-    `target` is then not created.
+    Another process may be using the directory; if this process has it open, StoreBroken is raised. The other
+    process continues to commit, and each commit is in the copy completely or not at all. Raises BackupRefused,
+    StoreFull or StoreBroken; `target` is then not created.
     """
-    if not isinstance(source, Path):
-        copy_store(source.memory_map, source.directory.path, target)
-        return
-    memory_map = _open_read_only(source)
+    memory_map = _open_read_only(directory)
     try:
-        copy_store(memory_map, source, target)
+        copy_store(memory_map, directory, target)
     finally:
         memory_map.close(0)
 
 
 def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
-    """Copy the contents of `memory_map` and the secret of `directory` to `target`."""
+    """Copy the contents of `memory_map` and the secret of `directory` to `target`.
+
+    This process must not write to `memory_map` meanwhile. Errors are those of `backup`.
+    """
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -75,8 +77,7 @@ def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
         draft.mkdir(mode=0o700, parents=True)
         try:
             (draft / STORE).mkdir(mode=0o700)
-            with memory_map.reading():
-                memory_map.env.copy(str(draft / STORE))
+            memory_map.env.copy(str(draft / STORE))
             _sync_file(draft / STORE / "data.mdb")
             sync_directory(draft / STORE)
             if (directory / SECRET).exists():

@@ -11,13 +11,12 @@ threads wait. Reads in the event loop do not: they could not be waited for.
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import resource
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,16 +83,6 @@ class MemoryMap:
         """End a transaction of `begin_read`, in any thread."""
         try:
             transaction.abort()
-        finally:
-            self._read_ended()
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
-        """Prevent growth of the map while LMDB itself reads, as `env.copy` does."""
-        with self._lock:
-            self._open_reads += 1
-        try:
-            yield
         finally:
             self._read_ended()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import lmdb
 import pytest
 import trio
 
+from tests.backups import back_up
 from tests.patience import PATIENCE_S
 from trunkline.store import codec, keys
 from trunkline.store.backup import PROBLEMS_MAX, backup, verify
@@ -60,6 +59,13 @@ def filled(store: Store) -> Store:
     return store
 
 
+@pytest.fixture
+def closed(filled: Store) -> Path:
+    """The data directory of a filled store that no process has open."""
+    filled.close()
+    return filled.directory.path
+
+
 def tree(path: Path) -> list[str]:
     return sorted(str(entry.relative_to(path)) for entry in path.rglob("*"))
 
@@ -97,7 +103,7 @@ async def test_a_backup_beside_running_writes_is_whole(
                 while acknowledged < before + 50:
                     await trio.lowlevel.checkpoint()
                 commits = store.journal.statistics.commits
-                await trio.to_thread.run_sync(backup, store, tmp_path / f"copy-{copy}")
+                await trio.to_thread.run_sync(back_up, store.directory.path, tmp_path / f"copy-{copy}")
                 assert store.journal.statistics.commits > commits
         writing = False
 
@@ -116,7 +122,8 @@ async def test_a_backup_beside_running_writes_is_whole(
 
 def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path: Path) -> None:
     secret = filled.directory.secret()
-    backup(filled, tmp_path / "deep" / "copy")
+    filled.close()
+    backup(filled.directory.path, tmp_path / "deep" / "copy")
     copy = tmp_path / "deep" / "copy"
     assert tree(copy) == ["secret", "store", "store/data.mdb"]
     for path in (copy, copy / "store"):
@@ -129,46 +136,22 @@ def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path
         commit(restored, record(99))
 
 
-def test_a_backup_without_a_secret_and_into_an_empty_directory(filled: Store, tmp_path: Path) -> None:
+def test_a_backup_without_a_secret_and_into_an_empty_directory(closed: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
-    backup(filled, tmp_path / "copy")
+    backup(closed, tmp_path / "copy")
     assert tree(tmp_path / "copy") == ["store", "store/data.mdb"]
 
 
-def test_the_map_stays_where_it_is_during_a_copy(filled: Store, tmp_path: Path) -> None:
-    """LMDB copies from the map in a transaction of its own, which must be counted as a read."""
-    memory_map, env = filled.memory_map, filled.memory_map.env
-    moved: list[bool] = []
-
-    class Watched:
-        def copy(self, path: str) -> None:
-            moved.append(memory_map.resize(1 << 24))
-            env.copy(path)
-
-    memory_map.env = Watched()  # type: ignore[assignment]
-    try:
-        backup(filled, tmp_path / "copy")
-    finally:
-        memory_map.env = env
-    assert moved == [False]
-    assert memory_map.resize(1 << 24)
-
-
-@pytest.mark.slow
-def test_another_process_may_back_up_and_check_a_store_in_use(filled: Store, tmp_path: Path) -> None:
-    commands = (
-        "import sys; from pathlib import Path; from trunkline.store.backup import backup, verify\n"
-        "backup(Path(sys.argv[1]), Path(sys.argv[2])); print(verify(Path(sys.argv[1])).ok)"
-    )
-    command = [sys.executable, "-c", commands, str(filled.directory.path), str(tmp_path / "copy")]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
-    assert said == "True\n"
-    assert verify(tmp_path / "copy").counts[keys.RECORDS] == 20
+def test_a_process_does_not_copy_a_store_that_it_has_open(filled: Store, tmp_path: Path) -> None:
+    """A commit that aborts and a copy in the same process would wait for each other."""
+    with pytest.raises(StoreBroken, match="already open in this process"):
+        backup(filled.directory.path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
     commit(filled, record(20))
 
 
 @pytest.mark.parametrize("taken", ["file", "directory"])
-def test_a_target_that_holds_something_is_refused(filled: Store, tmp_path: Path, taken: str) -> None:
+def test_a_target_that_holds_something_is_refused(closed: Path, tmp_path: Path, taken: str) -> None:
     target = tmp_path / "copy"
     if taken == "file":
         target.write_text("mine")
@@ -177,7 +160,7 @@ def test_a_target_that_holds_something_is_refused(filled: Store, tmp_path: Path,
         (target / "mine").write_text("mine")
     before = tree(tmp_path)
     with pytest.raises(BackupRefused, match="exists and is not empty"):
-        backup(filled, target)
+        backup(closed, target)
     assert tree(tmp_path) == before
 
 
@@ -188,12 +171,12 @@ def test_a_backup_that_fails_leaves_nothing(
         raise OSError(5, "Input/output error")
 
     filled.directory.secret()
+    filled.close()
     monkeypatch.setattr("trunkline.store.backup.write_private", fail)
     before = tree(tmp_path)
     with pytest.raises(StoreBroken, match=r"backup to .*copy failed"):
-        backup(filled, tmp_path / "copy")
+        backup(filled.directory.path, tmp_path / "copy")
     assert tree(tmp_path) == before
-    assert filled.memory_map.open_reads == 0
 
 
 def test_where_there_is_no_store_there_is_no_backup(tmp_path: Path) -> None:
@@ -324,8 +307,10 @@ def test_damage_is_found_in_a_copy_as_well(filled: Store, tmp_path: Path) -> Non
     batch = Batch()
     batch.delete(keys.RECORDS, keys.record_key("device", APP, device(77)))
     commit(filled, batch)
-    backup(filled, tmp_path / "copy")
-    assert verify(tmp_path / "copy").problems == verify(filled).problems != []
+    problems = verify(filled).problems
+    filled.close()
+    backup(filled.directory.path, tmp_path / "copy")
+    assert verify(tmp_path / "copy").problems == problems != []
 
 
 def test_a_file_that_is_no_store_is_told_in_a_sentence(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import trio.testing
 
 from tests.actors.house import ManualClock
 from tests.actors.job_desk import BY, Held, desk, nothing
+from tests.backups import back_up
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.catalogue import KINDS
@@ -25,7 +26,8 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, NotFound, Overloaded, TooManyRequests
 from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits
-from trunkline.store import backup, keys
+from trunkline.store import keys
+from trunkline.store.backup import verify
 
 
 async def test_a_job_is_done_and_its_log_says_what_came_of_it(tmp_path: Path) -> None:
@@ -46,7 +48,7 @@ async def test_a_job_is_done_and_its_log_says_what_came_of_it(tmp_path: Path) ->
         assert log["id"] == log["jobId"] == id.hex()
         assert log["runQueuedAt"] <= log["runStartedAt"] <= log["runCompletedAt"]
         assert at.system.component(Jobs).queue.ended == {"completed": 1}
-        assert backup.verify(at.system.store, partial(records.index_keys, KINDS)).problems == []
+        assert verify(at.system.store, partial(records.index_keys, KINDS)).problems == []
 
 
 async def test_the_log_follows_a_running_job(tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ async def test_a_job_goes_on_after_a_death_of_the_server(tmp_path: Path) -> None
         application = await at.application()
         first, second = await at.queue(application), await at.queue(application)
         await held.began.wait()
-        await trio.to_thread.run_sync(backup.backup, at.system.store, tmp_path / "copy")
+        await trio.to_thread.run_sync(back_up, at.system.store.directory.path, tmp_path / "copy")
     async with desk(tmp_path / "copy", run, {"jobs_running_max": 1}) as at:
         log = await at.ended(application, first)
         assert log["output"] == {"went on at": 10, "attempt": 2, "completed": 10}
@@ -153,7 +155,9 @@ async def test_a_job_that_never_comes_to_its_end_is_given_up(tmp_path: Path) -> 
                 id = await at.queue(application)
             if number < 2:
                 await held.began.wait()
-                await trio.to_thread.run_sync(backup.backup, at.system.store, tmp_path / f"copy{number}")
+                await trio.to_thread.run_sync(
+                    back_up, at.system.store.directory.path, tmp_path / f"copy{number}"
+                )
             else:
                 log = await at.ended(application, id)
                 assert log["status"] == "failed"
