@@ -51,10 +51,10 @@ def path_with_curl(tmp_path: Path) -> str:
     return f"{stand_in.parent}{os.pathsep}{path}"
 
 
-async def pasted(lines: list[str], path: str, until: bytes | None = None) -> bytes:
+async def pasted(lines: list[str], path: str, until: bytes | None = None, shell_name: str = "sh") -> bytes:
     """What a shell prints for these lines: all of it, or as much as has `until` in it."""
     shell = await trio.lowlevel.open_process(
-        ["sh", "-e"],
+        [shell_name, "-e"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment({"PATH": path, "no_proxy": "*"}),
@@ -97,6 +97,38 @@ async def test_the_printed_lines_work_as_they_stand(tmp_path: Path) -> None:
             assert ("First user" in server.printed) == (start == 0)
             assert await server.terminate() == 0
             assert "Traceback" not in server.log
+
+
+def readme_calls(checkout: Path, url: str) -> list[str]:
+    """The lines of the README that are to be pasted, for this server and its owner."""
+    section = (checkout / "README.md").read_text("utf-8").partition("\n## Three calls to try\n")[2]
+    lines = "".join(re.findall(r"^```console\n(.*?)^```$", section.partition("\n## ")[0], re.M | re.S))
+    for shown, here in (
+        ("http://127.0.0.1:8080", url),
+        ("admin@localhost", OWNER["TRUNKLINE_ADMIN_EMAIL"]),
+        ("PASSWORD", OWNER["TRUNKLINE_ADMIN_PASSWORD"]),
+    ):
+        assert lines.count(shown) == 1
+        lines = lines.replace(shown, here)
+    return lines.splitlines()
+
+
+async def test_the_calls_of_the_readme_work_in_every_shell(tmp_path: Path, checkout: Path) -> None:
+    """Also when the demo is not the first application of the user, and in zsh, which expands a bare `?`."""
+    path = path_with_curl(tmp_path)
+    shells = [name for name in ("sh", "bash", "zsh") if shutil.which(name) is not None]
+    async with started(tmp_path / "data", "--demo") as server:
+        await demo_lines(server)
+        assert await server.listens()
+        server.token = await server.log_in()
+        await server.call("POST", "/applications", {"name": "A house of one's own"})
+        *calls, watch = readme_calls(checkout, server.url)
+        for shell in shells:
+            state, answer = (await pasted(calls, path, shell_name=shell)).split(b"]", 1)
+            assert json.loads(state + b"]")[0]["data"]["target"], shell
+            assert json.loads(answer) == {"success": True}, shell
+            shown = await pasted([*calls, watch], path, until=b"deviceState", shell_name=shell)
+            assert b"event: deviceState" in shown, shell
 
 
 async def test_the_printed_token_is_for_devices_only(tmp_path: Path) -> None:
