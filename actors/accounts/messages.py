@@ -68,6 +68,19 @@ class AuthedDevice(View, frozen=True):
     sub_topics: list[str]
 
 
+class SsoQuery(Query, frozen=True):
+    """The e-mail address that somebody wants to log in with."""
+
+    email: Email
+
+
+class SsoRequest(View, frozen=True):
+    """How the users of a domain with single sign-on log in: the URL of their identity provider."""
+
+    sso_type: Literal["SAML"]
+    sso_request: Annotated[str, Meta(max_length=32767)]
+
+
 class CurrentCredentials(Body, frozen=True):
     """The current password, needed to change e-mail address, password or token cutoff."""
 

@@ -168,7 +168,7 @@ def _scopes_of(route: Route) -> list[str]:
     if route.access == "read":
         scopes += [f"{family}.read" for family in families]
     if route.cli:
-        scopes += ["all.Application.cli", "all.User.cli"]
+        scopes += [f"{family}.cli" for family in families if family != "all.Organization"]
     scopes += [f"{resource}.*", route.operation]
     if route.device != "no":
         scopes.append("all.Device")

@@ -21,6 +21,7 @@ _COMMON_RESPONSES = {
     404: "The resource or a parent of it does not exist",
     503: "The server is overloaded; repeat the call after Retry-After",
 }
+_BODILESS = (204, 304)
 _WRITE_RESPONSES = {507: "The disk is full; nothing was stored"}
 _COMMON_PARAMETERS = (
     ("_links", "false leaves `_links` out of the response", True),
@@ -169,10 +170,10 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.method == "GET" and (isinstance(route.reply, tuple) or get_origin(route.reply) in (list, dict)):
         codes[413] = "The answer would be too large; ask for fewer entries, or for a shorter range"
     codes |= route.also
-    assert all(code in STATUS.values() or code == 304 for code in codes)
+    assert all(code in STATUS.values() or code in _BODILESS for code in codes)
     error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
     for code in sorted(codes):
-        found[str(code)] = {"description": codes[code]} | ({} if code == 304 else {"content": error})
+        found[str(code)] = {"description": codes[code]} | ({} if code in _BODILESS else {"content": error})
     if route.throttle is not None and route.handler is None:
         headers = {
             name: {"description": description, "schema": {"type": "string"}}

@@ -82,6 +82,7 @@ ROUTES = (
         query=ApplicationPage,
         reply=("list", ApplicationView),
         area="user",
+        cli=True,
     ),
     Route(
         method="POST",
@@ -106,6 +107,7 @@ ROUTES = (
         message=GetApplication,
         query=SummaryChoice,
         reply=ApplicationView,
+        cli=True,
     ),
     Route(
         method="PATCH",
@@ -119,6 +121,7 @@ ROUTES = (
         then=GetApplication,
         reply=ApplicationView,
         access="write",
+        cli=True,
     ),
     Route(
         method="DELETE",

@@ -10,6 +10,8 @@ from trunkline.actors.accounts.messages import (
     DeviceCredentials,
     LogIn,
     Session,
+    SsoQuery,
+    SsoRequest,
     UserCredentials,
 )
 from trunkline.actors.accounts.passwords import simulate_verification
@@ -95,6 +97,14 @@ async def authenticate_device(call: Call) -> Response:
     return json_response(call, 200, shown)
 
 
+async def sso_domain(call: Call) -> Response:  # noqa: ARG001
+    """Say whether the users of an e-mail domain log in by single sign-on. This server has none, so none of them do.
+
+    The response is always 204, for known and for unknown addresses: log in with the password.
+    """
+    return Response(204, [])
+
+
 async def refresh_token(call: Call) -> Response:
     """Return a new token with the scopes and the lifetime of the token of the call."""
     principal = call.principal
@@ -141,6 +151,18 @@ ROUTES = (
         area="public",
         handler=authenticate_device,
         also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
+    ),
+    Route(
+        method="GET",
+        path="/auth/ssoDomain",
+        operation="auth.ssoDomain",
+        summary="Ask whether an e-mail domain has single sign-on",
+        query=SsoQuery,
+        reply=SsoRequest,
+        access="none",
+        area="public",
+        handler=sso_domain,
+        also={204: "The domain has no single sign-on: log in with the password"},
     ),
     Route(
         method="GET",

@@ -77,6 +77,7 @@ ROUTES = (
         message=ListDataTables,
         query=TablePage,
         reply=("list", TableView),
+        cli=True,
     ),
     Route(
         method="POST",

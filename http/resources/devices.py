@@ -326,6 +326,7 @@ ROUTES = (
         message=ListAttributes,
         query=AttributeList,
         reply=("list", AttributeView),
+        device="read",
     ),
     Route(
         method="POST",

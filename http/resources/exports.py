@@ -20,7 +20,10 @@ from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, DATA_TABLE_PATH, DEVICE_PATH, Route
 from trunkline.http.resources.jobs import queue_job
 
-_BUSY = {429: "The same export is already queued or running, or the application has too many jobs"}
+_ALSO = {
+    429: "The same export is already queued or running, or the application has too many jobs",
+    507: "The disk is full; nothing was stored",
+}
 
 
 async def export_device(call: Call) -> Response:
@@ -137,8 +140,7 @@ ROUTES = (
         handler=export_device,
         reply=JobQueued,
         ok=202,
-        access="write",
-        also=_BUSY,
+        also=_ALSO,
     ),
     Route(
         method="POST",
@@ -151,8 +153,7 @@ ROUTES = (
         handler=export_devices,
         reply=JobQueued,
         ok=202,
-        access="write",
-        also=_BUSY,
+        also=_ALSO,
     ),
     Route(
         method="POST",
@@ -163,8 +164,7 @@ ROUTES = (
         handler=export_data,
         reply=JobQueued,
         ok=202,
-        access="write",
-        also=_BUSY,
+        also=_ALSO,
     ),
     Route(
         method="POST",
@@ -175,8 +175,7 @@ ROUTES = (
         handler=export_rows,
         reply=JobQueued,
         ok=202,
-        access="write",
-        also=_BUSY,
+        also=_ALSO,
     ),
     Route(
         method="POST",
@@ -188,7 +187,6 @@ ROUTES = (
         handler=export_events,
         reply=JobQueued,
         ok=202,
-        access="write",
-        also=_BUSY,
+        also=_ALSO,
     ),
 )

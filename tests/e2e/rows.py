@@ -31,6 +31,7 @@ DEVICE_READS = frozenset(
         "device.getState",
         "device.stateStream",
         "deviceAttribute.get",
+        "deviceAttributes.get",
         "devices.get",
         "devices.getCompositeState",
     }
@@ -39,14 +40,27 @@ DEVICE_WRITES = frozenset(
     {"device.sendCommand", "device.sendState", "device.setConnectionStatus", "devices.sendCommand"}
 )
 READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query"})
-CLI = frozenset({"dataTable.get", "dataTableRows.get"})
+EXPORTS = frozenset(
+    {"data.export", "dataTableRows.export", "device.export", "devices.export", "events.export"}
+)
+"""They change nothing that a reader sees, so they accept what reads accept."""
+CLI = frozenset(
+    {
+        "application.get",
+        "application.patch",
+        "applications.get",
+        "dataTable.get",
+        "dataTableRows.get",
+        "dataTables.get",
+    }
+)
 """Operations that the scopes of command line tools allow."""
 
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 
 
 def is_read(route: Route) -> bool:
-    return route.method == "GET" or route.operation in READS_BY_POST
+    return route.method == "GET" or route.operation in READS_BY_POST | EXPORTS
 
 
 def expected_scopes(route: Route) -> set[str]:
@@ -57,7 +71,7 @@ def expected_scopes(route: Route) -> set[str]:
     if is_read(route):
         scopes |= {f"{family}.read" for family in families}
     if route.operation in CLI:
-        scopes |= {"all.Application.cli", "all.User.cli"}
+        scopes |= {f"{family}.cli" for family in families - {"all.Organization"}}
     if route.operation in DEVICE_READS | DEVICE_WRITES:
         scopes.add("all.Device")
     if route.operation in DEVICE_READS:

@@ -223,7 +223,8 @@ async def test_the_link_is_shown_to_those_only_who_may_export(server: Server) ->
     path = f"{application}/jobLogs/{log['id']}"
     for scopes, shown in (
         (["applicationJobLog.get"], False),
-        (["all.Application.read"], False),
+        (["applicationJobLog.get", "devices.export"], False),
+        (["all.Application.read"], True),
         (["applicationJobLog.get", "device.export"], True),
         (["all.Application"], True),
     ):

@@ -69,6 +69,7 @@ def test_what_a_device_may_do() -> None:
         "device.setConnectionStatus",
         "device.stateStream",
         "deviceAttribute.get",
+        "deviceAttributes.get",
         "devices.get",
         "devices.getCompositeState",
         "devices.sendCommand",
