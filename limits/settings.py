@@ -6,13 +6,15 @@ changes numbers of `limits/table.py`. Does not own reading the file or the envir
 nor the effect of a setting.
 
 An unknown name is an error, because a server with a misspelt setting would otherwise silently run with the
-default. A secret appears in no repr, no error and no listing.
+default. The exception are the variables by which a container platform announces a service named `trunkline`: nobody
+wrote them. A secret appears in no repr, no error and no listing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,6 +27,11 @@ ENV_PREFIX: Final = "TRUNKLINE_"
 CONFIG_VARIABLE: Final = "TRUNKLINE_CONFIG"
 """The variable with the path of the configuration file. It is not a setting, so `load_settings` skips it."""
 
+_SERVICE_VARIABLE: Final = re.compile(
+    r"TRUNKLINE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)",
+    re.ASCII,
+)
+_SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -169,6 +176,8 @@ def load_settings(
     for variable, text in environ.items():
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
+        if _announces_service(variable, text):
+            continue
         field = _field_of_variable(variable)
         if text.strip():
             values[field.name] = _check(field, _from_text(field, text), variable)
@@ -179,6 +188,21 @@ def load_settings(
     if not values.get("throttles", True):
         limits = limits.lifted()
     return Settings(limits=limits, **values)
+
+
+def service_variables(environ: Mapping[str, str]) -> list[str]:
+    """The variables by which a container platform announces services; `load_settings` ignores them.
+
+    Kubernetes and Docker links set them for each service: with one named `trunkline`, `TRUNKLINE_SERVICE_HOST` and
+    `TRUNKLINE_PORT=tcp://10.0.0.1:8080`; with one named `trunkline-api`, `TRUNKLINE_API_SERVICE_HOST`.
+    """
+    return sorted(variable for variable, text in environ.items() if _announces_service(variable, text))
+
+
+def _announces_service(variable: str, text: str) -> bool:
+    if variable.startswith(ENV_PREFIX) and variable.endswith("_PORT") and _SERVICE_URL.match(text):
+        return True
+    return _SERVICE_VARIABLE.fullmatch(variable) is not None
 
 
 def _parsed(toml_text: str | None) -> dict[str, Any]:

@@ -32,14 +32,13 @@ from trunkline.http import control_socket
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
-from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings
+from trunkline.limits.settings import CONFIG_VARIABLE, Settings, load_settings, service_variables
 from trunkline.limits.table import Limits
 
 if TYPE_CHECKING:
     from trunkline.http.serve import RunningServer
 
 app = typer.Typer(
-    help="An application platform for connected devices.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -69,6 +68,22 @@ DEMO_TOKEN_TTL_S = 86_400
 
 EXPECTED_FAILURES = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are reported to the operator as a sentence; all others are bugs and show a traceback."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(VERSION)
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """An application platform for connected devices."""
 
 
 def main() -> None:
@@ -168,6 +183,10 @@ def serve_command(
     tls = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs}
     settings = _settings(config, limits, data_dir=data, host=host, port=port, engine=engine, **tls)
     configure_logging(settings)
+    if ignored := service_variables(os.environ):
+        structlog.get_logger("trunkline.serve").warning(
+            "ignored variables with which a container platform announces services", variables=ignored
+        )
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
     trio.run(partial(serve, settings, ready=partial(_announce_start, settings=settings, demo=demo)))
@@ -350,7 +369,7 @@ def openapi_command() -> None:
 
 @app.command("version")
 def version_command() -> None:
-    """Print the version."""
+    """Print the version, as `trunkline --version` does."""
     typer.echo(VERSION)
 
 

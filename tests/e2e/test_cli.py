@@ -23,6 +23,7 @@ from tests.e2e.server_process import one_sentence, serving, started, trunkline
 from tests.patience import PATIENCE_S
 from trunkline.bench.session import Session
 from trunkline.http.routes import TABLE
+from trunkline.http.version import VERSION
 
 pytestmark = pytest.mark.slow
 
@@ -221,7 +222,13 @@ async def test_a_rotated_secret_ends_every_token(tmp_path: Path) -> None:
         await server.call("GET", "/me")
 
 
-# The API as text.
+# The API and the version as text.
+
+
+async def test_the_version_is_printed_by_both_forms() -> None:
+    for arguments in (("version",), ("--version",)):
+        done = await trunkline(*arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{VERSION}\n", "")
 
 
 async def test_the_route_table_is_printed(tmp_path: Path) -> None:

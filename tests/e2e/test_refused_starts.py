@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -52,6 +53,16 @@ async def test_an_address_that_is_not_ours(tmp_path: Path) -> None:
 async def test_an_unknown_variable(tmp_path: Path) -> None:
     said = await refused("--data", str(tmp_path / "data"), TRUNKLINE_PROT="80")
     assert said == "TRUNKLINE_PROT is no setting; did you mean TRUNKLINE_PORT?"
+
+
+async def test_variables_of_a_container_platform_do_not_stop_the_start(tmp_path: Path) -> None:
+    announced = {"TRUNKLINE_PORT": "tcp://10.96.0.12:8080", "TRUNKLINE_SERVICE_HOST": "10.96.0.12"}
+    async with serving(
+        tmp_path / "data", env={**OWNER, **announced, "TRUNKLINE_LOG_FORMAT": "json"}
+    ) as server:
+        lines = [json.loads(line) for line in server.log.splitlines()]
+    (line,) = (line for line in lines if "variables" in line)
+    assert (line["level"], line["variables"]) == ("warning", sorted(announced))
 
 
 async def test_half_an_administrator(tmp_path: Path) -> None:

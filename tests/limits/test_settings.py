@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trunkline.limits.errors import SettingsError
-from trunkline.limits.settings import Settings, load_settings
+from trunkline.limits.settings import Settings, load_settings, service_variables
 from trunkline.limits.table import Limits, Rate
 
 PASSWORD = "correct horse battery staple"
@@ -167,3 +167,42 @@ def test_no_error_quotes_a_password(toml: str | None, environ: dict[str, str]) -
     error = caught.value
     assert PASSWORD not in str(error)
     assert PASSWORD not in "".join(traceback.format_exception_only(error))
+
+
+SERVICE = {
+    "TRUNKLINE_SERVICE_HOST": "10.96.0.12",
+    "TRUNKLINE_SERVICE_PORT": "8080",
+    "TRUNKLINE_SERVICE_PORT_HTTP": "8080",
+    "TRUNKLINE_PORT": "tcp://10.96.0.12:8080",
+    "TRUNKLINE_PORT_8080_TCP": "tcp://10.96.0.12:8080",
+    "TRUNKLINE_PORT_8080_TCP_PROTO": "tcp",
+    "TRUNKLINE_PORT_8080_TCP_PORT": "8080",
+    "TRUNKLINE_PORT_8080_TCP_ADDR": "10.96.0.12",
+}
+"""What Kubernetes sets in every container beside a service named `trunkline`."""
+
+
+@pytest.mark.parametrize("service", ["TRUNKLINE", "TRUNKLINE_SMTP", "TRUNKLINE_EDGE_2"])
+def test_variables_that_announce_services_are_ignored(service: str) -> None:
+    announced = {name.replace("TRUNKLINE", service, 1): text for name, text in SERVICE.items()}
+    environ = {**announced, "TRUNKLINE_HOST": "0.0.0.0", "HOME": "/root", "SERVICE_PORT": "1"}
+    assert load(None, environ) == Settings(host="0.0.0.0")
+    assert service_variables(environ) == sorted(announced)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("TRUNKLINE_PORT", "80 80"),
+        ("TRUNKLINE_PORT", "http://10.96.0.12"),
+        ("TRUNKLINE_HOSTS", "tcp://10.96.0.12:8080"),
+        ("TRUNKLINE_SERVICE", "trunkline"),
+        ("TRUNKLINE_SERVICE_HOSTS", "10.96.0.12"),
+        ("TRUNKLINE_PORT_TCP", "8080"),
+        ("TRUNKLINE_PORT_8080_TCP_ADDRESS", "10.96.0.12"),
+    ],
+)
+def test_other_variables_are_refused_all_the_same(variable: str, text: str) -> None:
+    assert service_variables({variable: text}) == []
+    with pytest.raises(SettingsError, match=f"^{variable} is "):
+        load(None, {variable: text})

@@ -27,7 +27,7 @@ from trunkline.http.calls.errors import STATUS
 from trunkline.http.calls.query_string import QueryParser
 from trunkline.http.cli.main import app
 from trunkline.http.routes import TABLE
-from trunkline.limits.settings import CONFIG_VARIABLE, ENV_PREFIX, Settings
+from trunkline.limits.settings import CONFIG_VARIABLE, ENV_PREFIX, Settings, service_variables
 from trunkline.limits.table import Limits
 
 README: Final = "README.md"
@@ -172,7 +172,7 @@ def test_the_first_two_blocks_of_the_readme_are_the_two_commands(documents: dict
 
 
 def test_every_command_that_is_named_exists(documents: dict[str, str]) -> None:
-    known = dict(commands())
+    known = {"trunkline": typer.main.get_command(app), **dict(commands())}
     unknown = []
     for document, call in calls_of_the_command_line(documents):
         path, *rest = call.split()
@@ -196,7 +196,8 @@ def test_every_variable_that_is_named_exists(documents: dict[str, str]) -> None:
         for document, text in documents.items()
         for name in re.findall(rf"\b{ENV_PREFIX}[A-Z_]+\b", text)
     }
-    assert {each for each in named if each[1] not in known} == set()
+    announced = service_variables(dict.fromkeys((name for _, name in named), ""))
+    assert {each for each in named if each[1] not in known.union(announced)} == set()
 
 
 def test_every_call_of_the_readme_is_a_route(documents: dict[str, str]) -> None:
