@@ -310,7 +310,9 @@ class Limits:
     )
     token_cache_length_max: int = _bound(65_536, "tokens", "Some 1 kB each, 64 MB; a miss costs 17 us.")
     login_windows_length_max: int = _bound(
-        10_000, "windows", "Accounts and addresses with recent failures: about 6 MB."
+        10_000,
+        "windows",
+        "Users, devices and addresses with recent failures, so many of each: about 10 MB in all.",
     )
     logins_checking_max: int = _bound(
         64, "logins checking", "A hash uses a core for 50 ms, two run at once: 2 seconds; above it 503."

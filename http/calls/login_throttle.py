@@ -1,4 +1,4 @@
-"""The throttle of failed logins: a window for each account and one for each network address.
+"""The throttle of failed logins: a window for each user, each device and each network address.
 
 Passwords and access keys are treated differently. A password is short and expensive to check, so an attempt over the
 limit is refused before the check, and attempts whose result is not known yet count as failed. The secret of an access
@@ -7,33 +7,84 @@ limit. So nobody can lock a device out by failed logins in its name, and one dev
 all others behind the same router.
 
 Attempts at one account are checked one after the other, whether the account exists or not: the time of a response then
-reveals nothing, and parallel guesses gain nothing. Windows are kept for the latest `login_windows_length_max` accounts
-and addresses; the oldest are dropped first.
+reveals nothing, and parallel guesses gain nothing.
+
+Users, devices and addresses have tables of their own, so failures of one sort never count for another, nor displace
+its windows. An address that has reached its limit is refused before anything is counted for an account. At its bound
+a table drops the windows with the fewest failures, so many accounts with one failure each do not displace an account
+that is near its limit.
 """
 
 from __future__ import annotations
 
+import heapq
 import ipaddress
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import trio
 
 from trunkline.actors.values.errors import Overloaded, TooManyRequests, Unauthorized
 from trunkline.limits.table import Limits, Rate
-from trunkline.limits.window import SlidingWindow
+from trunkline.limits.window import SlidingWindow, Verdict
 
 _IPV6_NETWORK_BITS = 64
 """Every household or server has at least a /64, so an attacker can change addresses within it at no cost."""
 
 
+_DROPPED_SHARE: Final = 10
+"""A full table drops a tenth of its windows at once: finding them costs a pass over the table."""
+
+
+class FailureWindows:
+    """Windows of failed logins by subject, at most `length_max`."""
+
+    def __init__(self, length_max: int) -> None:
+        self._length_max = length_max
+        self._windows: dict[str, SlidingWindow] = {}
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def peek(self, subject: str, now_s: float) -> Verdict | None:
+        """The verdict on one more failure, without counting one; None if no failure is known."""
+        window = self._windows.get(subject)
+        return None if window is None else window.peek(now_s)
+
+    def count(self, subject: str, rate: Rate, now_s: float) -> Verdict:
+        """Count a failure. The verdict says whether it was within `rate`."""
+        window = self._windows.pop(subject, None)
+        if window is None:
+            window = SlidingWindow(rate)
+            if len(self._windows) >= self._length_max:
+                self._drop(now_s)
+        self._windows[subject] = window
+        return window.allow(now_s)
+
+    def _drop(self, now_s: float) -> None:
+        """Drop windows with the fewest failures that still count, of equal ones those that failed longest ago."""
+
+        def failures(subject: str) -> int:
+            verdict = self._windows[subject].peek(now_s)
+            return verdict.limit - verdict.remaining
+
+        dropped = heapq.nsmallest(max(1, self._length_max // _DROPPED_SHARE), self._windows, key=failures)
+        for subject in dropped:
+            del self._windows[subject]
+
+
 class _Bucket(NamedTuple):
     name: str
+    windows: FailureWindows
     subject: str
     rate: Rate
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.name, self.subject
 
 
 class LoginThrottle:
@@ -41,19 +92,21 @@ class LoginThrottle:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._windows: dict[tuple[str, str], SlidingWindow] = {}
+        self.users = FailureWindows(limits.login_windows_length_max)
+        self.devices = FailureWindows(limits.login_windows_length_max)
+        self.addresses = FailureWindows(limits.login_windows_length_max)
         self._undecided: Counter[tuple[str, str]] = Counter()
         self._locks: dict[str, trio.Lock] = {}
         self._checking = 0
 
     @asynccontextmanager
     async def attempt(self, account: str, address: str, now_s: Callable[[], float]) -> AsyncIterator[None]:
-        """Check a password in the body: the attempt has failed if the body raises `Unauthorized` or is cancelled.
+        """Check a password in the body: the attempt fails if the body raises `Unauthorized` or is cancelled.
 
         Raises `TooManyRequests` if `account` or `address` has reached its limit, `Overloaded` if too many passwords
         are being checked. No other attempt at `account` runs at the same time as the body.
         """
-        buckets = self._buckets(account, address)
+        buckets = self._buckets(self.users, account, address)
         now = now_s()
         for bucket in buckets:
             self._check(bucket, now)
@@ -61,7 +114,7 @@ class LoginThrottle:
             raise Overloaded(
                 f"{self._checking} log-ins are being checked, which is the bound of this server."
             )
-        keys = [bucket[:2] for bucket in buckets]
+        keys = [bucket.key for bucket in buckets]
         self._undecided.update(keys)
         self._checking += 1
         try:
@@ -69,44 +122,42 @@ class LoginThrottle:
                 yield
         except (Unauthorized, trio.Cancelled):
             for bucket in buckets:
-                self._window(bucket).allow(now_s())
+                bucket.windows.count(bucket.subject, bucket.rate, now_s())
             raise
         finally:
             self._checking -= 1
             self._undecided -= Counter(keys)
 
-    def count_failure(self, account: str, address: str, now_s: float) -> None:
-        """Count a wrong secret. Raises `TooManyRequests` if the limit was already reached."""
-        verdicts = [(bucket, self._window(bucket).allow(now_s)) for bucket in self._buckets(account, address)]
-        for bucket, verdict in verdicts:
+    def count_failure(self, device: str, address: str, now_s: float) -> None:
+        """Count a wrong secret of a device. Raises `TooManyRequests` if the device or the address was at its limit.
+
+        For an address at its limit nothing is counted, so it neither adds windows nor displaces any.
+        """
+        for bucket in self._buckets(self.devices, device, address):
+            verdict = bucket.windows.count(bucket.subject, bucket.rate, now_s)
             if not verdict.allowed:
                 raise _refusal(bucket, verdict.reset_s)
 
-    def _buckets(self, account: str, address: str) -> list[_Bucket]:
+    def _buckets(self, accounts: FailureWindows, account: str, address: str) -> list[_Bucket]:
+        """The windows that an attempt counts in, that of the address first."""
         limits = self._limits
         found = [
-            ("login_per_account", account.casefold(), limits.login_per_account),
-            ("login_per_address", network_of(address), limits.login_per_address),
+            ("login_per_address", self.addresses, network_of(address), limits.login_per_address),
+            ("login_per_account", accounts, account.casefold(), limits.login_per_account),
         ]
-        return [_Bucket(name, subject, rate) for name, subject, rate in found if rate is not None]
+        return [
+            _Bucket(name, windows, subject, rate)
+            for name, windows, subject, rate in found
+            if rate is not None
+        ]
 
     def _check(self, bucket: _Bucket, now_s: float) -> None:
         """Refuse if failed attempts and undecided ones together reach the limit of the bucket."""
-        key = bucket[:2]
-        window = self._windows.get(key)
-        verdict = window.peek(now_s) if window is not None else None
+        verdict = bucket.windows.peek(bucket.subject, now_s)
         left = bucket.rate.calls if verdict is None else verdict.remaining
-        if left <= self._undecided[key]:
+        if left <= self._undecided[bucket.key]:
             # If only undecided attempts exceed the limit, one of them may be decided at any moment.
             raise _refusal(bucket, verdict.reset_s if verdict is not None and left == 0 else 1.0)
-
-    def _window(self, bucket: _Bucket) -> SlidingWindow:
-        key = bucket[:2]
-        window = self._windows.pop(key, None) or SlidingWindow(bucket.rate)
-        if len(self._windows) >= self._limits.login_windows_length_max:
-            del self._windows[next(iter(self._windows))]
-        self._windows[key] = window
-        return window
 
     @asynccontextmanager
     async def _lock(self, account: str) -> AsyncIterator[None]:

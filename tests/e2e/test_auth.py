@@ -198,6 +198,16 @@ async def test_the_forwarded_address_counts_only_where_it_is_trusted(start_serve
     assert codes == [401, 401, 401, 429]
 
 
+async def test_failed_logins_of_a_device_do_not_lock_a_user_out(start_server: StartServer) -> None:
+    async with start_server(limits={"login_per_account": THREE_FAILURES}) as server:
+        user = (await attempt(server, password=PASSWORD)).json()["userId"]
+        body = {"deviceId": user, "key": user * 2, "secret": WRONG}
+        async with server.client() as client:
+            codes = [(await client.post("/auth/device", json=body)).status_code for _ in range(4)]
+        assert codes == [401, 401, 401, 429]
+        assert (await attempt(server, password=PASSWORD)).status_code == 200
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("dear_hashes")
 async def test_guesses_in_parallel_gain_nothing(start_server: StartServer) -> None:

@@ -212,11 +212,36 @@ async def test_only_failures_are_remembered_and_the_oldest_goes_first(clock: Sec
     guard = guard_of(account=1, login_per_address="off", login_windows_length_max=2)
     for number in range(10):
         assert await succeed(guard, clock, f"user{number}") == "in"
-    assert not guard._windows
+    assert not len(guard.users)
     for account in ("ada", "grace", "mary"):
         assert await fail(guard, clock, account) == "Unauthorized"
-    assert len(guard._windows) == 2
+    assert len(guard.users) == 2
     assert await succeed(guard, clock, "ada") == "in"
+    assert await succeed(guard, clock, "grace") == await succeed(guard, clock, "mary") == "TooManyRequests"
+
+
+async def test_accounts_with_few_failures_do_not_displace_one_with_many(clock: Seconds) -> None:
+    guard = guard_of(login_per_address="off", login_windows_length_max=20)
+    for _ in range(3):
+        await fail(guard, clock)
+    for number in range(200):
+        clock.now += 0.01
+        await fail(guard, clock, f"user{number}")
+        assert len(guard.users) <= 20
+    assert await succeed(guard, clock) == "TooManyRequests"
+    assert await fail(guard, clock, "user199") == await fail(guard, clock, "user199") == "Unauthorized"
+    assert await fail(guard, clock, "user199") == "TooManyRequests"
+
+
+async def test_failures_that_no_longer_count_are_displaced_first(clock: Seconds) -> None:
+    guard = guard_of(account=2, login_per_address="off", login_windows_length_max=2)
+    await fail(guard, clock)
+    await fail(guard, clock)
+    clock.now += 60
+    for _ in range(2):
+        await fail(guard, clock, "grace")
+        await fail(guard, clock, "mary")
+    assert await succeed(guard, clock) == "in"
     assert await succeed(guard, clock, "grace") == await succeed(guard, clock, "mary") == "TooManyRequests"
 
 
@@ -228,6 +253,34 @@ def test_a_wrong_secret_is_counted_after_it_was_checked(clock: Seconds) -> None:
         guard.count_failure("0" * 24, HERE, clock.now)
     assert refused.value.retry_after_s == 60
     guard.count_failure("1" * 24, HERE, clock.now)
+
+
+async def test_failures_of_a_device_do_not_count_for_a_user_of_the_same_id(clock: Seconds) -> None:
+    guard = guard_of()
+    for _ in range(3):
+        guard.count_failure("ada", HERE, clock.now)
+    assert await succeed(guard, clock) == "in"
+    for _ in range(3):
+        await fail(guard, clock, "grace")
+    guard.count_failure("grace", HERE, clock.now)
+
+
+async def test_an_address_at_its_limit_makes_no_windows(clock: Seconds) -> None:
+    guard = guard_of(address=5, login_windows_length_max=10)
+    for _ in range(3):
+        await fail(guard, clock, "ada", THERE)
+        guard.count_failure("f" * 24, "192.0.2.9", clock.now)
+    refusals = set()
+    for number in range(100):
+        try:
+            guard.count_failure(f"{number:024x}", HERE, clock.now)
+        except TooManyRequests as refusal:
+            refusals.add(refusal.bucket)
+    assert refusals == {"login_per_address"}
+    assert len(guard.devices) == 1 + 5
+    assert await succeed(guard, clock, "ada", "192.0.2.10") == "TooManyRequests"
+    with pytest.raises(TooManyRequests):
+        guard.count_failure("f" * 24, "192.0.2.10", clock.now)
 
 
 @pytest.mark.parametrize(
