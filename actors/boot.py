@@ -78,6 +78,7 @@ class UserLine(NamedTuple):
 def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
     """Open the data directory and create the actor system on it; nothing runs yet.
 
+    If the body raises and the directory was made here, it is removed, unless `store.directory.keep` was called.
     Raises `StoreError` if the directory is in use, of a newer format, or broken.
     """
     limits = settings.limits
@@ -96,6 +97,9 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         system = System(store, limits, clock or SystemClock(), ACTORS)
         add_parts(system, settings)
         yield system
+    except BaseException:
+        store.directory.discard()
+        raise
     finally:
         store.close()
 

@@ -1,7 +1,8 @@
 """Serving a data directory: open it, listen, and drain at SIGTERM.
 
 The order of a start: check the settings, open the data directory, bind the port, create the first user, listen. The
-user comes after every step that may fail, because the password is shown only once.
+user comes after every step that may fail, because the password is shown only once. A start that fails removes the
+directory if it has made it.
 
 The order of a stop: no new connections, streams are closed, waiting batches are committed, calls in progress are
 answered within `drain_s`, exit code 0. A second signal stops the server at once; acknowledged writes are committed
@@ -92,6 +93,7 @@ async def serve(
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             listen = partial(_listen, nursery, dispatcher, settings, config, listening, trigger)
             running = RunningServer(await nursery.start(listen), first_user, dispatcher)
+            system.store.directory.keep()
             _log.info("listening", url=running.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
                 _log.warning("throttles are lifted: this is for load tests, never for an open network")

@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
 import stat
 from pathlib import Path
 from types import TracebackType
@@ -29,11 +30,12 @@ _OWNER_ONLY = 0o600
 class DataDirectory:
     """A data directory that this process has locked, until `close` or the end of the process."""
 
-    __slots__ = ("_lock", "path")
+    __slots__ = ("_lock", "_made", "path")
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path, lock: int, made: list[Path]) -> None:
         self.path = path
         self._lock: int | None = lock
+        self._made = made
 
     @classmethod
     def open(cls, path: Path) -> DataDirectory:
@@ -41,12 +43,14 @@ class DataDirectory:
 
         Raises DirectoryInUse if another process has locked it, StoreBroken if it cannot be used.
         """
+        made: list[Path] = []
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made = _make(path)
             if stat.S_IMODE(path.stat().st_mode) != 0o700:
                 path.chmod(0o700)
             lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
         except OSError as error:
+            _remove(made)
             raise translate(error, f"opening of the data directory {path}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,7 +62,7 @@ class DataDirectory:
         except OSError as error:
             os.close(lock)
             raise translate(error, f"locking of the data directory {path}") from error
-        return cls(path, lock)
+        return cls(path, lock, made)
 
     @staticmethod
     def holder_pid(path: Path) -> int | None:
@@ -116,6 +120,18 @@ class DataDirectory:
             raise translate(error, f"writing of {self.path / SECRET}") from error
         return secret
 
+    def keep(self) -> None:
+        """From now on `discard` removes nothing: somebody relies on what the directory holds."""
+        self._made = []
+
+    def discard(self) -> None:
+        """Remove the directory and its parents if `open` made them, unless `keep` was called.
+
+        For a first start that fails: it leaves nothing behind. Call it while the directory is locked.
+        """
+        _remove(self._made)
+        self._made = []
+
     def close(self) -> None:
         """Unlock the directory. Idempotent."""
         if self._lock is not None:
@@ -156,6 +172,26 @@ def sync_directory(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _make(path: Path) -> list[Path]:
+    """Make the directory and its parents. Returns those that were missing, the deepest first."""
+    missing = [path, *(parent for parent in path.parents if not parent.exists())]
+    try:
+        path.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return []
+    return missing
+
+
+def _remove(made: list[Path]) -> None:
+    for path in made[:1]:
+        shutil.rmtree(path, ignore_errors=True)
+    for parent in made[1:]:
+        with contextlib.suppress(OSError):  # somebody else uses it by now
+            parent.rmdir()
 
 
 def _read_pid(path: Path) -> int | None:

@@ -119,6 +119,7 @@ class Store:
                 memory_map.close(CLOSE_WAIT_S)
                 raise
         except BaseException:
+            locked.discard()
             locked.close()
             raise
         journal = Journal(

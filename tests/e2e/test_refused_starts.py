@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import EMAIL
 from tests.e2e.server_process import OWNER, one_sentence, serving, trunkline
 
 pytestmark = pytest.mark.slow
@@ -41,8 +42,34 @@ async def test_a_start_that_fails_keeps_the_first_password_for_the_next_one(tmp_
     missing = ("--certfile", str(tmp_path / "none.pem"), "--keyfile", str(tmp_path / "none.pem"))
     said = one_sentence(await trunkline("serve", "--port", "0", "--data", data, *missing))
     assert said.startswith("certfile cannot be read: ")
-    listed = await trunkline("user", "list", "--data", data)
-    assert (listed.returncode, listed.stdout) == (0, "")
+    async with serving(tmp_path / "data", env=OWNER) as server:
+        assert (await server.call("GET", "/me"))["email"] == EMAIL
+
+
+@pytest.mark.parametrize(
+    ("command", "env"),
+    [
+        (("serve", "--host", "192.0.2.1", "--port", "0"), OWNER),
+        (("serve", "--port", "0"), {**OWNER, "TRUNKLINE_ADMIN_PASSWORD": "shorty"}),
+        (("user", "add", "ann@example.com"), {"TRUNKLINE_PASSWORD_FOR_USER": "shorty"}),
+    ],
+    ids=["no address", "no first user", "user add"],
+)
+async def test_a_first_start_that_fails_leaves_no_directory_that_it_made(
+    tmp_path: Path, command: tuple[str, ...], env: dict[str, str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    one_sentence(await trunkline(*command, "--data", str(tmp_path / "there" / "new" / "data"), env=env))
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+async def test_a_start_that_fails_keeps_a_directory_that_others_made(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as server:
+        application = await server.application("precious")
+        assert await server.terminate() == 0
+    await refused("--host", "192.0.2.1", "--data", str(tmp_path / "data"))
+    async with serving(tmp_path / "data") as server:
+        assert (await server.call("GET", application))["name"] == "precious"
 
 
 async def test_an_address_that_is_not_ours(tmp_path: Path) -> None:

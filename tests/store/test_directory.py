@@ -156,3 +156,39 @@ def test_a_secret_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data" / "secret").symlink_to(tmp_path / "elsewhere")
     with DataDirectory.open(tmp_path / "data") as directory, pytest.raises(StoreBroken, match="reading of"):
         directory.secret()
+
+
+# What a failed start leaves.
+
+
+def test_a_discarded_directory_is_removed_with_the_parents_that_were_made(tmp_path: Path) -> None:
+    with DataDirectory.open(tmp_path / "a" / "b" / "data") as directory:
+        directory.secret()
+        (tmp_path / "a" / "other").touch()
+        directory.discard()
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "other"]
+
+
+@pytest.mark.parametrize("kept", ["made before", "kept"])
+def test_a_directory_that_is_used_is_not_discarded(tmp_path: Path, kept: str) -> None:
+    if kept == "made before":
+        (tmp_path / "data").mkdir()
+    with DataDirectory.open(tmp_path / "data") as directory:
+        directory.secret()
+        if kept == "kept":
+            directory.keep()
+        directory.discard()
+    assert (tmp_path / "data" / "secret").exists()
+
+
+def test_a_store_that_cannot_be_opened_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreBroken):
+        Store.open(tmp_path / "new" / "data", map_size_bytes=2**62)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "new" / "data"):
+        with pytest.raises(DirectoryInUse):
+            Store.open(tmp_path / "new" / "data")
+        assert (tmp_path / "new" / "data" / "store").is_dir()
