@@ -12,6 +12,14 @@ from trunkline.actors.jobs.messages import NotifyBody, NotifyQuery
 from trunkline.actors.values.structs import Body
 from trunkline.actors.values.terms import Ids, Key, TagFilters
 
+ExportedAttributes = Annotated[
+    list[Key],
+    Meta(
+        max_length=256,
+        description="the attributes that get a column, in this order; without it, or if it is empty, all",
+    ),
+]
+
 
 class DeviceExportOptions(Body, frozen=True):
     """The columns beside the attributes, and whether attributes of the type blob are written."""
@@ -36,6 +44,7 @@ class DataExport(NotifyBody, frozen=True):
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
     device_query: DeviceQuery | UnsetType = UNSET
+    attributes: ExportedAttributes | UnsetType = UNSET
     start: int | float | UnsetType = UNSET
     end: int | float | UnsetType = UNSET
     options: DataExportOptions = DataExportOptions()
@@ -51,7 +60,7 @@ class DevicesExport(NotifyBody, frozen=True):
 class DeviceExport(NotifyBody, frozen=True):
     """The states of a device that are exported: times in ms, 0 is now, negative counts back from now."""
 
-    attributes: Annotated[list[Key], Meta(max_length=256)] | UnsetType = UNSET
+    attributes: ExportedAttributes | UnsetType = UNSET
     start: int | float | UnsetType = UNSET
     end: int | float | UnsetType = UNSET
     options: DeviceExportOptions = DeviceExportOptions()

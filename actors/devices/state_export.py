@@ -51,8 +51,6 @@ async def export_device(job: Job) -> Doc:
     def fill(snapshot: Snapshot, write: Write) -> None:
         device = open_device(snapshot, job.application, job.resource)
         columns = value_columns(device, options)
-        if options["attributes"] is not None:
-            columns = {name: columns[name] for name in options["attributes"] if name in columns}
         write(header(lines, options, columns))
         for line in state_lines(snapshot, lines, options, device.id, list(columns.values())):
             write(line)
@@ -76,9 +74,11 @@ def check_device_export(snapshot: Snapshot, application: bytes, message: QueueJo
 
 
 def value_columns(device: Opened, options: Doc) -> dict[str, int]:
-    """Return name and number of the attributes that have a column."""
+    """Return name and number of the attributes that have a column, in the order of `attributes` if it is given."""
     blobs = options["includeBlobData"]
-    return {doc["name"]: doc["n"] for doc in device.attributes.docs if blobs or doc["dataType"] != "blob"}
+    columns = {doc["name"]: doc["n"] for doc in device.attributes.docs if blobs or doc["dataType"] != "blob"}
+    wanted = options["attributes"]
+    return columns if wanted is None else {name: columns[name] for name in wanted if name in columns}
 
 
 def header(lines: CsvLines, options: Doc, names: Iterable[str]) -> bytes:
@@ -126,6 +126,24 @@ class DeviceSelection(NamedTuple):
                 yield open_device(snapshot, application, id)
 
 
+class _Wanted:
+    """The attributes that an export asks for, and those of them that no device seen so far declares."""
+
+    def __init__(self, names: Sequence[str] | None) -> None:
+        self._names = names or ()
+        self._missing = set(self._names)
+
+    def see(self, device: Opened) -> None:
+        if self._missing:
+            self._missing.difference_update(device.attributes.names.values())
+
+    def check(self) -> None:
+        """Raise `Invalid` for a name that none of the devices declares."""
+        for position, name in enumerate(self._names):
+            if name in self._missing:
+                raise Invalid(f"attributes[{position}]: none of the devices declares an attribute {name}.")
+
+
 def read_selection(snapshot: Snapshot, application: bytes, options: Doc) -> DeviceSelection:
     """Read `deviceIds`, `deviceTags` and `deviceQuery` of a job's input.
 
@@ -148,21 +166,28 @@ async def export_data(job: Job) -> Doc:
     """Write the states of devices in a range, to one table or, if `filePerDevice`, to a zip with a table for each.
 
     Input: `deviceIds`, `deviceTags`, `deviceQuery` (each may be None; without any of them all devices), `start`
-    and `end` (milliseconds, both included), `filePerDevice`, and the options of an export of one device.
+    and `end` (milliseconds, both included), `filePerDevice`, and the options of an export of one device. An
+    attribute that none of the devices declares is refused; a device that declares none of them has no lines.
     """
-    options = job.input
+    # The input of a job that an earlier version queued has no `attributes`.
+    options = {"attributes": None, **job.input}
     lines = CsvLines()
 
     def as_table(snapshot: Snapshot, write: Write) -> None:
         selection = read_selection(snapshot, job.application, options)
+        wanted = _Wanted(options["attributes"])
         names: dict[str, None] = {}
         for device in selection.scan(snapshot, job.application):
+            wanted.see(device)
             names |= dict.fromkeys(value_columns(device, options))
             if len(names) > COLUMNS_MAX:
                 raise PayloadTooLarge(
                     f"These devices have more than {COLUMNS_MAX} attributes together, which is the most for one "
-                    "table; ask for a filePerDevice, or for fewer devices."
+                    "table; ask for some of the attributes, for a filePerDevice, or for fewer devices."
                 )
+        wanted.check()
+        if options["attributes"] is not None:
+            names = {name: None for name in options["attributes"] if name in names}
         write(header(lines, options, names))
         for device in selection.scan(snapshot, job.application):
             columns = value_columns(device, options)
@@ -173,6 +198,7 @@ async def export_data(job: Job) -> Doc:
 
     def as_archive(snapshot: Snapshot, write: Write) -> None:
         selection = read_selection(snapshot, job.application, options)
+        wanted = _Wanted(options["attributes"])
         with zipfile.ZipFile(_Sink(write), "w", zipfile.ZIP_DEFLATED) as archive:
             for number, device in enumerate(selection.scan(snapshot, job.application)):
                 if number >= FILES_MAX:
@@ -180,6 +206,7 @@ async def export_data(job: Job) -> Doc:
                         f"More than {FILES_MAX} devices are selected, which is the most for one archive; "
                         "narrow the query, or ask for one table."
                     )
+                wanted.see(device)
                 columns = value_columns(device, options)
                 with (
                     archive.open(f"device-{device.id.hex()}.csv", "w", force_zip64=True) as member,
@@ -189,6 +216,7 @@ async def export_data(job: Job) -> Doc:
                     for line in state_lines(snapshot, lines, options, device.id, list(columns.values())):
                         file.write(line)
                         job.completed += 1
+        wanted.check()
 
     job.completed, job.total = 0, None
     name = f"data-{job.application.hex()}"

@@ -42,7 +42,7 @@ async def export_device(call: Call) -> Response:
         {
             "start": span.start_ms,
             "end": span.end_ms,
-            "attributes": None if body.attributes is UNSET else body.attributes,
+            "attributes": body.attributes or None,
             "includeDate": options.include_date,
             "includeID": options.include_id,
             "includeBlobData": options.include_blob_data or query.include_blob_data,
@@ -68,6 +68,7 @@ async def export_data(call: Call) -> Response:
             "deviceIds": body.device_ids or None,
             "deviceTags": msgspec.to_builtins(body.device_tags or []),
             "deviceQuery": None if body.device_query is UNSET else body.device_query,
+            "attributes": body.attributes or None,
             "start": span.start_ms,
             "end": span.end_ms,
             "includeDate": options.include_date,

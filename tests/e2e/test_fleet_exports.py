@@ -135,11 +135,44 @@ async def test_each_device_may_have_a_file_of_its_own(server: Server) -> None:
     assert log["output"]["rows"] == 6
 
 
+async def test_only_the_attributes_that_are_named_have_a_column(server: Server) -> None:
+    """In the order of the call; a state without a value for any of them is left out."""
+    application, ids = await fleet(server)
+    body: Json = {"attributes": ["open", "temp"], "options": {"includeDate": False}, "end": FIRST_MS}
+    log, response = await exported(server, application, "data", body)
+    table = [
+        [ids[0], str(FIRST_MS), "", "1"],
+        [ids[1], str(FIRST_MS), "true", ""],
+        [ids[2], str(FIRST_MS), "", "2.5"],
+    ]
+    assert rows(response) == [["deviceId", "time", "open", "temp"], *table]
+    assert log["input"]["attributes"] == ["open", "temp"]
+    body["options"]["filePerDevice"] = True
+    _, response = await exported(server, application, "data", {**body, "attributes": ["temp"]})
+    archive = zipfile.ZipFile(io.BytesIO(response.content))
+    texts = [archive.read(f"device-{id}.csv").decode() for id in ids[:2]]
+    assert texts == [f"deviceId,time,temp\r\n{ids[0]},{FIRST_MS},1\r\n", "deviceId,time\r\n"]
+    _, response = await exported(server, application, "data", {"attributes": []})
+    assert rows(response)[0] == ["deviceId", "time", "date", "temp", "label", "on", "open"]
+
+
+@pytest.mark.parametrize("per_device", [False, True])
+async def test_an_attribute_that_no_device_declares_ends_the_export(server: Server, per_device: bool) -> None:
+    application, _ = await fleet(server)
+    body = {"attributes": ["temp", "tmep"], "options": {"filePerDevice": per_device}}
+    queued = await server.call("POST", f"{application}/data/export", body, status=202)
+    log = await ended(server, application, queued["jobId"])
+    assert log["status"] == "errored"
+    assert log["error"]["message"] == "attributes[1]: none of the devices declares an attribute tmep."
+
+
 @pytest.mark.parametrize(
     ("what", "body", "field"),
     [
         ("data", {"deviceIds": ["0" * 24]}, "deviceIds[0]"),
         ("data", {"deviceIds": ["x"]}, "deviceIds[0]"),
+        ("data", {"attributes": ["no name"]}, "attributes[0]"),
+        ("data", {"attributes": ["a"] * 257}, "attributes"),
         ("data", {"deviceQuery": {"colour": 1}}, "deviceQuery.colour"),
         ("devices", {"query": {"colour": 1}}, "query.colour"),
         ("devices", {"format": "xml"}, "format"),
