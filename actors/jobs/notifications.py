@@ -44,7 +44,8 @@ class Notifier:
         if notification["by"] == "email":
             await self._mail.send(_mail_message(notification["to"], job, now_ms))
             return
-        headers = {"Idempotency-Key": job["id"]}
+        # A string in quotation marks, as the IETF draft httpapi-idempotency-key-header wants it.
+        headers = {"Idempotency-Key": f'"{job["id"]}"'}
         body = msgspec.json.encode(_callback_body(job))
         await post(
             notification["to"],

@@ -100,7 +100,8 @@ def body_too_slow() -> tuple[int, Headers, bytes]:
 def rate_limit(bucket: str, verdict: Any) -> Headers:
     """The RateLimit headers of a bucket (IETF draft-ietf-httpapi-ratelimit-headers): calls left and reset time.
 
-    `t` is the whole number of seconds, rounded up, until the oldest counted call leaves the window.
+    `t` is the whole number of seconds, rounded up, until the oldest counted call leaves the window. `w` is the window
+    in seconds. The draft wants integers; a window is rounded up, so a client that keeps to it is never refused.
     """
     policy = _policy(bucket, verdict.limit, verdict.window_s)
     return [policy, _state(bucket, verdict.remaining, math.ceil(verdict.reset_s))]
@@ -108,7 +109,7 @@ def rate_limit(bucket: str, verdict: Any) -> Headers:
 
 @lru_cache(256)
 def _policy(bucket: str, limit: int, window_s: float) -> tuple[bytes, bytes]:
-    return b"ratelimit-policy", f'"{bucket}";q={limit};w={window_s:g}'.encode()
+    return b"ratelimit-policy", f'"{bucket}";q={limit};w={math.ceil(window_s)}'.encode()
 
 
 @lru_cache(4096)  # few of the possible values are in use at a time

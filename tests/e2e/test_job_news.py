@@ -157,7 +157,8 @@ async def test_a_callback_tells_what_came_of_the_job(start_server: Start) -> Non
         assert path == "/done?token=private"
         assert headers["host"] == f"127.0.0.1:{receiver.port}"
         assert headers["content-type"] == "application/json"
-        assert headers["idempotency-key"] == body["jobId"] == log["id"]
+        assert headers["idempotency-key"] == f'"{body["jobId"]}"'
+        assert body["jobId"] == log["id"]
         assert (body["status"], body["name"]) == ("completed", "device.export")
         assert len(rows(await fetched(server, body["output"]["file"]["url"]))) == 2
         assert told(log, "callback")["to"] == receiver.url

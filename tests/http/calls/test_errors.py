@@ -85,6 +85,14 @@ def test_the_headers_of_a_call_that_passed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("window_s", "shown"), [(0.5, b"1"), (1.5, b"2"), (15.0, b"15"), (86_400.0, b"86400")]
+)
+def test_the_window_in_the_headers_is_an_integer(window_s: float, shown: bytes) -> None:
+    (_, policy), _ = rate_limit("send_state", SlidingWindow(Rate(30, window_s)).allow(5.0))
+    assert policy == b'"send_state";q=30;w=' + shown
+
+
 @pytest.mark.parametrize("status", [400, 405, 408, 417, 429, 431, 500, 501, 503, 505])
 def test_what_the_wire_refuses_has_the_same_shape(status: int) -> None:
     _, body = protocol_error(status, "No.")
