@@ -161,6 +161,12 @@ class Limits:
     attributes_max: int = _bound(
         256, "attributes", "The API's limit; a report cannot have more keys.", "device"
     )
+    device_bytes_max: int = _bound(
+        2 * MIB,
+        "bytes",
+        "The record of a device grows by an attribute at a time; it is read as a whole and stored with each change.",
+        "device",
+    )
     columns_max: int = _bound(50, "columns", "The API's limit.", "data table")
     event_data_bytes_max: int = _bound(
         64 * KIB,

@@ -16,6 +16,7 @@ from trunkline.actors.devices import hierarchy
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.devices.head import POSITION_SHIFT, STATE_COUNT, Head
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.devices.log_entries import log_entry, shown_command
 from trunkline.actors.devices.messages import (
     AddAttribute,
     CommandPost,
@@ -26,7 +27,6 @@ from trunkline.actors.devices.messages import (
     DeleteDevice,
     DevicePatch,
     DevicePost,
-    Disconnected,
     PatchAttribute,
     PatchDevice,
     SendCommand,
@@ -224,7 +224,7 @@ class Device(Actor):
         connection = dict(self.doc.get("connection") or {})
         if isinstance(status, Connected):
             time_ms = self._moment(status.connected_at, now_ms, "connectedAt")
-            self._log(time_ms, _log_entry(1, status))
+            self._log(time_ms, log_entry(1, status))
             connection |= {"connected": 1, "time": time_ms, "connectedAt": time_ms}
             self._count("deviceConnect", 1, now_ms)
         else:
@@ -239,7 +239,7 @@ class Device(Actor):
                 if connection.get("connectedAt") != since_ms:
                     self._log(since_ms, {"connected": 1})
                     connection["connectedAt"] = since_ms
-            self._log(time_ms, _log_entry(0, status))
+            self._log(time_ms, log_entry(0, status))
             connection |= {"connected": 0, "time": time_ms, "disconnectedAt": time_ms}
             self._count("deviceDisconnect", 1, now_ms)
         self._store({**self.doc, "connection": connection})
@@ -275,6 +275,7 @@ class Device(Actor):
         self.exists = True
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.next_number}
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
+        self._check_size(0)
         self._count("deviceCreate", 1, now_ms)
         return Created(self.ref.id)
 
@@ -349,7 +350,18 @@ class Device(Actor):
         self.head.values = {number: values[number] for number in values if number in attributes.names}
         doc |= {"attributes": attributes.docs, "attributeNext": attributes.next_number}
         doc["lastUpdated"] = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
+        size_before = len(self.raw)
         self._store(doc)
+        self._check_size(size_before)
+
+    def _check_size(self, size_before: int) -> None:
+        """Raise `Invalid` if the record has grown above its bound."""
+        size, size_max = len(self.raw), self.system.limits.device_bytes_max
+        if size > size_max and size > size_before:
+            raise Invalid(
+                f"attributes: the device and its attributes would take {size} bytes, and a device takes at most "
+                f"{size_max}; shorten descriptions, attributeTags or childAttributes."
+            )
 
     def _store(self, doc: Doc) -> None:
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)
@@ -366,28 +378,3 @@ class Device(Actor):
             head.hour, head.counts = hour, {}
         head.counts[name] = head.counts.get(name, 0) + by
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {name: by})
-
-
-def shown_command(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a logged command as the caller sees it."""
-    shown: dict[str, Any] = {"name": entry["name"], "time": iso(entry["time"])}
-    if "payload" in entry:
-        shown["payload"] = entry["payload"]
-    return shown
-
-
-_LOG_FIELDS: tuple[tuple[str, str], ...] = (
-    ("disconnectReason", "disconnect_reason"),
-    ("messagesFromClient", "messages_from_client"),
-    ("messagesToClient", "messages_to_client"),
-    ("ipAddress", "ip_address"),
-)
-
-
-def _log_entry(connected: int, status: Connected | Disconnected) -> dict[str, Any]:
-    entry: dict[str, Any] = {"connected": connected}
-    for name, attribute in _LOG_FIELDS:
-        value = getattr(status, attribute, msgspec.UNSET)
-        if value is not msgspec.UNSET:
-            entry[name] = value
-    return entry

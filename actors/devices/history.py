@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trunkline.actors.devices.actor import shown_command
 from trunkline.actors.devices.head import POSITION_SHIFT, Head
+from trunkline.actors.devices.log_entries import shown_command
 from trunkline.actors.devices.messages import History
 from trunkline.actors.devices.read_messages import (
     GetCommand,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of
+
+StartServer = Callable[..., Any]
 
 
 async def test_an_attribute_from_birth_to_death(server: Server) -> None:
@@ -38,6 +41,29 @@ async def test_an_attribute_from_birth_to_death(server: Server) -> None:
     for method, sent in (("GET", None), ("PATCH", {}), ("DELETE", None)):
         refused = await server.call(method, f"{device}/attributes/pic", sent, status=404)
         assert refused["message"] == "The device declares no attribute pic."
+
+
+async def test_a_device_has_a_bound_in_bytes(start_server: StartServer) -> None:
+    async with start_server(limits={"device_bytes_max": 20_000}) as server:
+        device = await server.device(await server.application(), attributes=[])
+        tags = {f"key{n}": "v" * 200 for n in range(40)}
+        for name in ("a", "b"):
+            body = {"name": name, "dataType": "number", "attributeTags": tags}
+            await server.call("POST", f"{device}/attributes", body, status=201)
+        before = await server.call("GET", device)
+        too_much = {"name": "c", "dataType": "number", "attributeTags": tags}
+        refused = await server.call("POST", f"{device}/attributes", too_much, status=400)
+        assert refused["message"].startswith("attributes: the device and its attributes would take 2")
+        assert "at most 20000" in refused["message"]
+        await server.call("PATCH", f"{device}/attributes/b", {"description": "d" * 5000}, status=400)
+        await server.call("PATCH", device, {"attributes": [too_much, *before["attributes"]]}, status=400)
+        whole = [too_much, *before["attributes"]]
+        application = device.partition("/devices/")[0]
+        await server.call("POST", f"{application}/devices", {"name": "d", "attributes": whole}, status=400)
+        assert await server.call("GET", device) == before
+        await server.call("POST", f"{device}/setConnectionStatus", {"status": "connected"})
+        await server.call("PATCH", f"{device}/attributes/b", {"attributeTags": {}})
+        await server.call("POST", f"{device}/attributes", too_much, status=201)
 
 
 async def test_a_renamed_attribute_takes_its_data_along(server: Server) -> None:
