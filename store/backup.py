@@ -27,14 +27,11 @@ from typing import Any, Final, Protocol
 import lmdb
 
 from trunkline.store import codec, keys
-from trunkline.store.directory import SECRET, sync_directory, write_private
+from trunkline.store.directory import SECRET, STORE, data_file, sync_directory, write_private
 from trunkline.store.errors import BackupRefused, StoreError, translate
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
 from trunkline.store.snapshot import Snapshot
-
-STORE: Final = "store"
-"""The folder of LMDB's files in a data directory and in a backup."""
 
 PROBLEMS_MAX: Final = 1000
 """At most this many problems are described; further ones are only counted."""
@@ -78,7 +75,7 @@ def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
         try:
             (draft / STORE).mkdir(mode=0o700)
             memory_map.env.copy(str(draft / STORE))
-            _sync_file(draft / STORE / "data.mdb")
+            _sync_file(data_file(draft))
             sync_directory(draft / STORE)
             if (directory / SECRET).exists():
                 write_private(draft / SECRET, (directory / SECRET).read_bytes())
@@ -102,7 +99,7 @@ def _sync_file(path: Path) -> None:
 
 
 def _open_read_only(directory: Path) -> MemoryMap:
-    file = directory / STORE / "data.mdb"
+    file = data_file(directory)
     try:
         size_bytes = file.stat().st_size + _GROWTH_BYTES
     except OSError as error:

@@ -19,11 +19,15 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from trunkline.store.errors import DirectoryInUse, SecretExposed, translate
+from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, translate
 
 LOCK = "lock"
 SECRET = "secret"  # noqa: S105 - the name of the file
 SECRET_BYTES = 32
+STORE = "store"
+"""The folder of LMDB's files in a data directory and in a backup."""
+DATA_FILE = "data.mdb"
+"""The file in it that holds all data."""
 _OWNER_ONLY = 0o600
 
 
@@ -83,16 +87,16 @@ class DataDirectory:
         return None
 
     def secret(self) -> bytes:
-        """Return the secret, 32 random bytes. It is created by the first call and then stays the same.
+        """Return the secret, 32 random bytes.
 
-        Raises SecretExposed if others may read the file or if it is damaged: a secret that others may know is
-        worse than none, and only the operator can decide what to do.
+        Raises SecretMissing if there is none, SecretExposed if others may read the file or if it is damaged: a
+        secret that others may know is worse than none, and only the operator can decide what to do.
         """
         path = self.path / SECRET
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
-            return self.rotate_secret()
+            raise SecretMissing(missing_secret(self.path)) from None
         except OSError as error:
             raise translate(error, f"reading of {path}") from error
         with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor, so that mode and content are of the same file
@@ -110,6 +114,17 @@ class DataDirectory:
         if len(secret) != SECRET_BYTES:
             raise SecretExposed(f"{path} is damaged: it should hold {2 * SECRET_BYTES} hexadecimal digits.")
         return secret
+
+    def require_secret(self, *, new: bool) -> None:
+        """Create the secret of a `new` directory. Raises SecretMissing if another one has none.
+
+        A new secret in place of a lost one would make all tokens invalid, and those of devices never expire. So
+        only the operator makes one.
+        """
+        if not os.path.lexists(self.path / SECRET):
+            if not new:
+                raise SecretMissing(missing_secret(self.path))
+            self.rotate_secret()
 
     def rotate_secret(self) -> bytes:
         """Replace the secret by a new one and return that. Everything signed with the old one becomes invalid."""
@@ -147,6 +162,30 @@ class DataDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def data_file(path: Path) -> Path:
+    """The file that holds the data of the data directory or backup at `path`."""
+    return path / STORE / DATA_FILE
+
+
+def has_data(path: Path) -> bool:
+    """Whether the directory at `path` holds a store, be it damaged. Raises StoreBroken if that cannot be seen."""
+    try:
+        return data_file(path).stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise translate(error, f"opening of {data_file(path)}") from error
+
+
+def missing_secret(path: Path) -> str:
+    """The sentence for a data directory at `path` that has data, but no secret."""
+    return (
+        f"{path} has data but no file `{SECRET}`, which signs all tokens. Copy that file from where the data "
+        f"came from; a backup has it. If it is lost, run: trunkline secret rotate --data {path} (all users and "
+        "devices must then log in again)."
+    )
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -23,9 +23,9 @@ import structlog
 import trio
 
 from trunkline.store import migrations
-from trunkline.store.backup import STORE, copy_store
+from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
-from trunkline.store.directory import DataDirectory
+from trunkline.store.directory import STORE, DataDirectory, has_data
 from trunkline.store.errors import FormatUnsupported, ReadQueueFull
 from trunkline.store.journal import Journal
 from trunkline.store.memory_map import MemoryMap
@@ -101,10 +101,11 @@ class Store:
         `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
         `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
         described at `Journal`.
-        Raises DirectoryInUse, FormatUnsupported, StoreFull or StoreBroken.
+        Raises DirectoryInUse, SecretMissing, FormatUnsupported, StoreFull or StoreBroken.
         """
         locked = DataDirectory.open(directory)
         try:
+            locked.require_secret(new=not has_data(directory))
             memory_map = MemoryMap(
                 directory / STORE,
                 size_bytes=map_size_bytes,

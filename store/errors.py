@@ -45,6 +45,10 @@ class SecretExposed(StoreError):
     """The secret of the data directory cannot be trusted: others may read it, or it is damaged."""
 
 
+class SecretMissing(StoreError):
+    """The data directory has data, but not the secret that signs tokens."""
+
+
 class FormatUnsupported(StoreError):
     """The data is in a format that this version of the program cannot read."""
 

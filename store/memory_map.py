@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
+from trunkline.store.directory import DATA_FILE
 from trunkline.store.errors import StoreBroken, StoreError, StoreFull, translate
 from trunkline.store.keys import DATABASES
 
@@ -35,7 +36,6 @@ RESERVE_BYTES_MAX = 4 * 1024 * 1024
 """The part of a quota that only commits that delete may use: LMDB needs new pages to free old ones."""
 
 _SPARE_TRANSACTIONS = 8  # read transactions kept for reuse: 0.3 us instead of 1 us for a new one
-_FILE = "data.mdb"
 _FILE_MODE = 0o600
 
 
@@ -115,7 +115,10 @@ class MemoryMap:
     def _has_room(self, more_bytes: int) -> bool:
         limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
-            if limit != resource.RLIM_INFINITY and (self.path / _FILE).stat().st_size + more_bytes > limit:
+            if (
+                limit != resource.RLIM_INFINITY
+                and (self.path / DATA_FILE).stat().st_size + more_bytes > limit
+            ):
                 return False
             with tempfile.TemporaryFile(dir=self.path) as probe:
                 os.posix_fallocate(probe.fileno(), 0, more_bytes)

@@ -196,6 +196,7 @@ class World:
     def _lose_power(self, path: Path, there: Path) -> None:
         """Go on with what is on disk now. Whoever is answered after this is answered by a ghost."""
         shutil.copytree(path / "store", there / "store")
+        shutil.copy2(path / "secret", there / "secret")
         self._note(f"lost power with {len(self.in_flight)} in flight")
         for op in self.in_flight:
             op.fate = "lost"

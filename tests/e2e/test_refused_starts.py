@@ -161,3 +161,20 @@ async def test_a_secret_that_others_may_read(tmp_path: Path) -> None:
     (tmp_path / "data" / "secret").chmod(0o644)
     said = await refused("--data", str(tmp_path / "data"))
     assert f"{tmp_path / 'data' / 'secret'} may be read by others" in said
+
+
+async def test_data_whose_secret_is_lost(tmp_path: Path) -> None:
+    """A new one would make the tokens of all devices invalid without a word."""
+    data = ("--data", str(tmp_path / "data"))
+    async with serving(tmp_path / "data") as server:
+        token = server.token
+        assert await server.terminate() == 0
+    (tmp_path / "data" / "secret").unlink()
+    said = await refused(*data)
+    assert said.startswith(f"{tmp_path / 'data'} has data but no file `secret`")
+    assert f"trunkline secret rotate --data {tmp_path / 'data'}" in said
+    assert not (tmp_path / "data" / "secret").exists()
+    assert (await trunkline("secret", "rotate", *data)).returncode == 0
+    async with serving(tmp_path / "data") as server:
+        await server.call("GET", "/me", token=token, status=401)
+        await server.call("GET", "/me")

@@ -138,6 +138,7 @@ def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path
 
 def test_a_backup_without_a_secret_and_into_an_empty_directory(closed: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
+    (closed / "secret").unlink()
     backup(closed, tmp_path / "copy")
     assert tree(tmp_path / "copy") == ["store", "store/data.mdb"]
 

@@ -13,7 +13,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
-from trunkline.store.errors import DirectoryInUse, SecretExposed, StoreBroken
+from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, StoreBroken
 
 TRY_TO_OPEN = """
 import sys
@@ -82,6 +82,8 @@ def test_a_second_store_in_the_same_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_opened_unlocks_the_directory(tmp_path: Path) -> None:
+    with DataDirectory.open(tmp_path) as directory:
+        directory.require_secret(new=True)
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "data.mdb").write_bytes(b"no database at all" * 1000)
     with pytest.raises(StoreBroken, match="opening of"):
@@ -110,9 +112,11 @@ def test_the_secret_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
     umask = os.umask(0)
     try:
         with DataDirectory.open(tmp_path) as directory:
+            directory.require_secret(new=True)
             secret = directory.secret()
             assert len(secret) == 32
             assert mode(tmp_path / "secret") == 0o600
+            directory.require_secret(new=True)
             assert directory.secret() == secret
     finally:
         os.umask(umask)
@@ -123,7 +127,7 @@ def test_the_secret_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
 
 def test_a_new_secret_replaces_the_old_one(tmp_path: Path) -> None:
     with DataDirectory.open(tmp_path) as directory:
-        old = directory.secret()
+        old = directory.rotate_secret()
         new = directory.rotate_secret()
         assert old != new == directory.secret()
         assert mode(tmp_path / "secret") == 0o600
@@ -132,7 +136,7 @@ def test_a_new_secret_replaces_the_old_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("exposed", [0o640, 0o604, 0o644])
 def test_a_secret_that_others_may_read_is_refused(tmp_path: Path, exposed: int) -> None:
     with DataDirectory.open(tmp_path) as directory:
-        secret = directory.secret()
+        secret = directory.rotate_secret()
         (tmp_path / "secret").chmod(exposed)
         with pytest.raises(
             SecretExposed, match=r"may be read by others \(mode 0\d{3}\).*chmod 600"
@@ -144,7 +148,7 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path: Path, exposed: int) 
 @pytest.mark.parametrize("damage", [b"", b"12ab", b"zz" * 32, b"\xff" * 64, b"ab" * 100])
 def test_a_damaged_secret_is_refused(tmp_path: Path, damage: bytes) -> None:
     with DataDirectory.open(tmp_path) as directory:
-        directory.secret()
+        directory.rotate_secret()
         (tmp_path / "secret").write_bytes(damage)
         with pytest.raises(SecretExposed, match="damaged"):
             directory.secret()
@@ -163,7 +167,7 @@ def test_a_secret_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
 
 def test_a_discarded_directory_is_removed_with_the_parents_that_were_made(tmp_path: Path) -> None:
     with DataDirectory.open(tmp_path / "a" / "b" / "data") as directory:
-        directory.secret()
+        directory.require_secret(new=True)
         (tmp_path / "a" / "other").touch()
         directory.discard()
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "other"]
@@ -174,7 +178,7 @@ def test_a_directory_that_is_used_is_not_discarded(tmp_path: Path, kept: str) ->
     if kept == "made before":
         (tmp_path / "data").mkdir()
     with DataDirectory.open(tmp_path / "data") as directory:
-        directory.secret()
+        directory.require_secret(new=True)
         if kept == "kept":
             directory.keep()
         directory.discard()
@@ -192,3 +196,17 @@ def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(DirectoryInUse):
             Store.open(tmp_path / "new" / "data")
         assert (tmp_path / "new" / "data" / "store").is_dir()
+
+
+def test_a_lost_secret_is_not_replaced(tmp_path: Path) -> None:
+    """All tokens would be invalid, and those of devices never expire."""
+    Store.open(tmp_path, map_size_bytes=128 * 1024).close()
+    (tmp_path / "secret").unlink()
+    with pytest.raises(SecretMissing, match=r"has data but no file `secret`.*trunkline secret rotate --data"):
+        Store.open(tmp_path)
+    assert not (tmp_path / "secret").exists()
+    with DataDirectory.open(tmp_path) as directory:
+        with pytest.raises(SecretMissing):
+            directory.secret()
+        directory.rotate_secret()
+    Store.open(tmp_path).close()
