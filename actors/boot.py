@@ -8,15 +8,16 @@ from __future__ import annotations
 import secrets
 import string
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import trio
 
-from trunkline.actors.accounts.messages import CreateUser, SetPassword
+from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword
 from trunkline.actors.accounts.passwords import check_new_password
+from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.authority import find_user
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES
 from trunkline.actors.jobs.notifications import Notifier
@@ -24,13 +25,14 @@ from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results, result_problems
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.records import records
-from trunkline.actors.records.kinds import USER
+from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.sweep import run_sweep
 from trunkline.actors.tables.check import row_problems
 from trunkline.actors.values.clock import Clock, SystemClock
-from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import iso
@@ -49,6 +51,7 @@ __all__ = [
     "UserLine",
     "add_user",
     "back_up",
+    "delete_user",
     "ensure_first_user",
     "opened",
     "rotate_secret",
@@ -163,6 +166,31 @@ async def set_password(system: System, email: str, password: str) -> None:
     if user is None:
         raise NotFound(f"There is no user {email}.")
     await system.ask(Ref("user", ROOT, user), SetPassword(password=password))
+
+
+async def delete_user(system: System, email: str, *, with_applications: bool) -> int:
+    """Delete a user and revoke all tokens; returns the number of applications that were deleted.
+
+    Raises `Invalid` if the user owns applications and they are not to be deleted, or is the only user. If the process
+    ends in between, some of the applications are deleted; the command can be repeated.
+    """
+    with system.store.snapshot() as snapshot:
+        user = find_user(snapshot, email)
+        owned = [] if user is None else list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
+        alone = records.total(snapshot, USER, ROOT) == 1
+    if user is None:
+        raise NotFound(f"There is no user {email}.")
+    if not alone:
+        if owned and not with_applications:
+            raise Invalid(
+                f"{email} owns applications: {len(owned)}. Delete them first, or use --with-applications, "
+                "which deletes them with their devices and data."
+            )
+        for application in owned:
+            with suppress(NotFound):  # deleted in the meantime
+                await system.ask(Ref("application", ROOT, application), DeleteApplication())
+    await system.ask(Ref("user", ROOT, user), DeleteUser())
+    return len(owned)
 
 
 def users(system: System) -> list[UserLine]:

@@ -1,6 +1,6 @@
 """The control socket: commands of the command line to a running server.
 
-A data directory has one writer. While a server holds it, `trunkline user add` and `passwd` cannot open it themselves;
+A data directory has one writer. While a server holds it, the commands of `trunkline user` cannot open it themselves;
 they send the server one line of JSON through a Unix socket in the data directory, which only its owner can access
 (mode 0600 in a directory of mode 0700), and read one line back.
 """
@@ -39,6 +39,10 @@ async def _set_password(system: System, email: str, password: str) -> str:
     return email
 
 
+async def _delete_user(system: System, email: str, applications: str) -> int:
+    return await boot.delete_user(system, email, with_applications=applications == "delete")
+
+
 async def _list_users(system: System) -> list[boot.UserLine]:
     return boot.users(system)
 
@@ -46,6 +50,7 @@ async def _list_users(system: System) -> list[boot.UserLine]:
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     "user.add": _add_user,
     "user.passwd": _set_password,
+    "user.delete": _delete_user,
     "user.list": _list_users,
 }
 

@@ -9,15 +9,28 @@ from typing import ClassVar
 
 import msgspec
 
-from trunkline.actors.accounts.messages import CreateUser, LogIn, MePatch, PatchMe, Session, SetPassword
+from trunkline.actors.accounts.messages import (
+    CreateUser,
+    DeleteUser,
+    LogIn,
+    MePatch,
+    PatchMe,
+    Session,
+    SetPassword,
+)
 from trunkline.actors.accounts.passwords import hash_password, verify_password
+from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import USER
 from trunkline.actors.records.owner import RecordOwner, unique_key
+from trunkline.actors.records.resource import Resources
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid, Unauthorized
+from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso, parse_iso
+from trunkline.store import keys
+from trunkline.store.codec import decode
 
 _CREDENTIAL_FIELDS = ("email", "password", "token_cutoff")
 
@@ -75,6 +88,24 @@ class User(RecordOwner):
     async def on_set_password(self, message: SetPassword) -> None:
         """Set the password and end all tokens that were made before."""
         self.change(await self._new_password(message.password))
+
+    def on_delete_user(self, _message: DeleteUser) -> None:
+        """Delete the record and what belongs to it. Applications are the caller's concern."""
+        journal, id = self.system.journal, self.ref.id
+        users = journal.get(keys.COUNTS, keys.total_key(USER.name, ROOT))
+        if users is None or decode(users)["n"] <= 1:
+            raise Invalid(f"{self.doc['email']} is the only user; add another one first.")
+        for resource in self.system.component(Resources).values():
+            if resource.parent == "user":
+                prefix = keys.record_prefix(resource.kind.name, id)
+                end = keys.prefix_end(prefix)
+                assert end is not None
+                for key, raw in journal.range(keys.RECORDS, prefix, end):
+                    records.erase(self, resource.kind, id, key[-keys.ID_BYTES :], decode(raw))
+                self.delete(keys.COUNTS, keys.total_key(resource.kind.name, id))
+        records.erase(self, USER, ROOT, id, self.doc)
+        self.claim("email", None, "", fold=True)
+        self.exists = False
 
     async def _new_password(self, password: str) -> Doc:
         """The fields that change with the password. The new generation ends earlier tokens, regardless of clocks."""

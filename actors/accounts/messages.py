@@ -172,6 +172,10 @@ class SetPassword(Message, frozen=True):
     password: str
 
 
+class DeleteUser(Message, frozen=True):
+    """Delete the user with the API tokens (only operators may). Refused for the only user of the server."""
+
+
 class GetMe(Message, frozen=True):
     """Read the current user."""
 

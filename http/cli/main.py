@@ -295,6 +295,23 @@ def user_passwd(email: str, password: Password, data: DataOption = None, config:
     OUT.print(f"The password of {email} is set; earlier tokens are no longer valid.")
 
 
+@user_app.command("delete")
+def user_delete(
+    email: str,
+    with_applications: Annotated[
+        bool,
+        typer.Option("--with-applications", help="Also delete the user's applications with all their data."),
+    ] = False,
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Delete a user and revoke all tokens of the user, also while a server runs."""
+    applications = "delete" if with_applications else "keep"
+    settings = _existing_directory(data, config)
+    deleted = _run_on_directory(settings, "user.delete", email=email, applications=applications)
+    OUT.print(f"{email} is deleted, and applications: {deleted}.")
+
+
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""

@@ -9,6 +9,7 @@ import re
 import socket
 import stat
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,51 @@ async def test_users_are_kept_while_a_server_runs(tmp_path: Path, capfd: pytest.
         assert "password" in weak.lower()
     logged = "".join(capfd.readouterr())
     assert not any(password in logged for password in (PASSWORD, *NEW.values()))
+
+
+@pytest.mark.parametrize("serving_it", [True, False], ids=["while a server runs", "without a server"])
+async def test_a_deleted_user_leaves_nothing(tmp_path: Path, serving_it: bool) -> None:
+    """The tokens end, the address is free again, and applications are deleted only if that is said."""
+    data = ("--data", str(tmp_path / "data"))
+    delete = ("user", "delete", "ann@example.com", *data)
+    async with AsyncExitStack() as running:
+        server = await running.enter_async_context(serving(tmp_path / "data"))
+        assert (await trunkline("user", "add", "ann@example.com", *data, env=NEW)).returncode == 0
+        bearer = await server.log_in("ann@example.com", NEW["TRUNKLINE_PASSWORD_FOR_USER"])
+        application = await server.call("POST", "/applications", {"name": "hers"}, token=bearer)
+        await server.call("POST", "/me/tokens", {"name": "one"}, token=bearer)
+        mine = await server.application("mine")
+        if not serving_it:
+            await running.aclose()
+        assert "owns applications: 1." in one_sentence(await trunkline(*delete))
+        done = await trunkline(*delete, "--with-applications")
+        assert done.stdout == "ann@example.com is deleted, and applications: 1.\n", done.stderr
+        assert "There is no user ann@example.com." in one_sentence(await trunkline(*delete))
+        assert [
+            line.split()[-1] for line in (await trunkline("user", "list", *data)).stdout.splitlines()
+        ] == [EMAIL]
+        if not serving_it:
+            server = await running.enter_async_context(serving(tmp_path / "data"))
+        await server.call("GET", "/me", token=bearer, status=401)
+        await server.call("GET", f"/applications/{application['id']}", status=404)
+        assert await server.call("GET", mine)
+        assert (await trunkline("user", "add", "ann@example.com", *data, env=NEW)).returncode == 0
+        bearer = await server.log_in("ann@example.com", NEW["TRUNKLINE_PASSWORD_FOR_USER"])
+        assert (await server.call("GET", "/applications", token=bearer))["totalCount"] == 0
+        assert (await server.call("GET", "/me/tokens", token=bearer))["totalCount"] == 0
+        assert await server.terminate() == 0
+    assert (await trunkline("check", *data)).returncode == 0
+
+
+async def test_the_only_user_cannot_be_deleted(tmp_path: Path) -> None:
+    """Without users nobody could log in, and the next start would make one with a new password."""
+    async with serving(tmp_path / "data") as server:
+        application = await server.application()
+        done = await trunkline(
+            "user", "delete", EMAIL, "--with-applications", "--data", str(tmp_path / "data")
+        )
+        assert one_sentence(done) == f"{EMAIL} is the only user; add another one first."
+        assert await server.call("GET", application)
 
 
 async def test_nonsense_on_the_control_socket_hurts_nobody(server: Server) -> None:
