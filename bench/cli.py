@@ -14,13 +14,15 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trunkline.bench.cli_run import DIFFERENT, run_command
+from trunkline.bench.cli_run import DIFFERENT, run_command, write_result
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.load_cli import load_commands
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.options import (
     DEFAULT_URL,
     Email,
+    HtmlFile,
+    JsonFile,
     Password,
     Token,
     Url,
@@ -28,7 +30,9 @@ from trunkline.bench.options import (
 )
 from trunkline.bench.peers.cli import peers
 from trunkline.bench.replay import STATES_PER_CALL, Replay
+from trunkline.bench.replay_result import Look, replay_result
 from trunkline.bench.report import output, print_measurements, print_replay
+from trunkline.bench.server_monitor import find_server
 
 bench_app = typer.Typer(
     name="bench", help="Load a running server over the wire and check what it kept.", no_args_is_help=True
@@ -60,6 +64,8 @@ def replay_command(
     email: Email = "",
     password: Password = "",
     token: Token = "",
+    json: JsonFile = None,
+    html: HtmlFile = None,
 ) -> None:
     """Replay real measurements from CSV through the API, read them all back and compare value by value."""
     run_command(
@@ -75,6 +81,8 @@ def replay_command(
             email,
             password,
             token,
+            json,
+            html,
         )
     )
 
@@ -104,8 +112,11 @@ async def _replay(
     email: str,
     password: str,
     token: str,
+    json: Path | None,
+    html: Path | None,
 ) -> int:
     console = output()
+    begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     found = read_measurements(
         files,
         time_column=time_column,
@@ -117,16 +128,32 @@ async def _replay(
     session = await sign_in(url, email, password, token)
     replay = Replay(session, found, states_per_call=batch)
     await replay.prepare(application_id=application, name=f"replay {files[0].name} {_stamp()}")
+    monitor = find_server(session.origin, None)
+
+    def look() -> Look:
+        return Look(time.process_time(), monitor.usage() if monitor else None)
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         sending = progress.add_task("sending", total=found.rows)
+        before = look()
         await replay.send(
             speed=speed, on_progress=lambda counts: progress.update(sending, completed=counts.sent)
         )
+        after = look()
         reading = progress.add_task("reading back", total=len(found.series))
         await replay.compare(on_progress=lambda _counts: progress.advance(reading))
     counts = replay.counts
     print_replay(console, counts, found, application_id=replay.application_id, created=replay.devices_created)
+    settings: dict[str, object] = {
+        "files": ", ".join(file.name for file in files),
+        "states a call": batch,
+        "speed": speed,
+    }
+    result = replay_result(
+        replay, found, begun=begun, settings=settings, monitor=monitor, before=before, after=after
+    )
+    write_result(result, json, html)
     return 0 if counts.equal and counts.acknowledged and not counts.refused else DIFFERENT
 
 

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import trio
 import typer
 from rich.console import Console
 
 from trunkline.bench.errors import BenchError
-from trunkline.bench.result import Verdict
+from trunkline.bench.page import page_of
+from trunkline.bench.result import Result, Verdict
 
 DIFFERENT, UNABLE, GENERATOR_BOUND = 1, 2, 3
 """Exit codes: something acknowledged is missing or different; the command could not be carried out; the load
@@ -37,6 +39,14 @@ def run_command(work: Callable[[], Awaitable[int]]) -> None:
     except* KeyboardInterrupt:
         code = 130
     raise typer.Exit(code)
+
+
+def write_result(result: Result, json: Path | None, html: Path | None) -> None:
+    """Write the reports that are asked for; raises BenchError."""
+    if json is not None:
+        write_report(json, msgspec.json.format(msgspec.json.encode(result)).decode())
+    if html is not None:
+        write_report(html, page_of(result))
 
 
 def write_report(file: Path, text: str) -> None:

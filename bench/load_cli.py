@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
-import msgspec
 import typer
 
-from trunkline.bench.cli_run import EXIT_CODES, run_command, write_report
+from trunkline.bench.cli_run import EXIT_CODES, run_command, write_result
 from trunkline.bench.options import Common, Devices, sign_in, with_common
-from trunkline.bench.page import page_of
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.report import output, print_result
 from trunkline.bench.run import Scenario, run_scenario
@@ -87,8 +85,5 @@ async def _load(options: Common, scenario: Scenario) -> int:
     session = await sign_in(options.url, options.email, options.password, options.token)
     result = await run_scenario(scenario, session, options.plan, ProgressBar())
     print_result(console, result)
-    if options.json is not None:
-        write_report(options.json, msgspec.json.format(msgspec.json.encode(result)).decode())
-    if options.html is not None:
-        write_report(options.html, page_of(result))
+    write_result(result, options.json, options.html)
     return EXIT_CODES[result.verdict]

@@ -15,6 +15,10 @@ from trunkline.bench.reactor import clock
 from trunkline.bench.result import Sample
 from trunkline.bench.server_monitor import ServerMonitor, Usage
 
+SAMPLE_S_MIN = 0.25
+"""Seconds: a sample covers at least so much. The first tick may come right after the load has begun, when nothing is
+answered yet and the generator has only sent."""
+
 
 class Sampler:
     """Samples a load: the rates since the last sample, and the processor time that both sides used.
@@ -35,10 +39,10 @@ class Sampler:
         self._first = self._last = self._look()
 
     def tick(self) -> None:
-        """Take a sample."""
+        """Take a sample, unless the last one was taken just now; the next one then covers this time too."""
         last, now = self._last, self._look()
         passed_s = now.at_s - last.at_s
-        if passed_s <= 0:
+        if passed_s < SAMPLE_S_MIN:
             return
         at_s = now.at_s - self._first.at_s
         units, refused = now.units - last.units, now.refused - last.refused

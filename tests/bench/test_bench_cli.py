@@ -100,6 +100,29 @@ async def test_replay_ends_with_its_account(fake_api: Any, tmp_path: Path) -> No
     assert "The read-back differs" in output
 
 
+async def test_replay_writes_the_reports_that_the_loads_write(fake_api: Any, tmp_path: Path) -> None:
+    file = tmp_path / "probe.csv"
+    file.write_text("date,temp\n2010/01/01 00:00,39.4\n2010/01/01 01:00,39.2\nsoon,1\n", encoding="utf-8")
+    command = ("replay", str(file), "--time", "date")
+    files = ("--json", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html"))
+    await invoke(fake_api, (*command, *files), code=0)
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["scenario"], result["verdict"]) == ("replay", "sound")
+    assert (result["audit"]["acknowledged"], result["audit"]["read"]) == (2, 2)
+    figures = {each["name"]: each["value"] for each in result["stages"][0]["figures"]}
+    assert (figures["rows in the files"], figures["rows left out"], figures["rows acknowledged"]) == (3, 1, 2)
+    assert "<h1>Replay of measurements</h1>" in (tmp_path / "r.html").read_text()
+    fake_api.keep = lambda device, time, data: {"temp": 39.0}
+    await invoke(fake_api, (*command, *files), code=1)
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["verdict"], result["stages"][0]["figures"], result["audit"]["different"]) == (
+        "loss",
+        [],
+        2,
+    )
+    assert "The audit failed" in (tmp_path / "r.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

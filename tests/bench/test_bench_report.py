@@ -12,6 +12,7 @@ import psutil
 import pytest
 from rich.console import Console
 
+from trunkline.bench import sampler
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.charts import Bar, Series, bars, lines, percentiles
 from trunkline.bench.formatting import figure, milliseconds, size
@@ -19,6 +20,7 @@ from trunkline.bench.latency import LatencyRecorder
 from trunkline.bench.ledger import Audit
 from trunkline.bench.load import Tally
 from trunkline.bench.page import page_of
+from trunkline.bench.progress import ProgressBar
 from trunkline.bench.report import print_result
 from trunkline.bench.result import (
     AuditResult,
@@ -231,3 +233,17 @@ def test_a_process_is_watched_with_those_that_it_started() -> None:
     assert usage.cpu_s > 0
     assert 0 < usage.private_bytes <= usage.bytes <= monitor.peak_bytes
     assert usage.bytes <= psutil.virtual_memory().total
+
+
+def test_a_tick_right_after_the_beginning_is_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rate would be 0 and its generator at 100 %, as if the generator were the bottleneck."""
+    now_s = 100.0
+    monkeypatch.setattr(sampler, "clock", lambda: now_s)
+    tally = Tally("states")
+    sampled = sampler.Sampler([tally], None, ProgressBar(), 10.0)
+    for later_s, units in ((0.0005, 0), (0.5, 5000), (0.5, 5000)):
+        now_s += later_s
+        tally.units += units
+        sampled.tick()
+    rates = [(round(each.at_s, 4), round(each.unit_rate)) for each in sampled.samples]
+    assert rates == [(0.5005, 9990), (1.0005, 10_000)]
