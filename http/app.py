@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import flask_swagger_ui
 import msgspec
@@ -27,6 +27,7 @@ from trunkline.http.calls.request import Headers, Request, Response, Stream, cli
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.openapi import document
 from trunkline.http.version import VERSION
+from trunkline.http.wire.asgi import Application
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _ASSETS = {
@@ -71,8 +72,12 @@ _DOCS_POLICY = (
 )
 
 
+_OPENED = "trunkline.opened"
+"""The key of the ASGI scope with the streams that the request has opened."""
+
+
 class StreamBody(ResponseBody):
-    """A `Stream` as a body of Quart. It is closed in every case, however the connection ends."""
+    """A `Stream` as a body of Quart. `ClosingStreams` closes it: a body that is never entered is never left."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -81,7 +86,7 @@ class StreamBody(ResponseBody):
         return self
 
     async def __aexit__(self, exc_type: type, exc_value: BaseException, tb: TracebackType) -> None:
-        self._stream.close()
+        pass
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -91,6 +96,24 @@ class StreamBody(ResponseBody):
         if piece is None:
             raise StopAsyncIteration
         return piece
+
+
+class ClosingStreams:
+    """An ASGI layer that closes the stream of a response when its request ends, however it ends.
+
+    A client may leave before the head of the response is sent. Quart then never enters the body.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        opened: list[Stream] = []
+        try:
+            await self._app({**scope, _OPENED: opened}, receive, send)
+        finally:
+            for stream in opened:
+                stream.close()
 
 
 def create_app(
@@ -130,7 +153,10 @@ def create_app(
             body,
             address,
         )
-        return _quart(await dispatcher.handle(api_request))
+        response = await dispatcher.handle(api_request)
+        if response.stream is not None:
+            cast("dict[str, Any]", request.scope)[_OPENED].append(response.stream)
+        return _quart(response)
 
     @app.errorhandler(HTTPException)
     async def handle_http_error(error: HTTPException) -> QuartResponse:
@@ -140,6 +166,7 @@ def create_app(
         return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 
     _operator_pages(app, dispatcher, connections)
+    app.asgi_app = ClosingStreams(app.asgi_app)  # type: ignore[method-assign]
     return app
 
 
