@@ -61,7 +61,7 @@ def _show(
         for field, kind in counted.items()
         if _is_in_summary(field, include, exclude)
     }
-    return shown | {"_etag": found.etag, "_type": "application"}
+    return shown | {"_etag": found.revision, "_type": "application"}
 
 
 def _is_in_summary(field: str, include: str | None, exclude: str | None) -> bool:
@@ -94,7 +94,7 @@ def get_me(counted: Counted, reading: Reading, message: GetMe) -> Shown:
         "twoFactorAuthEnabled": False,
         "fullName": " ".join(names),
         "summary": summary,
-        "_etag": found.etag,
+        "_etag": found.revision,
         "_type": "me",
     }
 

@@ -108,7 +108,7 @@ def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: Dev
         )
     if "deletedAt" in doc:
         shown["deletedAt"] = iso(doc["deletedAt"])
-    shown["_etag"] = found.etag
+    shown["_etag"] = found.revision
     shown["_type"] = "device"
     return shown
 

@@ -148,7 +148,7 @@ class EventPresenter:
         shown["disableTagChangeTracking"] = doc.get("disableTagChangeTracking", False)
         first, end = doc["updates"]
         shown["updates"] = self._updates(found.id) if first != end else []
-        shown["_etag"] = found.etag
+        shown["_etag"] = found.revision
         shown["_type"] = "event"
         return shown
 

@@ -57,7 +57,7 @@ def show_job(application: bytes, found: Found) -> dict[str, Any]:
         "resourceId": doc["resourceId"],
         "progress": {**doc["progress"], "status": doc["status"]},
         "input": doc["input"],
-        "_etag": found.etag,
+        "_etag": found.revision,
         "_type": "applicationJobLog",
     }
     shown |= {field: iso(doc[field]) for field in _TIMES if field in doc}

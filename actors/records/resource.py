@@ -128,7 +128,7 @@ class Resource:
             shown |= self.owner(ids)
         if self.derive is not None:
             shown |= self.derive(ids, doc, query)
-        shown["_etag"] = found.etag
+        shown["_etag"] = found.revision
         shown["_type"] = self.kind.name
         return shown
 

@@ -18,7 +18,7 @@ import msgspec
 from trunkline.actors.query.conditions import shown
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.revision import WithEtag, check_etag, check_match
+from trunkline.actors.records.revision import WithEtag, check_match, check_revision
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.columns import UPDATED, Columns, Table, Values, declared, read_table
@@ -208,7 +208,7 @@ class DataTable(Actor):
         raw = self._write(id, values, entries)
         self.counts.rows += 1
         self._count(1, now_ms)
-        return WithEtag(show_row(columns, id, values), self.table.row_etag(raw))
+        return WithEtag(show_row(columns, id, values), self.table.row_revision(raw))
 
     def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> RowsInserted:
         limits = self.system.limits
@@ -263,7 +263,7 @@ class DataTable(Actor):
         self.counts.bytes -= len(raw)
         raw = self._write(message.row, values, {key: id for key, id in new.items() if key not in old})
         self._count(1, now_ms)
-        return WithEtag(show_row(columns, message.row, values), self.table.row_etag(raw))
+        return WithEtag(show_row(columns, message.row, values), self.table.row_revision(raw))
 
     def on_delete_row(self, message: DeleteRow) -> None:
         """Delete one row."""
@@ -301,7 +301,7 @@ class DataTable(Actor):
 
     def _check_row_match(self, if_match: str | None, raw: bytes) -> None:
         if if_match is not None:
-            check_etag(if_match, self.table.row_etag(raw))
+            check_revision(if_match, self.table.row_revision(raw))
 
     def _write(self, id: bytes, values: Values, entries: IndexEntries) -> bytes:
         """Stage a row and its new index entries. Return the stored bytes."""

@@ -207,8 +207,8 @@ class Table:
         self.generation: int = self.doc["generation"]
         self._salt = hashlib.blake2b(encode(self.doc["columns"]), digest_size=16).digest()
 
-    def row_etag(self, raw: bytes) -> str:
-        """Return the entity tag of a stored row. It includes the columns, because the shown row depends on them."""
+    def row_revision(self, raw: bytes) -> str:
+        """Return the revision of a stored row. It includes the columns, because the shown row depends on them."""
         return hashlib.blake2b(raw, digest_size=8, key=self._salt).hexdigest()
 
 

@@ -43,7 +43,7 @@ def get_row(reading: Reading, message: GetRow) -> WithEtag:
     raw = snapshot.get(keys.ROWS, keys.row_key(message.data_table, table.generation, message.row))
     if raw is None:
         raise NotFound(f"There is no row {message.row.hex()} here.")
-    return WithEtag(show_row(table.columns, message.row, decode(raw)), table.row_etag(raw))
+    return WithEtag(show_row(table.columns, message.row, decode(raw)), table.row_revision(raw))
 
 
 # Pages.

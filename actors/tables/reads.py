@@ -40,7 +40,7 @@ def show_table(application: bytes, found: Found) -> dict[str, Any]:
     }
     if "description" in doc:
         shown["description"] = doc["description"]
-    return shown | {"_etag": found.etag, "_type": "dataTable"}
+    return shown | {"_etag": found.revision, "_type": "dataTable"}
 
 
 def data_table_listing(message: ListDataTables) -> Listing:

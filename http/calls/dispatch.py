@@ -20,7 +20,7 @@ import trio
 from trunkline.actors import authority, readers
 from trunkline.actors.accounts.reach import filters_by_tags, key_admits_address
 from trunkline.actors.readers import LATER, read_at_once
-from trunkline.actors.records.revision import WithEtag
+from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Crashed, DomainError, Forbidden, NotFound
@@ -346,20 +346,23 @@ def _log_crash(operation: str, bug: Exception) -> Crashed:
 
 
 def json_response(call: Call, status: int, value: Any, headers: Headers | None = None) -> Response:
-    """The JSON response of a value: with links if requested; if the value has an entity tag, with `ETag`, or as 304."""
+    """The JSON response of a value: with links if requested; if the value is a record, with `ETag`, or as 304."""
     headers = [JSON] if headers is None else headers
-    etag = None
+    etag = revision = None
     if type(value) is WithEtag:
         value, etag = value.value, value.etag
     elif isinstance(value, dict) and "_type" in value:
-        etag = value.get("_etag")
+        revision = value.get("_etag")
         if call.with_links:
             add_links(value, call.route.links)
+    body = msgspec.json.encode(value)
+    if revision is not None:
+        etag = answer_etag(revision, body)
     if etag is not None:
         headers.append((b"etag", f'"{etag}"'.encode()))
         if call.route.method == "GET" and _etag_matches(call.request.header(b"if-none-match"), etag):
             return Response(304, headers)
-    return Response(status, headers, msgspec.json.encode(value))
+    return Response(status, headers, body)
 
 
 def _etag_matches(if_none_match: str | None, etag: str) -> bool:

@@ -166,7 +166,7 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.method in ("PATCH", "DELETE"):
         codes[412] = "If-Match names another revision than the stored one"
     if route.method == "GET" and route.event is None:
-        codes[304] = "If-None-Match names the current revision"
+        codes[304] = "The answer is the one that If-None-Match names"
     if route.method == "GET" and (isinstance(route.reply, tuple) or get_origin(route.reply) in (list, dict)):
         codes[413] = "The answer would be too large; ask for fewer entries, or for a shorter range"
     codes |= route.also

@@ -52,6 +52,13 @@ async def test_the_life_of_an_event(server: Server) -> None:
     assert update["creationDate"] == seen["lastUpdated"]
     assert seen["_etag"] != made["_etag"]
 
+    async with server.client() as client:
+        unchanged = {"If-None-Match": (await client.get(path)).headers["etag"]}
+        assert (await client.get(path, headers=unchanged)).status_code == 304
+        await client.patch(device, json={"name": "kettle"})
+        assert (await client.get(path, headers=unchanged)).json()["deviceName"] == "kettle"
+        await client.patch(device, json={"name": "boiler"})
+
     robot = await api_token(server, application, "event.patch")
     more: dict[str, Any] = {
         "level": "warning",

@@ -24,7 +24,7 @@ from trunkline.actors.records.listing import (
     read_page,
 )
 from trunkline.actors.records.reading import Reading
-from trunkline.actors.records.revision import Found, check_match, etag_of
+from trunkline.actors.records.revision import Found, check_match, revision_of
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import PreconditionFailed
@@ -258,21 +258,21 @@ def test_the_document_that_is_written_is_the_one_that_is_found(cards: Cards) -> 
 
 def test_equal_tags_mean_equal_bytes() -> None:
     raw = encode({"name": "a"})
-    assert etag_of(raw) == etag_of(bytes(raw))
-    assert etag_of(raw) != etag_of(encode({"name": "b"}))
-    assert Found(ROOT, {}, raw).etag == etag_of(raw)
+    assert revision_of(raw) == revision_of(bytes(raw))
+    assert revision_of(raw) != revision_of(encode({"name": "b"}))
+    assert Found(ROOT, {}, raw).revision == revision_of(raw)
 
 
 @pytest.mark.parametrize("given", [None, "*", " * ", '"{}"', "{}", 'W/"{}"', '"other", "{}"'])
 def test_the_present_revision_matches(given: str | None) -> None:
     raw = encode({"name": "a"})
-    check_match(given.format(etag_of(raw)) if given else None, raw)
+    check_match(given.format(revision_of(raw)) if given else None, raw)
 
 
 @pytest.mark.parametrize("given", ["", '"0123456789abcdef"', '"other", "another"', "W/"])
 def test_another_revision_does_not_match_and_the_present_one_is_named(given: str) -> None:
     raw = encode({"name": "a"})
-    with pytest.raises(PreconditionFailed, match=etag_of(raw)):
+    with pytest.raises(PreconditionFailed, match=revision_of(raw)):
         check_match(given, raw)
 
 
