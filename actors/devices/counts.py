@@ -20,7 +20,7 @@ from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message, Query, View
-from trunkline.actors.values.terms import IsoTime
+from trunkline.actors.values.terms import IsoTime, QueryTime
 from trunkline.actors.values.timestamps import HOUR_MS, iso, resolve_range
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -57,17 +57,17 @@ APPLICATION_PAYLOADS = (
 
 
 class CountRange(Query, frozen=True):
-    """The days that are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
+    """The days that are counted (default: 30 days)."""
 
-    start: int | None = None
-    end: int | None = None
+    start: QueryTime | None = None
+    end: QueryTime | None = None
 
 
 class PayloadCountRange(Query, frozen=True):
     """The hours that are counted (default: 30 days). `asBytes` is refused: bytes are not measured yet."""
 
-    start: int = -2592000000
-    end: int = 0
+    start: QueryTime = -2592000000
+    end: QueryTime = 0
     as_bytes: bool = False
 
 
@@ -194,7 +194,7 @@ def count_device_payloads(reading: Reading, message: CountDevicePayloads) -> dic
     return {name: sums[name] for name in DEVICE_PAYLOADS}
 
 
-def _hour_span(start: int, end: int, now_ms: int) -> tuple[int, int]:
+def _hour_span(start: QueryTime, end: QueryTime, now_ms: int) -> tuple[int, int]:
     span = resolve_range(now_ms, start=start, end=end)
     last = min(span.end_ms // HOUR_MS, (1 << 32) - 1)
     return span.start_ms // HOUR_MS, last

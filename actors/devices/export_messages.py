@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.devices.terms import DeviceQuery
 from trunkline.actors.jobs.messages import NotifyBody, NotifyQuery
 from trunkline.actors.values.structs import Body
-from trunkline.actors.values.terms import Ids, Key, TagFilters
+from trunkline.actors.values.terms import Ids, Key, QueryTime, TagFilters
 
 ExportedAttributes = Annotated[
     list[Key],
@@ -36,7 +36,7 @@ class DataExportOptions(DeviceExportOptions, frozen=True):
 
 
 class DataExport(NotifyBody, frozen=True):
-    """The devices and the range of the states that are exported: times in ms, 0 is now, negative counts back from now.
+    """The devices and the range of the states that are exported.
 
     Devices are selected by id, by tag or by query; without any of the three all devices are.
     """
@@ -45,8 +45,8 @@ class DataExport(NotifyBody, frozen=True):
     device_tags: TagFilters | UnsetType = UNSET
     device_query: DeviceQuery | UnsetType = UNSET
     attributes: ExportedAttributes | UnsetType = UNSET
-    start: int | float | UnsetType = UNSET
-    end: int | float | UnsetType = UNSET
+    start: QueryTime | UnsetType = UNSET
+    end: QueryTime | UnsetType = UNSET
     options: DataExportOptions = DataExportOptions()
 
 
@@ -58,17 +58,17 @@ class DevicesExport(NotifyBody, frozen=True):
 
 
 class DeviceExport(NotifyBody, frozen=True):
-    """The states of a device that are exported: times in ms, 0 is now, negative counts back from now."""
+    """The states of a device that are exported."""
 
     attributes: ExportedAttributes | UnsetType = UNSET
-    start: int | float | UnsetType = UNSET
-    end: int | float | UnsetType = UNSET
+    start: QueryTime | UnsetType = UNSET
+    end: QueryTime | UnsetType = UNSET
     options: DeviceExportOptions = DeviceExportOptions()
 
 
 class DeviceExportQuery(NotifyQuery, frozen=True):
     """The range and the options of an export in the query string; the default is all states."""
 
-    start: int = 1
-    end: int = 0
+    start: QueryTime = 1
+    end: QueryTime = 0
     include_blob_data: bool = False

@@ -24,7 +24,14 @@ from trunkline.actors.devices.read_messages import (
 from trunkline.actors.devices.reads import Declared, Opened, open_declared
 from trunkline.actors.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.values.answer_size import AnswerSize
-from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX, iso, resolve_range, resolve_timestamp
+from trunkline.actors.values.terms import QueryTime
+from trunkline.actors.values.timestamps import (
+    TIMESTAMP_MS_MAX,
+    as_number,
+    iso,
+    resolve_range,
+    resolve_timestamp,
+)
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -159,7 +166,7 @@ def _span(query: History, now_ms: int) -> TimeSpan:
     """
     start, duration = query.start, query.duration
     if query.end is None and duration is not None:
-        start, duration = -duration, None
+        start, duration = -min(duration, TIMESTAMP_MS_MAX), None
     span = resolve_range(
         now_ms,
         start=start,
@@ -185,14 +192,15 @@ def get_composite_state(reading: Reading, message: GetCompositeState) -> dict[st
     return composite(snapshot, device, span, attribute_names(query.attributes), reading.answer_size())
 
 
-def composite_span(start: int, end: float, now_ms: int) -> TimeSpan:
+def composite_span(start: QueryTime, end: QueryTime, now_ms: int) -> TimeSpan:
     """Return the range of a composite query.
 
     The defaults of `start` and `end`, 1 and 0, leave the range open. So an acknowledged report is always included,
     even if the device's clock is a little ahead of the server's or was never set.
     """
     span = resolve_range(now_ms, start=start, end=end)
-    return span.start_ms if start != 1 else 0, span.end_ms if end else TIMESTAMP_MS_MAX
+    open_start, open_end = as_number(start) == 1, not as_number(end)
+    return 0 if open_start else span.start_ms, TIMESTAMP_MS_MAX if open_end else span.end_ms
 
 
 def attribute_names(attributes: str | None) -> frozenset[str] | None:
@@ -263,7 +271,7 @@ def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> 
 
 def _composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:
     """Return whether points must be read because there are reports after the end of the range."""
-    if not message.query.end:
+    if not as_number(message.query.end):
         return False
     end_ms = resolve_timestamp(message.query.end, message.now_ms, field="end")
     return Head.read(snapshot, message.device).newest_ms > end_ms

@@ -35,6 +35,7 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.records.listing import Listing, find_access_paths, read_page
 from trunkline.actors.records.page import all_of, envelope, glob_match, glob_range
 from trunkline.actors.records.reading import Reading
+from trunkline.actors.values.timestamps import as_number
 from trunkline.store.snapshot import Snapshot
 
 NAMES_MAX = 1000
@@ -96,7 +97,7 @@ def list_composite_states(reading: Reading, message: ListCompositeStates) -> dic
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
     names = attribute_names(query.attributes)
-    reading.check_time(is_long=query.end != 0)  # an end in the past may require reading points
+    reading.check_time(is_long=as_number(query.end) != 0)  # an end in the past may require reading points
     found, total = read_page(reading, composite_listing(snapshot, message))
     size = reading.answer_size()
     items = [

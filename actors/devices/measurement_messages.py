@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.accounts.reach import Reach
 from trunkline.actors.devices.terms import DeviceQuery
 from trunkline.actors.values.structs import Body, Message, View
-from trunkline.actors.values.terms import Id, Ids, IsoTime, Key, Scalar, SortDirection, TagFilters
+from trunkline.actors.values.terms import Id, Ids, IsoTime, Key, QueryTime, Scalar, SortDirection, TagFilters
 
 AggregationName = Literal[
     "FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE", "TIMEATVALUE"
@@ -33,12 +33,11 @@ class AggregationChoice(Body, frozen=True):
 class TimeSeriesQuery(Body, frozen=True):
     """The devices, the range of points, and their aggregation.
 
-    `start`, `end` in ms (0 is now, negative counts back from now), `duration` in ms back from `end`,
-    `resolution` in ms: the width of a bucket; 0 for one bucket over the whole range.
+    `duration` in ms back from `end`, `resolution` in ms: the width of a bucket; 0 for one bucket over the whole range.
     """
 
-    start: int | float | UnsetType = UNSET
-    end: int | float = 0
+    start: QueryTime | UnsetType = UNSET
+    end: QueryTime = 0
     duration: int | float | UnsetType = UNSET
     resolution: int | float | UnsetType = UNSET
     aggregation: PlainAggregation | AggregationChoice = "NONE"
@@ -57,7 +56,7 @@ class LastValueQuery(Body, frozen=True):
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
     device_query: DeviceQuery | UnsetType = UNSET
-    end: int | float = 0
+    end: QueryTime = 0
 
 
 class Point(View, frozen=True):

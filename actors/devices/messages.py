@@ -19,6 +19,7 @@ from trunkline.actors.values.terms import (
     Ids,
     Key,
     Name,
+    QueryTime,
     SortDirection,
     TagFilters,
     Tags,
@@ -162,28 +163,28 @@ class CompositePage(Page, frozen=True):
     """A page of devices, each with its composite state."""
 
     sort_field: Literal["name", "id", "creationDate", "lastUpdated", "connectionStatus"] = "name"
-    start: int = 1
-    end: int = 0
+    start: QueryTime = 1
+    end: QueryTime = 0
     attributes: str | None = None
     query: DeviceQuery | None = None
 
 
 class History(Query, frozen=True):
-    """A range of a device's history. Times in ms: 0 is now, negative counts back from now."""
+    """A range of a device's history."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1
-    since: int | None = None
+    since: QueryTime | None = None
     sort_direction: SortDirection = "desc"
-    duration: Annotated[int, Meta(ge=0)] | None = None
-    start: int | None = None
-    end: int | None = None
+    duration: Annotated[float, Meta(ge=0, description="milliseconds")] | None = None
+    start: QueryTime | None = None
+    end: QueryTime | None = None
 
 
 class CompositeRange(Query, frozen=True):
     """The range of reports in the composite state, and its attributes (comma-separated, default: all)."""
 
-    start: int = 1
-    end: int = 0
+    start: QueryTime = 1
+    end: QueryTime = 0
     attributes: str | None = None
 
 
@@ -224,8 +225,8 @@ class TagValueSearch(NameSearch, frozen=True, kw_only=True):
 class PayloadRange(Query, frozen=True):
     """The hours that are counted: ms, 0 is now, negative counts back from now (default: 30 days)."""
 
-    start: int = -2592000000
-    end: int = 0
+    start: QueryTime = -2592000000
+    end: QueryTime = 0
 
 
 # Messages to the actor.

@@ -23,6 +23,14 @@ Timestamp = str | int | float | dict[Literal["$date"], str]
 """A time as callers give it: ISO text, seconds or milliseconds since the epoch, `{"$date": iso}`, or a negative
 number of milliseconds before now."""
 
+QueryTime = Annotated[
+    str | int | float,
+    Meta(
+        description="ISO 8601 text, or milliseconds since 1970; 0 is now, a negative number counts back from now"
+    ),
+]
+"""A bound of a query as callers give it."""
+
 IsoTime = Annotated[str, Meta(description="ISO 8601, UTC, milliseconds")]
 Scalar = str | int | float | bool
 SortDirection = Literal["asc", "desc"]

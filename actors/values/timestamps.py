@@ -5,8 +5,8 @@ a clock (`now_ms` is passed in), nor rules about times: that a report may be at 
 the device.
 
 Internally, a timestamp is an integer: milliseconds since the epoch, UTC. Reports and queries interpret numbers
-differently, so there are two functions: the time of a report may be in seconds, while `start` and `end` of a
-query are always milliseconds, and 0 means now.
+differently, so there are two functions: the time of a report may be in seconds, while numbers in `start` and `end`
+of a query are always milliseconds, and 0 means now. Both take ISO text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _REPORT_FORMS = (
     "for now"
 )
 _QUERY_FORMS = (
-    "give a whole number of milliseconds since 1970, 0 for now, or a negative number to count back from now"
+    "give an ISO 8601 text such as 2024-05-01T12:00:00.000Z, a number of milliseconds since 1970, 0 for now, or "
+    "a negative number to count back from now"
 )
 
 
@@ -105,8 +106,10 @@ def parse_report_time(value: object, now_ms: int, *, field: str = "time") -> int
 # -- ISO text ------------------------------------------------------------------------------------------------
 
 
-def parse_iso(text: str, *, field: str = "time") -> int:
+def parse_iso(text: str, *, field: str = "time", forms: str = "") -> int:
     """Parse an ISO 8601 date, or date and time, as milliseconds since the epoch.
+
+    `forms` are the accepted forms for the message, if there are others than ISO text.
 
     A text without an offset is UTC. Digits below the millisecond are truncated. Years 0001 to 9999: times before
     1970 are negative, so that queries can compare with them. Callers that store a time check its range.
@@ -116,9 +119,10 @@ def parse_iso(text: str, *, field: str = "time") -> int:
     if not (len(text) == 24 and text[10] == "T" and text[23] == "Z" and text[7] == "-"):
         match = _ISO.fullmatch(text.strip())
         if match is None:
-            raise TimestampError(
-                field, f"{_shown(text)} is not an ISO 8601 time such as 2024-05-01T12:00:00.000Z"
-            )
+            right = f"a time; {forms}" if forms else "an ISO 8601 time such as 2024-05-01T12:00:00.000Z"
+            if _ISO.fullmatch(text.strip().replace(" ", "+")):
+                right += "; in a URL, the + of an offset is written %2B"
+            raise TimestampError(field, f"{_shown(text)} is not {right}")
         complete = match[0].upper()
         if match["offset"] is None:
             complete += "Z" if len(complete) > 10 else "T00:00Z"
@@ -175,11 +179,11 @@ def resolve_range(
     """Return the time range that the parameters of a history query select; both ends are included.
 
     All are milliseconds, as numbers or as texts of a URL; None and an empty text mean "not given". In
-    `start`, `end` and `since` 0 is now and a negative number counts back from now. `duration` counts back
-    from the end and takes precedence over `start`. `since` excludes its own millisecond ("entries after it");
-    together with another lower bound the later one applies. If no lower bound is given, `default_duration` or
-    else `default_start` applies. A range that would begin before 1970 begins there; one that begins after its
-    end is `empty`, not an error.
+    `start`, `end` and `since` 0 is now, a negative number counts back from now, and ISO text is taken too.
+    `duration` counts back from the end and takes precedence over `start`. `since` excludes its own millisecond
+    ("entries after it"); together with another lower bound the later one applies. If no lower bound is given,
+    `default_duration` or else `default_start` applies. A range that would begin before 1970 begins there; one that
+    begins after its end is `empty`, not an error.
 
     Raises TimestampError, which names the parameter.
     """
@@ -200,37 +204,57 @@ def resolve_range(
 
 
 def resolve_timestamp(value: object, now_ms: int, *, field: str) -> int:
-    """Parse one bound of a query: milliseconds since the epoch, 0 for now, negative to count back from now.
+    """Parse one bound of a query: ISO text, or milliseconds since the epoch; 0 is now, a negative number counts back.
 
-    Counting back to before 1970 gives the epoch, so that callers can ask for everything.
+    Fractions of a millisecond are rounded in numbers and truncated in ISO text, as in reports. Times before 1970 give
+    the epoch, so that callers can ask for everything.
     """
-    number = _whole(value, field, _QUERY_FORMS)
-    if number > TIMESTAMP_MS_MAX:
+    number = as_number(value)
+    if isinstance(number, str):
+        return max(parse_iso(number, field=field, forms=_QUERY_FORMS), 0)
+    milliseconds = _whole(number)
+    if milliseconds is None:
+        raise TimestampError(field, f"{_shown(value)} is not a time; {_QUERY_FORMS}")
+    if milliseconds > TIMESTAMP_MS_MAX:
         raise TimestampError(field, _outside(value))
-    return number if number > 0 else max(now_ms + number, 0)
+    return milliseconds if milliseconds > 0 else max(now_ms + milliseconds, 0)
 
 
 def parse_duration(value: object, *, field: str) -> int:
-    """Parse a length of time (a duration, a resolution): a whole number of milliseconds, 0 or more."""
-    number = _whole(value, field, "give a whole number of milliseconds, 0 or more")
+    """Parse a length of time (a duration, a resolution): a number of milliseconds, 0 or more.
+
+    Fractions are rounded, but only 0 gives 0, which may have a meaning of its own.
+    """
+    number = as_number(value)
+    milliseconds = _whole(number)
+    if milliseconds is None or not isinstance(number, int | float):
+        raise TimestampError(
+            field, f"{_shown(value)} is not a length of time; give a number of milliseconds, 0 or more"
+        )
     if not 0 <= number <= TIMESTAMP_MS_MAX:
         raise TimestampError(
             field, f"{_shown(value)} is out of bounds; give 0 to {TIMESTAMP_MS_MAX} milliseconds"
         )
-    return number
+    return milliseconds if number == 0 else max(milliseconds, 1)
+
+
+def as_number(value: object) -> object:
+    """Return the number that a text represents; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    number = _number_of(value)
+    return value if number is None else number
 
 
 def _absent(value: object) -> bool:
     return value is None or value == ""
 
 
-def _whole(value: object, field: str, forms: str) -> int:
-    number = _number_of(value) if isinstance(value, str) else value
-    if isinstance(number, float) and number.is_integer():
-        number = int(number)
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise TimestampError(field, f"{_shown(value)} is not a whole number of milliseconds; {forms}")
-    return number
+def _whole(number: object) -> int | None:
+    """Return a number as an integer, rounded; None if it is not a finite number."""
+    if isinstance(number, bool) or not isinstance(number, int | float) or not _finite(number):
+        return None
+    return round(number)
 
 
 def _finite(number: float) -> bool:

@@ -214,8 +214,6 @@ REFUSED: list[tuple[Any, str]] = [
         "aggregation.options.value: ",
     ),
     ({"resolution": -1}, "resolution: "),
-    ({"resolution": 0.5}, "resolution: "),
-    ({"start": 1.5}, "start: "),
     ({"start": 10**30}, "start: "),
     ({"end": "now"}, "end: "),
     ({"duration": -1}, "duration: "),

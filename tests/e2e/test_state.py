@@ -264,7 +264,6 @@ async def test_a_wrong_window_is_refused_by_the_name_of_its_parameter(clocked: S
             ("limit=1001", "limit: "),
             ("limit=x", "limit: "),
             ("start=yesterday", "start: "),
-            ("start=1.5", "start: "),
             (f"start={10**20}", "start: "),
             (f"end={'9' * 5000}", "end: "),
             ("duration=-1", "duration: "),
@@ -274,7 +273,7 @@ async def test_a_wrong_window_is_refused_by_the_name_of_its_parameter(clocked: S
         ):
             refused = await clocked.call("GET", f"{device}/{resource}?{query}", status=400)
             assert refused["message"].startswith(sentence), (query, refused["message"])
-        for query in (f"start={-(10**20)}", f"since={-(10**20)}", f"duration={10**20}"):
+        for query in (f"start={-(10**20)}", f"since={-(10**20)}", f"duration={10**20}", "duration=inf"):
             assert await clocked.call("GET", f"{device}/{resource}?{query}") == []
 
 

@@ -454,6 +454,7 @@ def test_other_aggregations_are_refused_with_a_sentence(value: object, problem: 
 def test_reads_a_resolution() -> None:
     assert [parse_resolution(value) for value in (None, "", 0, "0", 0.0)] == [None] * 5
     assert [parse_resolution(value) for value in (60_000, "60000", 60_000.0)] == [60_000] * 3
-    for wrong in (-1, 0.5, "hour", True):
+    assert [parse_resolution(value) for value in (0.5, 1000.4)] == [1, 1000]
+    for wrong in (-1, -0.5, "hour", True):
         with pytest.raises(TimestampError, match=r"^resolution: "):
             parse_resolution(wrong)

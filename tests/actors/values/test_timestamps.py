@@ -259,12 +259,44 @@ class TestRange:
 
     @pytest.mark.parametrize("name", ["start", "end", "duration", "since"])
     @pytest.mark.parametrize(
-        "value", ["soon", "1.5", 1.5, True, [], {}, float("nan"), float("inf"), "2024-05-01", "1e99", 10**400]
+        "value", ["soon", True, [], {}, float("nan"), float("inf"), "2024-13-01", "1e99", 1e300, 10**400]
     )
     def test_errors_name_the_field(self, name: str, value: object) -> None:
         with pytest.raises(TimestampError, match=f"^{name}: ") as caught:
             resolve_range(NOW_MS, **{name: value})  # type: ignore[arg-type]
         assert caught.value.field == name
+
+    @pytest.mark.parametrize("name", ["start", "end", "since"])
+    @pytest.mark.parametrize("text", ["2024-05-01T12:00:00.123Z", "2024-05-01T14:00:00.123+02:00"])
+    def test_iso_text_means_what_the_number_means(self, name: str, text: str) -> None:
+        by_number = resolve_range(NOW_MS + 5000, **{name: NOW_MS})
+        assert resolve_range(NOW_MS + 5000, **{name: text}) == by_number  # type: ignore[arg-type]
+
+    def test_iso_text_before_1970_is_the_epoch_and_never_now(self) -> None:
+        for text in ("1970-01-01T00:00:00Z", "1969-12-31", "0001-01-01"):
+            assert resolve_timestamp(text, NOW_MS, field="start") == 0
+
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [(1714564800123.4567, NOW_MS), ("1714564800123.4567", NOW_MS), (1.5, 2), (-999.6, NOW_MS - 1000)],
+    )
+    def test_decimals_are_rounded_to_milliseconds(self, value: object, expected: int) -> None:
+        assert resolve_timestamp(value, NOW_MS, field="start") == expected
+
+    @pytest.mark.parametrize(
+        ("value", "expected"), [(1.6, 2), ("1.6", 2), (0.2, 1), (0, 0), ("0", 0), (0.0, 0)]
+    )
+    def test_a_short_length_of_time_is_never_rounded_to_none(self, value: object, expected: int) -> None:
+        assert parse_duration(value, field="resolution") == expected
+
+    @pytest.mark.parametrize("text", ["2024-05-01T12:00:00 02:00", "soon", "2024-05-01T12:00:00+2:00"])
+    def test_text_that_is_no_bound_shows_all_forms(self, text: str) -> None:
+        with pytest.raises(TimestampError) as caught:
+            resolve_timestamp(text, NOW_MS, field="start")
+        sentence = str(caught.value)
+        assert "ISO 8601" in sentence
+        assert "milliseconds since 1970, 0 for now" in sentence
+        assert ("written %2B" in sentence) == (" " in text)
 
     @pytest.mark.parametrize("value", [-1, "-1", TIMESTAMP_MS_MAX + 1, -0.5])
     def test_a_length_of_time_is_never_negative(self, value: object) -> None:
