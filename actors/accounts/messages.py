@@ -8,11 +8,17 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.reach import FilterType
-from trunkline.actors.values.structs import Body, Message, Query, View
+from trunkline.actors.values.structs import FORM, Body, Message, Query, View
 from trunkline.actors.values.terms import DeviceClass, Id, IsoTime, Links, RecordView
 
 Email = Annotated[
-    str, Meta(max_length=1024, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$", description="an e-mail address")
+    str,
+    Meta(
+        max_length=1024,
+        pattern=r"^[^@\s]+@[^@\s]+(?!\n)$",
+        description="an e-mail address",
+        extra={FORM: "an e-mail address such as name@example.com"},
+    ),
 ]
 NewPassword = Annotated[
     str,
@@ -21,6 +27,9 @@ NewPassword = Annotated[
         max_length=2048,
         pattern=r"^(?=.*[A-Z])(?=.*[^A-Za-z0-9])(?=.*[0-9])(?=.*[a-z]).{12,}$",
         description="12 characters or more, with a lower-case and an upper-case letter, a digit and a sign",
+        extra={
+            FORM: "12 to 2048 characters with a lower-case and an upper-case letter, a digit and a sign among them"
+        },
     ),
 ]
 _Scopes = Annotated[list[str], Meta(max_length=500)]

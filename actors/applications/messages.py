@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.records.page import Page
-from trunkline.actors.values.structs import Body, Message, Query
+from trunkline.actors.values.structs import FORM, Body, Message, Query
 from trunkline.actors.values.terms import (
     Id,
     Ids,
@@ -40,7 +40,15 @@ class FtueStep(Body, frozen=True):
 
 
 _Globals = Annotated[list[Global], Meta(max_length=100)]
-_Slug = Annotated[str, Meta(min_length=3, max_length=63, pattern=r"^[0-9a-z-]*(?!\n)$")]
+_Slug = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=63,
+        pattern=r"^[0-9a-z-]*(?!\n)$",
+        extra={FORM: "3 to 63 lower-case letters, digits and -"},
+    ),
+]
 _ShortText = Annotated[str, Meta(max_length=1024)]
 _BlobTtl = Annotated[int, Meta(ge=3600, le=604800)] | Annotated[float, Meta(ge=3600, le=604800)]
 
@@ -85,12 +93,27 @@ class SummaryChoice(Query, frozen=True):
     summary_include: str | None = None
 
 
+_IdOrBlank = Annotated[
+    str,
+    Meta(pattern=r"^([A-Fa-f0-9]{24}|)$", extra={FORM: "an id of 24 hexadecimal digits"}),
+]
+
+
 class ApplicationPage(Page, frozen=True):
     """A page of the user's applications."""
 
     sort_field: Literal["name", "id", "creationDate", "ownerId", "lastUpdated"] = "name"
     filter_field: Literal["name"] | None = None
-    org_id: Annotated[str, Meta(pattern=r"^([A-Fa-f0-9]{24}|)$")] | None = None
+    org_id: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^([A-Fa-f0-9]{24}|)$",
+                extra={FORM: "an id of 24 hexadecimal digits, or leave it empty"},
+            ),
+        ]
+        | None
+    ) = None
     summary_exclude: str | None = None
     summary_include: str | None = None
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.devices.terms import Attribute, Attributes, DataType, DeviceQuery, SystemAttribute
 from trunkline.actors.records.page import Page
-from trunkline.actors.values.structs import Body, Message, Query
+from trunkline.actors.values.structs import FORM, Body, Message, Query
 from trunkline.actors.values.terms import (
     Description,
     DeviceClass,
@@ -69,6 +69,8 @@ Reported = Annotated[
 
 class StateReport(Body, frozen=True):
     """One state of a device: values of declared attributes at one time. Without `time`: now."""
+
+    hint: ClassVar[str] = 'the values of the attributes go under data, as in {"data": {"temp": 20}}'
 
     data: Reported
     time: Timestamp | None = None
@@ -144,6 +146,12 @@ class DeviceShape(Query, frozen=True):
     attributes_as_object: bool = False
 
 
+_IdOrNull = Annotated[
+    str,
+    Meta(pattern=r"^([A-Fa-f0-9]{24}|null)$", extra={FORM: "an id of 24 hexadecimal digits, or null"}),
+]
+
+
 class DevicePage(Page, frozen=True):
     """A page of the devices of an application."""
 
@@ -151,7 +159,15 @@ class DevicePage(Page, frozen=True):
     filter_field: Literal["name"] | None = None
     device_class: list[DeviceClass] | None = None
     tag_filter: TagFilters | None = None
-    parent_id: Annotated[str, Meta(pattern=r"^([A-Fa-f0-9]{24}|null)$")] | None = None
+    parent_id: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^([A-Fa-f0-9]{24}|null)$", extra={FORM: "an id of 24 hexadecimal digits, or null"}
+            ),
+        ]
+        | None
+    ) = None
     query: DeviceQuery | None = None
     query_deleted: bool = False
     exclude_connection_info: bool = False

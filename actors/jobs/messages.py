@@ -12,7 +12,7 @@ from trunkline.actors.query.fields import ID, TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.page import Page
-from trunkline.actors.values.structs import Body, Message, Query, View
+from trunkline.actors.values.structs import FORM, Body, Message, Query, View
 from trunkline.actors.values.terms import (
     Id,
     IsoTime,
@@ -43,6 +43,7 @@ CallbackUrl = Annotated[
         max_length=1024,
         pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+(?!\n)$",
         description="an http or https URL that a POST tells of the end of the job",
+        extra={FORM: "an http or https URL of at most 1024 characters, such as https://example.com/done"},
     ),
 ]
 

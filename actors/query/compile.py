@@ -55,13 +55,12 @@ from trunkline.actors.query.conditions import (
     QueryError,
     all_of,
     compile_condition,
-    did_you_mean,
-    listed,
     shown,
     shown_key,
 )
 from trunkline.actors.query.fields import Field
 from trunkline.actors.query.tags import compile_tags
+from trunkline.actors.values.names import did_you_mean, listed
 
 __all__ = [
     "Bounds",

@@ -11,13 +11,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.fields import Field
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.names import did_you_mean, listed
 from trunkline.actors.values.timestamps import TimestampError, iso, parse_iso
 from trunkline.store import keys
 
@@ -89,6 +89,23 @@ OPERATORS: Final = (*ID_OPERATORS, *TEXT_OPERATORS)
 """The operators that compare. `$ci` is not among them; it changes how they compare."""
 
 
+_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("regex", "regexp", "like", "ilike", "match", "text"), tuple(TEXT_OPERATORS)),
+    "between": ("$gte", "$lte"),
+    "exists": ("$ne",),
+    "not": ("$ne", "$nin"),
+}
+"""Operators of other query languages, and those that do their work here."""
+
+
+def _meant(key: object, known: Iterable[str]) -> str:
+    """A clause that suggests the operators that somebody may have meant."""
+    instead = _ELSEWHERE.get(str(key).lower().lstrip("$"), ())
+    if instead and set(instead) <= set(known):
+        return f" (did you mean {' or '.join(instead)}?)"
+    return did_you_mean(key, known, cutoff=0.7)
+
+
 def _compile_operators(
     name: str, field: Field, condition: dict[Any, Any], path: str, budget: Budget
 ) -> Predicate:
@@ -98,7 +115,7 @@ def _compile_operators(
         if key not in known:
             raise QueryError(
                 f"{path}.{shown_key(key)}",
-                f"there is no such operator{' of identifiers' if is_id else ''}{did_you_mean(key, known)}; "
+                f"there is no such operator{' of identifiers' if is_id else ''}{_meant(key, known)}; "
                 f"give one of {listed(known)}",
             )
     if is_id and len(condition) != 1:
@@ -369,26 +386,6 @@ def shown(value: object) -> str:
         return "a number of over 300 digits"
     text = repr(value[:60] if isinstance(value, str) else value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names for a message; only some if they are many or long, as the columns of a table may be."""
-    known = list(names)
-    shown_names: list[str] = []
-    chars = 0
-    for name in known[:30]:
-        chars += len(name)
-        if chars > 300 and shown_names:
-            break
-        shown_names.append(name)
-    left = len(known) - len(shown_names)
-    return ", ".join(shown_names) + (f" and {left} more" if left else "")
-
-
-def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """Return a clause that suggests the name most similar to a misspelt one, or nothing."""
-    close = get_close_matches(str(name)[:60], list(names), n=1, cutoff=0.6)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def shown_key(key: object) -> str:

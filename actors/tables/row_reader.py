@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trunkline.actors.query.conditions import did_you_mean
 from trunkline.actors.tables.columns import UPDATED, ColumnSpec, Table, Values
 from trunkline.actors.tables.rows import RowCounts
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import row_created_ms
+from trunkline.actors.values.names import did_you_mean
 from trunkline.store import keys
 from trunkline.store.codec import decode
 

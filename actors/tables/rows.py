@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.query.compile import compile_query
-from trunkline.actors.query.conditions import did_you_mean
 from trunkline.actors.tables.columns import SERVER_FIELDS, UPDATED, Columns, Table, Values, read_table
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import row_created_ms
+from trunkline.actors.values.names import did_you_mean
 from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode

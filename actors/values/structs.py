@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -17,6 +17,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     throttle: ClassVar[str | None] = None
 
 
+FORM: Final = "form"
+"""The name in the `extra` of a `Meta` under which a type says in words what a value is, for messages."""
+
+
 class Body(
     msgspec.Struct,
     frozen=True,
@@ -25,7 +29,12 @@ class Body(
     forbid_unknown_fields=True,
     omit_defaults=True,
 ):
-    """Base of all JSON bodies of requests: field names in camelCase, unknown fields refused."""
+    """Base of all JSON bodies of requests: field names in camelCase, unknown fields refused.
+
+    `hint` tells a caller who sent an unknown field what the body looks like.
+    """
+
+    hint: ClassVar[str] = ""
 
 
 class Query(

@@ -7,28 +7,43 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from trunkline.actors.values.structs import Body, View
+from trunkline.actors.values.structs import FORM, Body, View
 
 DeviceClass = Literal["standalone", "gateway", "peripheral", "floating", "edgeCompute", "system", "embedded"]
 
 
-Id = Annotated[str, Meta(pattern=r"^[A-Fa-f0-9]{24}$", max_length=24, description="24 hexadecimal digits")]
+Id = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Fa-f0-9]{24}$",
+        max_length=24,
+        description="24 hexadecimal digits",
+        extra={FORM: "an id of 24 hexadecimal digits"},
+    ),
+]
 """`$` also matches before a final line feed, so `max_length` and, in `Key`, a lookahead exclude that."""
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Description = Annotated[str, Meta(max_length=32767)]
-Key = Annotated[str, Meta(pattern=r"^[0-9a-zA-Z_-]{1,255}(?!\n)$")]
+Key = Annotated[
+    str,
+    Meta(pattern=r"^[0-9a-zA-Z_-]{1,255}(?!\n)$", extra={FORM: "1 to 255 letters, digits, _ and -"}),
+]
 """The name of an attribute or the key of a tag."""
 
-Timestamp = str | int | float | dict[Literal["$date"], str]
+Timestamp = Annotated[
+    str | int | float | dict[Literal["$date"], str],
+    Meta(
+        extra={
+            FORM: 'ISO 8601 text such as 2024-05-01T12:00:00.000Z (also as {"$date": text}), a number of seconds or '
+            "milliseconds since 1970, or a negative number of milliseconds before now"
+        }
+    ),
+]
 """A time as callers give it: ISO text, seconds or milliseconds since the epoch, `{"$date": iso}`, or a negative
 number of milliseconds before now."""
 
-QueryTime = Annotated[
-    str | int | float,
-    Meta(
-        description="ISO 8601 text, or milliseconds since 1970; 0 is now, a negative number counts back from now"
-    ),
-]
+_QUERY_TIME = "ISO 8601 text, or milliseconds since 1970; 0 is now, a negative number counts back from now"
+QueryTime = Annotated[str | int | float, Meta(description=_QUERY_TIME, extra={FORM: _QUERY_TIME})]
 """A bound of a query as callers give it."""
 
 IsoTime = Annotated[str, Meta(description="ISO 8601, UTC, milliseconds")]

@@ -7,7 +7,6 @@ contains no internals of the server.
 from __future__ import annotations
 
 import math
-import re
 from functools import lru_cache
 from typing import Any
 
@@ -115,33 +114,3 @@ def _policy(bucket: str, limit: int, window_s: float) -> tuple[bytes, bytes]:
 @lru_cache(4096)  # few of the possible values are in use at a time
 def _state(bucket: str, remaining: int, reset_s: int) -> tuple[bytes, bytes]:
     return b"ratelimit", f'"{bucket}";r={remaining};t={reset_s}'.encode()
-
-
-_AT = re.compile(r"^(?P<problem>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`$", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(?P<field>.*)`$", re.DOTALL)
-_ENUM = re.compile(r"Invalid enum value (?P<value>.*)$", re.DOTALL)
-_EXPECTED = re.compile(r"Expected (?P<wanted>.*?)(?:, got (?P<got>.*))?$", re.DOTALL)
-
-
-def invalid(error: msgspec.ValidationError, where: str) -> errors.Invalid:
-    """A validation error as a sentence that begins with the field. `where` is "body" or "query"."""
-    found = _AT.match(str(error))
-    problem = found["problem"] if found else str(error)
-    path = (found["path"] or "") if found else ""
-    field = path.removeprefix("$").removeprefix(".")
-    if unknown := _UNKNOWN.match(problem):
-        name = f"{field}.{unknown['field']}" if field else unknown["field"]
-        return errors.Invalid(
-            f"{name[:300]}: there is no such field in this {where}; correct its name or leave it out."
-        )
-    if missing := _MISSING.match(problem):
-        name = f"{field}.{missing['field']}" if field else missing["field"]
-        return errors.Invalid(f"{name}: is missing; this {where} needs it.")
-    subject = field or f"The {where}"
-    if enum := _ENUM.match(problem):
-        return errors.Invalid(f"{subject}: {enum['value'][:100]} is not one of the allowed values.")
-    if expected := _EXPECTED.match(problem):
-        got = f"got {expected['got'].strip('`')}, " if expected["got"] else "the value does not fit: "
-        return errors.Invalid(f"{subject}: {got}expected {expected['wanted'].replace('`', '')}.")
-    return errors.Invalid(f"{subject}: {problem[:200]}.")

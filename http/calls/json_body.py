@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
-from trunkline.http.calls.errors import UnsupportedMediaType, invalid
+from trunkline.http.calls.errors import UnsupportedMediaType
+from trunkline.http.calls.invalid_input import UNKNOWN, invalid, type_of_body
 from trunkline.http.calls.request import Request
 
 
@@ -31,9 +32,17 @@ def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise invalid(error, "body") from None
+        raise invalid(error, "body", type_of_body(decoder), _plain_value(body)) from None
     except UnicodeDecodeError as error:
         raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
     except (msgspec.DecodeError, RecursionError) as error:
         place = "" if "byte" in str(error) else f" (byte {len(body)})"
         raise Invalid(f"The body is not JSON: {error}{place}.") from None
+
+
+def _plain_value(body: bytes) -> Any:
+    """The value of a body whatever its type; unknown where the rest of it is not JSON."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return UNKNOWN

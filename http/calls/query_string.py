@@ -18,7 +18,7 @@ from trunkline.actors.query import brackets as query_brackets
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.query.schema import QUERY_FIELDS
 from trunkline.actors.values.errors import Invalid
-from trunkline.http.calls.errors import invalid
+from trunkline.http.calls.invalid_input import invalid, type_of_query
 
 FIELDS_MAX = 1000
 DEPTH_MAX = 40
@@ -64,7 +64,7 @@ class QueryParser:
         try:
             return msgspec.convert(given, self._type, strict=False), links
         except msgspec.ValidationError as error:
-            raise invalid(error, "query") from None
+            raise invalid(error, "query", type_of_query(self._type), given) from None
 
     def _decode_structured(self, name: str, value: Any) -> Any:
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):

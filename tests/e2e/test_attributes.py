@@ -156,7 +156,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"name": "a b", "dataType": "number"}, "name: "),
     ({"name": "", "dataType": "number"}, "name: "),
     ({"name": "x" * 256, "dataType": "number"}, "name: "),
-    ({"name": "a", "dataType": "float"}, "dataType: 'float' is not one of"),
+    ({"name": "a", "dataType": "float"}, "dataType: is 'float'; give one of"),
     ({"name": "a", "dataType": "blob", "contentType": "x" * 65}, "contentType: "),
     ({"name": "a", "dataType": "blob", "description": "x" * 32_768}, "description: "),
     ({"name": "a", "dataType": "number", "attributeTags": {"a b": "c"}}, "attributeTags"),

@@ -105,8 +105,11 @@ async def test_a_table_of_one_application_is_not_found_in_another(server: Server
         ({"name": "createdAt"}, "columns[0].name: createdAt is kept by the server"),
         ({"name": "two words"}, "columns[0].name: got"),
         ({"name": ""}, "columns[0].name: got"),
-        ({"dataType": "date"}, "columns[0].dataType: 'date' is not one of the allowed values"),
-        ({"constraint": "primary"}, "columns[0].constraint: 'primary' is not one of the allowed values"),
+        ({"dataType": "date"}, "columns[0].dataType: is 'date'; give one of boolean, number, string."),
+        (
+            {"constraint": "primary"},
+            "columns[0].constraint: is 'primary'; give one of optional, required, unique.",
+        ),
         ({"defaultValue": "cheap"}, "columns[0].defaultValue: 'cheap' is not a number"),
         ({"defaultValue": True}, "columns[0].defaultValue: true is not a number"),
         ({"dataType": "string", "defaultValue": 5}, "columns[0].defaultValue: 5 is not text"),

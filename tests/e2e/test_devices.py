@@ -100,7 +100,7 @@ WRONG_BODIES: list[tuple[Any, str]] = [
     ({}, "name: is missing"),
     ({"name": ""}, "name: "),
     ({"name": "x" * 256}, "name: "),
-    ({"name": "x", "deviceClass": "spaceship"}, "deviceClass: 'spaceship' is not one of"),
+    ({"name": "x", "deviceClass": "spaceship"}, "deviceClass: is 'spaceship'; give one of"),
     ({"name": "x", "colour": "red"}, "colour: there is no such field"),
     ({"name": "x", "tags": [{"key": "a b", "value": "1"}]}, "tags[0].key: "),
     ({"name": "x", "tags": [{"key": "a", "value": ""}]}, "tags[0].value: "),
@@ -124,7 +124,7 @@ WRONG_BODIES: list[tuple[Any, str]] = [
         f"gatewayId: {NOBODY} is not a gateway",
     ),
     ({"name": "x", "gatewayId": NOBODY}, "gatewayId: a device of class standalone has no gateway"),
-    ([], "The body: got array, expected object"),
+    ([], "The body: is an array; give an object"),
 ]
 
 

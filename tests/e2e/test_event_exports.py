@@ -88,7 +88,7 @@ async def test_events_are_exported_as_csv(server: Server) -> None:
 async def test_a_wrong_export_queues_nothing(server: Server, body: Json) -> None:
     application = await server.application()
     refused = await server.call("POST", f"{application}/events/export", body, status=400)
-    assert next(iter(body)) in refused["message"] or "allowed values" in refused["message"]
+    assert next(iter(body)) in refused["message"]
     assert (await server.call("GET", f"{application}/jobLogs"))["items"] == []
 
 

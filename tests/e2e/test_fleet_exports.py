@@ -181,7 +181,7 @@ async def test_an_attribute_that_no_device_declares_ends_the_export(server: Serv
 async def test_a_wrong_export_queues_nothing(server: Server, what: str, body: Json, field: str) -> None:
     application, _ = await fleet(server)
     refused = await server.call("POST", f"{application}/{what}/export", body, status=400)
-    assert field in refused["message"] or "allowed values" in refused["message"]
+    assert field in refused["message"]
     assert (await server.call("GET", f"{application}/jobLogs"))["items"] == []
 
 

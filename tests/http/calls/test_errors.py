@@ -2,50 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 
-from trunkline.actors.applications.messages import ApplicationPost
-from trunkline.actors.devices.messages import ConnectionStatus, DevicePost, StateOrStates
 from trunkline.actors.values import errors
-from trunkline.http.calls.errors import STATUS, error_response, invalid, protocol_error, rate_limit
+from trunkline.http.calls.errors import STATUS, error_response, protocol_error, rate_limit
 from trunkline.limits.table import Rate
 from trunkline.limits.window import SlidingWindow
-
-
-def sentence(body: Any, type: Any) -> str:
-    with pytest.raises(msgspec.ValidationError) as refused:
-        msgspec.json.decode(msgspec.json.encode(body), type=type)
-    return invalid(refused.value, "body").message
-
-
-@pytest.mark.parametrize(
-    ("body", "type", "expected"),
-    [
-        ({}, ApplicationPost, "name: is missing; this body needs it."),
-        ({"name": "x", "colour": 1}, ApplicationPost, "colour: there is no such field in this body"),
-        ({"name": 5}, ApplicationPost, "name: got int, expected str."),
-        ({"name": ""}, ApplicationPost, "name: the value does not fit: expected str of length >= 1."),
-        ([], ApplicationPost, "The body: got array, expected object."),
-        (
-            {"name": "x", "deviceClass": "boat"},
-            DevicePost,
-            "deviceClass: 'boat' is not one of the allowed values.",
-        ),
-        (
-            {"name": "x", "tags": [{"key": "a b", "value": "c"}]},
-            DevicePost,
-            "tags[0].key: the value does not fit: expected str matching regex",
-        ),
-        ({"name": "x", "attributes": [{"name": "t"}]}, DevicePost, "attributes[0].dataType: is missing"),
-        ([{"data": {}}, {"dat": {}}], StateOrStates, "[1].dat: there is no such field in this body"),
-        ({"status": "gone"}, ConnectionStatus, "status: "),
-    ],
-)
-def test_the_sentence_of_a_wrong_body(body: Any, type: Any, expected: str) -> None:
-    assert sentence(body, type).startswith(expected)
 
 
 def test_every_error_has_a_status_and_the_one_shape() -> None:

@@ -45,7 +45,7 @@ def test_numbers_and_booleans_are_read_from_text() -> None:
         True,
         True,
     )
-    assert HISTORY.parse(b"start=-5&end=0&limit=7")[0] == History(start=-5, end=0, limit=7)
+    assert HISTORY.parse(b"start=-5&end=0&limit=7")[0] == History(start="-5", end="0", limit=7)
 
 
 def test_a_blank_parameter_is_an_absent_one() -> None:
@@ -235,11 +235,28 @@ def test_a_query_as_json_text_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("sortDirecton=asc", "sortDirecton: there is no such field in this query"),
-        ("page=two", "page: got str, expected int"),
-        ("page=-1", "page: the value does not fit: expected int >= 0"),
-        ("perPage=1001", "perPage: the value does not fit: expected int <= 1000"),
-        ("sortField=colour", "sortField: 'colour' is not one of the allowed values"),
+        (
+            "sortDirecton=asc",
+            "sortDirecton: there is no such field in this query (did you mean sortDirection?)",
+        ),
+        (
+            "limit=5",
+            "limit: there is no such field in this query (did you mean perPage?); it takes page, perPage,",
+        ),
+        ("per_page=5", "per_page: there is no such field in this query (did you mean perPage?)"),
+        ("sort=name", "(did you mean sortField or sortDirection?)"),
+        ("page=two", "page: is 'two'; give an integer from 0 to 10000000."),
+        ("page=-1", "page: is '-1'; give an integer from 0 to 10000000."),
+        ("perPage=1001", "perPage: is '1001'; give an integer from 1 to 1000."),
+        (
+            "sortField=colour",
+            "sortField: is 'colour'; give one of connectionStatus, creationDate, deletedAt, id, ",
+        ),
+        (
+            "deviceClass=gateway,boat",
+            "deviceClass[1]: is 'boat'; give one of edgeCompute, embedded, floating, ",
+        ),
+        ("tagsAsObject=maybe", "tagsAsObject: is 'maybe'; give true or false."),
         ("query=%7B%22name%22", "query: is not JSON"),
         ("query=name", "query: is not a JSON object"),
         ("query[name", "query[name: is not a name of a query parameter"),
