@@ -34,10 +34,7 @@ def _number(name: str, value: Any) -> Scalar:
     if isinstance(value, str):
         number = _read_number(value)
     if isinstance(number, int) and not -_LARGEST <= number <= _LARGEST:
-        raise Invalid(
-            f"data.{name}: the number is larger than a double can hold ({_LARGEST:.1e}); "
-            f"correct it, or declare {name} as a string."
-        )
+        raise _too_large(name, f"correct it, or declare {name} as a string")
     if isinstance(number, int | float) and math.isfinite(number):
         return number
     raise Invalid(f"data.{name}: {shown(value)} is not a number; the attribute {name} takes numbers.")
@@ -83,9 +80,15 @@ def _string(name: str, value: Any) -> Scalar:
         return "true"
     if value is False:
         return "false"
+    if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+        raise _too_large(name, "send it as text, in quotes")
     if isinstance(value, int | float) and math.isfinite(value):
         return repr(value)
     raise Invalid(f"data.{name}: {shown(value)} is not text; the attribute {name} takes text.")
+
+
+def _too_large(name: str, remedy: str) -> Invalid:
+    return Invalid(f"data.{name}: the number is larger than a double can hold ({_LARGEST:.1e}); {remedy}.")
 
 
 def _text_only(kind: str) -> Callable[[str, Any], Scalar]:

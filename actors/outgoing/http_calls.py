@@ -38,9 +38,10 @@ def check_url(url: str, *, private: bool) -> None:
     """Raise `Invalid` if `url` cannot be called. `private` allows addresses that are not public."""
     try:
         parsed = httpx.URL(url)
+        host = parsed.host  # decodes an internationalised name, which may be malformed
     except (httpx.InvalidURL, ValueError, TypeError) as error:
         raise Invalid(f"callbackUrl: is not a URL: {error}.") from None
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not host:
         raise Invalid("callbackUrl: must begin with http:// or https:// and name a host.")
     if parsed.port is not None and not 0 < parsed.port < 65_536:
         raise Invalid(f"callbackUrl: {parsed.port} is not a port; ports are 1 to 65535.")
@@ -48,13 +49,9 @@ def check_url(url: str, *, private: bool) -> None:
         raise Invalid("callbackUrl: must not contain a user name or a password; put a token into its query.")
     if private:
         return
-    literal = _ip_literal(parsed.host)
-    if parsed.host.rstrip(".").lower().endswith("localhost") or (
-        literal is not None and not is_public(literal)
-    ):
-        raise Invalid(
-            f"callbackUrl: {parsed.host} is not a public address; this server calls only public ones."
-        )
+    literal = _ip_literal(host)
+    if host.rstrip(".").lower().endswith("localhost") or (literal is not None and not is_public(literal)):
+        raise Invalid(f"callbackUrl: {host} is not a public address; this server calls only public ones.")
 
 
 def is_public(address: Address) -> bool:

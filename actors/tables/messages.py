@@ -91,7 +91,7 @@ class RowExportOptions(Body, frozen=True):
 
     sort_column: Annotated[str, Meta(max_length=255)] | UnsetType = UNSET
     sort_direction: Literal["asc", "desc", "ASC", "DESC", ""] = "asc"
-    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=0, le=2**53)] | UnsetType = UNSET
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 

@@ -82,6 +82,7 @@ async def test_what_is_exported_can_be_chosen(server: Server, body: Json, names:
         ({"query": {"$or": []}}, "$or"),
         ({"queryOptions": {"sortColumn": "points"}}, "sortColumn"),
         ({"queryOptions": {"limit": -1}}, "queryOptions.limit"),
+        ({"queryOptions": {"limit": 2**64 - 1}}, "queryOptions.limit"),
         ({"queryOptions": {"page": 1}}, "queryOptions.page"),
         ({"callbackUrl": "example.com"}, "callbackUrl"),
     ],

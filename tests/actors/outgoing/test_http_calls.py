@@ -67,6 +67,8 @@ def test_what_may_be_called(url: str) -> None:
         "https://example.com:99999/",
         "gopher://example.com/",
         "https://u:p@example.com",
+        "http://xn--/",
+        "https://xn--zzzz--.com/",
     ],
 )
 def test_what_is_no_address_is_refused_whatever_the_operator_allows(url: str) -> None:
