@@ -1,7 +1,7 @@
 """The Quart-Trio application: it connects Quart to the dispatcher and serves the pages for operators.
 
 Quart parses a request and sends the response; the dispatcher (`calls/dispatch.py`) builds the response. The application
-also serves `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/docs`, which need no token.
+also serves `/healthz`, `/readyz`, `/metrics` and the pages of `pages/site.py`, which need no token.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-import flask_swagger_ui
-import msgspec
 from quart import Response as QuartResponse
 from quart import request
 from quart.wrappers.response import ResponseBody
@@ -24,52 +22,14 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
 from trunkline.http.calls.request import Headers, Request, Response, Stream, client_address
+from trunkline.http.pages import site
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
-from trunkline.http.pages.openapi import document
-from trunkline.http.version import VERSION
+from trunkline.http.pages.site import Site
 from trunkline.http.wire.asgi import Application
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-_ASSETS = {
-    "swagger-ui.css": "text/css; charset=utf-8",
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-}
-_PAGES = frozenset(
-    {"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/start.js"}
-    | {f"/docs/{name}" for name in _ASSETS}
-)
+_PAGES = site.PATHS | {"/healthz", "/readyz", "/metrics"}
 """The paths outside the API. They take only GET and HEAD."""
-_DOCS_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Trunkline API</title>
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="api"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-"""
-_DOCS_START = """SwaggerUIBundle({
-  url: "/openapi.json", dom_id: "#api", deepLinking: true, docExpansion: "none", filter: true,
-});
-"""
-_DOCS_POLICY = (
-    b"content-security-policy",
-    b"; ".join(
-        (
-            b"default-src 'none'",
-            b"script-src 'self'",
-            b"connect-src 'self'",
-            b"img-src 'self' data:",
-            b"style-src 'self' 'unsafe-inline'",
-        )
-    ),
-)
 
 
 _OPENED = "trunkline.opened"
@@ -118,11 +78,12 @@ class ClosingStreams:
 
 def create_app(
     dispatcher: Dispatcher,
+    pages: Site,
     *,
     trust_forwarded_for: bool = False,
     connections: Callable[[], ConnectionStats] = NoConnectionStats,
 ) -> QuartTrio:
-    """The application that serves `dispatcher`. `connections` returns the connection counters for the metrics."""
+    """The application that serves `dispatcher` and `pages`. `connections` returns the counters for the metrics."""
     # Nothing here uses these two paths, but without them Quart searches for them, and fails for a package without an
     # __init__.py that is in two places.
     here = str(Path(__file__).parent)
@@ -134,8 +95,13 @@ def create_app(
 
     @app.route("/", defaults={"path": ""}, methods=_METHODS)
     @app.route("/<path:path>", methods=_METHODS)
-    async def api(path: str) -> QuartResponse:  # noqa: ARG001 - the undecoded path of the scope is used
-        if request.scope["path"] in _PAGES:
+    async def api(path: str) -> QuartResponse:
+        # That of the scope is not decoded a second time.
+        path = request.scope["path"]
+        if path in site.PATHS and request.method in ("GET", "HEAD"):
+            page = pages.page(path)
+            return _quart(Response(200, page.headers, page.content))
+        if path in _PAGES:
             refusal = MethodNotAllowed(
                 f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"
             )
@@ -200,8 +166,6 @@ def _operator_pages(
     app: QuartTrio, dispatcher: Dispatcher, connections: Callable[[], ConnectionStats]
 ) -> None:
     system = dispatcher.system
-    openapi = msgspec.json.encode(document(dispatcher.table, VERSION))
-    assets = Path(flask_swagger_ui.__file__).parent / "dist"
 
     @app.get("/healthz")
     async def healthz() -> QuartResponse:
@@ -217,27 +181,3 @@ def _operator_pages(
     async def metrics() -> QuartResponse:
         text, content_type = exposition(dispatcher, connections())
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))
-
-    @app.get("/openapi.json")
-    async def openapi_document() -> QuartResponse:
-        return _quart(Response(200, [JSON], openapi))
-
-    @app.get("/docs")
-    async def docs() -> QuartResponse:
-        return _quart(
-            Response(200, [(b"content-type", b"text/html; charset=utf-8"), _DOCS_POLICY], _DOCS_PAGE.encode())
-        )
-
-    @app.get("/docs/start.js")
-    async def docs_start() -> QuartResponse:
-        return _quart(
-            Response(200, [(b"content-type", b"text/javascript; charset=utf-8")], _DOCS_START.encode())
-        )
-
-    for name, content_type in _ASSETS.items():
-        content = (assets / name).read_bytes()
-
-        async def asset(content: bytes = content, content_type: str = content_type) -> QuartResponse:
-            return _quart(Response(200, [(b"content-type", content_type.encode())], content))
-
-        app.add_url_rule(f"/docs/{name}", f"docs_{name}", asset)

@@ -38,8 +38,10 @@ from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.control_socket import serve_control
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
+from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import LossyStderr
+from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.access_log import ACCESS_LOG_FORMAT
 from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
@@ -50,11 +52,12 @@ _log = structlog.get_logger("trunkline.serve")
 
 
 class RunningServer(NamedTuple):
-    """A server that is ready: its URL, the user created on a first start, and its dispatcher."""
+    """A server that is ready: its URL, the user created on a first start, its dispatcher and its pages."""
 
     url: str
     first_user: boot.FirstUser | None
     dispatcher: Dispatcher
+    pages: Site
 
 
 async def serve(
@@ -91,8 +94,9 @@ async def serve(
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
-            listen = partial(_listen, nursery, dispatcher, settings, config, listening, trigger)
-            running = RunningServer(await nursery.start(listen), first_user, dispatcher)
+            pages = Site(TABLE, VERSION)
+            listen = partial(_listen, nursery, dispatcher, pages, settings, config, listening, trigger)
+            running = RunningServer(await nursery.start(listen), first_user, dispatcher, pages)
             system.store.directory.keep()
             _log.info("listening", url=running.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
@@ -116,6 +120,7 @@ def _allow_connections(connections_max: int) -> None:
 async def _listen(
     nursery: trio.Nursery,
     dispatcher: Dispatcher,
+    pages: Site,
     settings: Settings,
     config: Config,
     listening: socket.socket,
@@ -125,7 +130,7 @@ async def _listen(
     """Run the HTTP engine until the trigger, then cancel the other tasks of the server."""
     connections: ConnectionStats = NoConnectionStats()
     quart_app = create_app(
-        dispatcher, trust_forwarded_for=settings.trust_forwarded_for, connections=lambda: connections
+        dispatcher, pages, trust_forwarded_for=settings.trust_forwarded_for, connections=lambda: connections
     )
     fast_path = None
     if settings.hot_rows:

@@ -27,6 +27,7 @@ from trunkline.actors.values.errors import DomainError
 from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
+from trunkline.bench.demo_records import ensure_records
 from trunkline.bench.errors import BenchError
 from trunkline.http import control_socket
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
@@ -206,16 +207,25 @@ async def _run_demo(server: RunningServer) -> None:
     """Run the devices of the demo while the server runs, also if their application or token is deleted."""
     shown = False
 
-    def show(ready: DemoReady) -> None:
+    async def complete(token: str, ready: DemoReady) -> None:
+        """Add the other records, and put the ids of all into the examples of the API's document."""
         nonlocal shown
+        server.pages.show_examples(await ensure_records(token, ready))
         if not shown:
             _show_demo(server, ready)
         shown = True
 
+    async def run_once() -> None:
+        token = _token(server, DEMO_SCOPES, None)
+        async with trio.open_nursery() as nursery:
+            await run_demo(
+                server.url, token, on_ready=lambda ready: nursery.start_soon(complete, token, ready)
+            )
+
     pause_s = DEMO_PAUSE_S
     while True:
         try:
-            await run_demo(server.url, _token(server, DEMO_SCOPES, None), on_ready=show)
+            await run_once()
             return
         except* BenchError as problems:
             warn(f"The demo was interrupted and restarts: {failure_message(problems)}")

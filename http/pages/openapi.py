@@ -1,8 +1,12 @@
-"""The OpenAPI 3.1 document, generated from the route table, so that it always agrees with the API."""
+"""The OpenAPI 3.1 document, generated from the route table, so that it always agrees with the API.
+
+The sentences about fields are in `descriptions.py`, the examples in `examples.py`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, get_origin
 
 import msgspec
@@ -10,8 +14,9 @@ import msgspec
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.http.calls.errors import STATUS
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.route import DEVICE_PATH, Route
 from trunkline.http.calls.route_table import RouteTable
+from trunkline.http.pages import descriptions, examples
 
 _REF = "#/components/schemas/{name}"
 _COMMON_RESPONSES = {
@@ -24,10 +29,53 @@ _COMMON_RESPONSES = {
 _BODILESS = (204, 304)
 _WRITE_RESPONSES = {507: "The disk is full; nothing was stored"}
 _COMMON_PARAMETERS = (
-    ("_links", "false leaves `_links` out of the response", True),
-    ("_actions", "accepted, has no effect", False),
-    ("_embedded", "accepted, has no effect", False),
+    ("_links", "false leaves `_links` out of the response"),
+    ("_actions", "Accepted, has no effect"),
+    ("_embedded", "Accepted, has no effect"),
 )
+_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "Log in": ("Get a token; every other call needs one.", ("auth",)),
+    "Applications": (
+        "An application holds devices, tables, events and keys.",
+        ("applications", "application"),
+    ),
+    "Devices": (
+        "The devices of an application, and their declared attributes.",
+        ("devices", "device", "deviceAttributes", "deviceAttribute"),
+    ),
+    "States, commands and streams": (
+        "What one device reports, what it is told, and both as they happen.",
+        (),
+    ),
+    "Time series": ("The values of many devices at once, and their export.", ("data",)),
+    "Events": ("What needs attention, and who dealt with it.", ("events", "event")),
+    "Data tables": (
+        "Tables with typed columns, and queries over their rows.",
+        ("dataTables", "dataTable", "dataTableRows", "dataTableRow"),
+    ),
+    "Jobs and downloads": (
+        "What takes long, such as exports, runs as a job; its file is downloaded by a link.",
+        ("applicationJobLogs", "applicationJobLog", "downloads"),
+    ),
+    "Access keys": ("Devices log in with a key and its secret.", ("applicationKeys", "applicationKey")),
+    "API tokens": (
+        "Tokens for programs, with chosen scopes.",
+        ("applicationApiTokens", "applicationApiToken", "userApiTokens", "userApiToken"),
+    ),
+    "Dashboards": (
+        "Descriptions of charts for a client to draw.",
+        ("applicationDashboards", "applicationDashboard"),
+    ),
+    "Device recipes": ("Templates of devices.", ("deviceRecipes", "deviceRecipe")),
+    "Webhooks": (
+        "Addresses for other systems; they are stored, and not served yet.",
+        ("webhooks", "webhook"),
+    ),
+    "Current user": ("The user of the token.", ("me",)),
+}
+"""The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
+
+_GROUP_OF = {prefix: group for group, (_, prefixes) in _GROUPS.items() for prefix in prefixes}
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
@@ -49,27 +97,52 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for route in table.routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_type, components)
-    return {
+    whole = {
         "openapi": "3.1.0",
         "info": {
             "title": "Trunkline",
             "version": version,
-            "description": "An application platform for connected devices. Every error is `{type, message}`.",
+            "description": (
+                "An application platform for connected devices. Log in first, and send the token with every other "
+                "call. Every error is `{type, message}`. Every operation also takes the parameters "
+                "`_links`, `_actions` and `_embedded`."
+            ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
-        "tags": [{"name": name} for name in sorted({_tag(route) for route in table.routes})],
+        "tags": [{"name": name, "description": sentence} for name, (sentence, _) in _GROUPS.items()],
         "paths": paths,
         "components": {
             "schemas": components | query_schema.components(QUERY_FIELDS),
+            "parameters": {
+                name: {
+                    "name": name,
+                    "in": "query",
+                    "required": False,
+                    "description": description,
+                    "schema": {"type": "boolean"},
+                }
+                for name, description in _COMMON_PARAMETERS
+            },
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
+    # A copy, because the schemas share parts, and each place has a description of its own.
+    copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
+    descriptions.describe(copy)
+    return copy
 
 
-def _tag(route: Route) -> str:
-    return route.operation.split(".")[0]
+def _group(route: Route) -> str:
+    prefix = route.operation.split(".")[0]
+    if prefix == "device" and route.path.startswith(f"{DEVICE_PATH}/") and route.ok != 202:
+        return "States, commands and streams"
+    if prefix not in _GROUP_OF:
+        raise TypeError(
+            f"{route.operation}: {prefix} has no group in the OpenAPI document; add it to _GROUPS"
+        )
+    return _GROUP_OF[prefix]
 
 
 def _item(route: Route) -> Any:
@@ -79,7 +152,7 @@ def _item(route: Route) -> Any:
 def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
-        "tags": [_tag(route)],
+        "tags": [_group(route)],
         "summary": route.summary,
         "parameters": [*_path_parameters(route), *_query_parameters(route, components)],
         "responses": _responses(route, by_type),
@@ -96,41 +169,52 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
     if route.body is not None:
         operation["requestBody"] = {
             "required": not route.optional_body,
-            "content": {"application/json": {"schema": by_type[repr(route.body)]}},
+            "content": {"application/json": _with_example(by_type[repr(route.body)], route.operation)},
         }
     return operation
+
+
+def _with_example(schema: dict[str, Any], operation: str) -> dict[str, Any]:
+    example = examples.BODIES.get(operation)
+    return {"schema": schema} | ({} if example is None else {"example": example})
 
 
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     found = []
     for part in route.path_parameters:
         schema = {"type": "string", "pattern": part.pattern}
-        found.append({"name": part.placeholder, "in": "path", "required": True, "schema": schema})
+        found.append(
+            {
+                "name": part.placeholder,
+                "in": "path",
+                "required": True,
+                "description": descriptions.of_parameter("path", part.placeholder),
+                "schema": schema,
+                "example": examples.of_path(route, part.placeholder),
+            }
+        )
     return found
 
 
 def _query_parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]]:
     schema = components[route.query.__name__]
     required = schema.get("required", ())
-    found = []
+    given = examples.QUERIES.get(route.operation, {})
+    found: list[dict[str, Any]] = []
     for name, each in schema["properties"].items():
         shown = {key: value for key, value in each.items() if not (key == "default" and value is None)}
+        description = descriptions.of_parameter(route.query.__name__, name, shown.pop("description", None))
         parameter: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
+        if description is not None:
+            parameter["description"] = description
         if _is_structured(shown):
             parameter |= {"content": {"application/json": {"schema": shown}}}
         else:
             parameter["schema"] = _without_null(shown)
+        if name in given:
+            parameter["example"] = given[name]
         found.append(parameter)
-    for name, description, default in _COMMON_PARAMETERS:
-        found.append(
-            {
-                "name": name,
-                "in": "query",
-                "required": False,
-                "description": description,
-                "schema": {"type": "boolean", "default": default},
-            }
-        )
+    found += [{"$ref": f"#/components/parameters/{name}"} for name, _ in _COMMON_PARAMETERS]
     return found
 
 

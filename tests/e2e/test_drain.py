@@ -19,6 +19,8 @@ from tests.e2e.server_process import OWNER, ServerProcess, serving, started
 from tests.e2e.test_crash import FAULTY
 from tests.patience import PATIENCE_S
 from trunkline.http.app import create_app
+from trunkline.http.pages.site import Site
+from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
 
 pytestmark = pytest.mark.slow
@@ -196,7 +198,7 @@ async def test_a_signal_during_the_start_ends_it_cleanly(tmp_path: Path) -> None
 
 async def test_readiness_is_taken_back(server: Server) -> None:
     """Connections that are idle end with the drain, so this is asked of the application itself."""
-    app = create_app(make_dispatcher(server.system, server.settings))
+    app = create_app(make_dispatcher(server.system, server.settings), Site(TABLE, "test"))
     ask = partial(app.test_client().get, "/readyz")
     assert (await ask()).status_code == 200
     server.system.drain()

@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import httpx
+import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,6 +17,7 @@ from trunkline.http.routes import TABLE
 
 REFERENCES = ("src", "href", "action", "data", "poster", "srcset")
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "json": "application/json"}
 CSS_REFERENCE = re.compile(r"url\(\s*['\"]?([^'\")]*)|@import\s+['\"]?([^'\";]*)", re.IGNORECASE)
 
 
@@ -139,9 +141,10 @@ async def test_the_served_document_is_valid(server: Server) -> None:
     assert sum(len(path) for path in document["paths"].values()) == len(TABLE.routes)
 
 
-async def test_the_documentation_fetches_nothing_from_elsewhere(server: Server) -> None:
+@pytest.mark.parametrize("path", ["/", "/docs"])
+async def test_a_page_fetches_nothing_from_elsewhere(server: Server, path: str) -> None:
     """What the page names is served by us, and its policy forbids the browser to ask anybody else."""
-    answer = await page(server, "/docs")
+    answer = await page(server, path)
     assert answer.headers["content-type"].startswith("text/html")
     policy = dict(
         directive.split(" ", 1) for directive in answer.headers["content-security-policy"].split("; ")
@@ -156,18 +159,35 @@ async def test_the_documentation_fetches_nothing_from_elsewhere(server: Server) 
     assert references.inline == 0, "the policy lets no inline script run"
     assert len(references.found) >= 3
     for reference in references.found:
-        assert reference.startswith("/docs/")
+        assert reference.startswith("/")
         assert not OUTSIDE.match(reference)
         part = await page(server, reference)
-        kind = {"css": "text/css", "js": "text/javascript"}[reference.rpartition(".")[2]]
+        kind = KINDS.get(reference.rpartition(".")[2], "")
         assert part.headers["content-type"].startswith(kind)
         if kind == "text/css":
             for found in CSS_REFERENCE.findall(part.text):
                 target = "".join(found)
                 assert target.startswith(("data:", "#")), target
+
+
+async def test_the_script_of_the_documentation_names_this_server_only(server: Server) -> None:
     start = (await page(server, "/docs/start.js")).text
-    assert re.findall(r'"(/[^"]*)"', start) == ["/openapi.json"]
-    assert not OUTSIDE.search(start)
+    code = re.sub(r"^//.*$", "", start, flags=re.MULTILINE)
+    assert set(re.findall(r'"(/[^"]+)"', code)) == {"/openapi.json", "/auth/user"}
+    assert not OUTSIDE.search(code)
+
+
+async def test_the_first_page_leads_on(server: Server) -> None:
+    """To everything that a browser can open without a token."""
+    references = References()
+    references.feed((await page(server, "/")).text)
+    assert {"/docs", "/openapi.json", "/healthz", "/readyz", "/metrics"} <= set(references.found)
+    async with server.client("") as client:
+        assert (await client.head("/")).status_code == 200
+        assert (await client.post("/")).status_code == 405
+        icon = await client.get("/favicon.ico")
+    assert icon.headers["content-type"] == "image/svg+xml"
+    assert icon.content == (await page(server, "/favicon.svg")).content
 
 
 async def test_the_documentation_names_no_server_but_this_one(server: Server) -> None:

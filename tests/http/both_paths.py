@@ -24,6 +24,7 @@ from trunkline.http.app import create_app
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.calls.route import Route
+from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
@@ -120,7 +121,7 @@ async def both_paths(
     async with running_house(data_dir, limits=numbers) as house:
         dispatcher = make_dispatcher(house.system, Settings(data_dir=str(data_dir)))
         trust = options.get("trust_forwarded_for", False)
-        quart_app = create_app(dispatcher, trust_forwarded_for=trust)
+        quart_app = create_app(dispatcher, Site(dispatcher.table, "test"), trust_forwarded_for=trust)
         fast_app = FastPath(dispatcher, quart_app, trust_forwarded_for=trust)
         ref = Ref("application", ROOT, house.application)
         by = Creator("0" * 24, "user", "nobody")

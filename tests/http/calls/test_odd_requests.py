@@ -379,7 +379,7 @@ async def test_every_query_parameter_meets_every_odd_value(edge: Edge) -> None:
         path = edge.path(route)
         body = json.dumps(sample(schema_of(route), edge)).encode() if route.body is not None else b""
         parameters = API["paths"][route.path][route.method.lower()]["parameters"]
-        names = [each["name"] for each in parameters if each["in"] == "query" and each["name"][0] != "_"]
+        names = [each["name"] for each in parameters if each.get("in") == "query"]
         for name in [*names, "_links", "unknown", "%FF", "", "["]:
             for odd in ODD_QUERY:
                 odd = odd if "%" in odd else quote(odd)

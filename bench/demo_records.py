@@ -1,0 +1,112 @@
+"""The records of the demo beside its devices: one of each kind, so that every operation has something to show.
+
+Owns what they are, and finds them again by name at the next start. A record that was deleted is created again at the
+next start. The token and the key of the demo are there to be looked at: nobody has seen their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trunkline.bench.demo import DemoReady
+from trunkline.bench.errors import BenchError
+from trunkline.bench.session import Json, Session, record_id
+
+TABLE: Json = {
+    "name": "inspections",
+    "description": "Who looked at which place, and how well it was kept.",
+    "columns": [
+        {"name": "place", "dataType": "string", "constraint": "required"},
+        {"name": "score", "dataType": "number", "constraint": "optional"},
+        {"name": "note", "dataType": "string", "constraint": "optional"},
+    ],
+}
+ROWS: list[Json] = [
+    {"place": "greenhouse", "score": 8, "note": "The vent is slow."},
+    {"place": "cold store", "score": 9, "note": None},
+    {"place": "well", "score": 7, "note": "The tank has rust."},
+]
+KEY: Json = {"name": "key of the demo", "description": "All devices may log in with it."}
+APPLICATION_TOKEN: Json = {"name": "token of the demo", "scope": ["all.Application.read"]}
+USER_TOKEN: Json = {"name": "token of the demo", "scope": ["all.User.read"]}
+DASHBOARD: Json = {
+    "name": "overview",
+    "description": "The temperatures of the greenhouse and of the cold store.",
+    "blocks": [
+        {"blockType": "graph", "startX": 0, "startY": 0, "width": 4, "height": 3, "title": "Temperatures"}
+    ],
+}
+RECIPE: Json = {
+    "name": "thermometer",
+    "deviceName": "thermometer",
+    "attributes": [{"name": "temperature", "dataType": "number"}],
+}
+WEBHOOK: Json = {"name": "weather warnings", "description": "For the warnings of a weather service."}
+EVENT: Json = {
+    "subject": "The door of the cold store stood open",
+    "level": "warning",
+    "message": "It was open for ten minutes.",
+    "eventTags": {"place": "cold-store"},
+}
+
+
+async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
+    """Create the records that do not exist yet; return the id of each by the name of its path parameter.
+
+    The two kinds of API token are `applicationApiTokenId` and `userApiTokenId`. `deviceId` is the greenhouse. Raises
+    BenchError.
+    """
+    session = Session(demo.url, token=token, connections_max=1)
+    application = f"/applications/{demo.application_id}"
+    try:
+        table = await _named(session, f"{application}/data-tables", TABLE)
+        rows = f"{application}/data-tables/{table}/rows"
+        return {
+            "applicationId": demo.application_id,
+            "deviceId": demo.device_ids["greenhouse-north"],
+            "dataTableId": table,
+            "rowId": await _first_row(session, rows),
+            "eventId": await _first_event(session, application, demo.device_ids),
+            "applicationKeyId": await _named(session, f"{application}/keys", KEY),
+            "applicationApiTokenId": await _named(session, f"{application}/tokens", APPLICATION_TOKEN),
+            "userApiTokenId": await _named(session, "/me/tokens", USER_TOKEN),
+            "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
+            "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
+            "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
+            "jobId": await _first_job(session, application),
+        }
+    finally:
+        session.close()
+
+
+async def _named(session: Session, path: str, wanted: Json) -> str:
+    """The id of the record of this name in a list; it is created if there is none."""
+    found = await session.call("GET", path, query={"filterField": "name", "filter": wanted["name"]})
+    for record in found["items"]:
+        return record_id(record)
+    return record_id(await session.call("POST", path, wanted))
+
+
+async def _first_row(session: Session, path: str) -> str:
+    rows = (await session.call("GET", path, query={"limit": 1}))["items"]
+    if not rows:
+        return str((await session.call("POST", path, ROWS))["rowIds"][0])
+    return record_id(rows[0])
+
+
+async def _first_event(session: Session, application: str, device_ids: Mapping[str, str]) -> str:
+    events = (await session.call("GET", f"{application}/events", query={"perPage": 1}))["items"]
+    if not events:
+        event = {**EVENT, "deviceId": device_ids["cold-store-2"]}
+        return record_id(await session.call("POST", f"{application}/events", event))
+    return record_id(events[0])
+
+
+async def _first_job(session: Session, application: str) -> str:
+    """The id of a job of the application: the export of its devices, if there is no other."""
+    jobs = f"{application}/jobLogs"
+    for _ in range(2):
+        for job in (await session.call("GET", jobs, query={"perPage": 1}))["items"]:
+            return record_id(job)
+        await session.call("POST", f"{application}/devices/export", {"format": "json"})
+    raise BenchError("The server queued an export and does not list it.")

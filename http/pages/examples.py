@@ -1,0 +1,120 @@
+"""Examples for the OpenAPI document: for each operation what has to be given, and nothing that may be left out.
+
+`serve --demo` creates the records that they name (`bench/demo_records.py`), and the document of that server has their
+ids in place of those in `IDS` (`site.py`). A test checks each example against the type of its operation and
+then runs them all against a demo. Passwords, secrets and links have no example that works: a document that anyone
+may read contains none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trunkline.http.calls.route import Route
+
+IDS: Final[Mapping[str, str]] = {
+    "applicationId": "6920c0de0000000000000001",
+    "deviceId": "6920c0de0000000000000002",
+    "dataTableId": "6920c0de0000000000000003",
+    "rowId": "6920c0de0000000000000004",
+    "eventId": "6920c0de0000000000000005",
+    "applicationKeyId": "6920c0de0000000000000006",
+    "applicationApiTokenId": "6920c0de0000000000000007",
+    "userApiTokenId": "6920c0de0000000000000008",
+    "dashboardId": "6920c0de0000000000000009",
+    "deviceRecipeId": "6920c0de000000000000000a",
+    "webhookId": "6920c0de000000000000000b",
+    "jobId": "6920c0de000000000000000c",
+}
+"""Ids of no record, one for each kind."""
+
+QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "auth.ssoDomain": {"email": "admin@localhost"},
+    "dataTable.removeColumn": {"columnName": "note"},
+    "devices.tagValues": {"key": "demo"},
+    "downloads.get": {"token": "TOKEN"},
+}
+"""The parameters of the query that an operation needs."""
+
+_TEMPERATURES: Final = {"deviceIds": [IDS["deviceId"]], "attributes": ["temperature"]}
+_BLOCK: Final = {"blockType": "graph", "startX": 0, "startY": 0, "width": 4, "height": 3, "title": "Power"}
+
+BODIES: Final[Mapping[str, Any]] = {
+    "auth.authenticateUser": {"email": "admin@localhost", "password": "PASSWORD"},
+    "auth.authenticateDevice": {"deviceId": IDS["deviceId"], "key": "KEY", "secret": "SECRET"},
+    "me.patch": {"companyName": "A farm"},
+    "userApiTokens.post": {"name": "read only", "scope": ["all.User.read"]},
+    "userApiToken.patch": {"description": "For looking at."},
+    "applications.post": {"name": "My first application"},
+    "application.patch": {"description": "A farm with six devices."},
+    "applicationKeys.post": {"name": "key of the greenhouse", "deviceIds": [IDS["deviceId"]]},
+    "applicationKey.patch": {"description": "For all devices of the farm."},
+    "applicationApiTokens.post": {"name": "read only", "scope": ["all.Application.read"]},
+    "applicationApiToken.patch": {"description": "For looking at."},
+    "devices.post": {
+        "name": "thermometer",
+        "attributes": [{"name": "temperature", "dataType": "number"}],
+        "tags": [{"key": "room", "value": "kitchen"}],
+    },
+    "device.patch": {"description": "The greenhouse behind the barn."},
+    "device.sendState": {"data": {"temperature": 21.5, "heater": True}},
+    "device.sendCommand": {"name": "setTarget", "payload": {"value": 27}},
+    "devices.sendCommand": {
+        "name": "switch",
+        "payload": {"on": True},
+        "deviceTags": [{"key": "demo", "value": "yes"}],
+    },
+    "device.setConnectionStatus": {"status": "connected"},
+    "deviceAttributes.post": {"name": "soilMoisture", "dataType": "number"},
+    "deviceAttribute.patch": {"description": "Degrees Celsius."},
+    "data.timeSeriesQuery": {
+        **_TEMPERATURES,
+        "duration": 600000,
+        "resolution": 60000,
+        "aggregation": "MEAN",
+    },
+    "data.lastValueQuery": {"deviceIds": [IDS["deviceId"]], "attribute": "temperature"},
+    "device.export": {"attributes": ["temperature", "humidity"]},
+    "devices.export": {"format": "csv"},
+    "data.export": {"deviceIds": [IDS["deviceId"]]},
+    "dataTables.post": {
+        "name": "spare parts",
+        "columns": [
+            {"name": "number", "dataType": "string", "constraint": "unique"},
+            {"name": "pieces", "dataType": "number", "constraint": "required", "defaultValue": 0},
+        ],
+    },
+    "dataTable.patch": {"description": "One row for each inspection."},
+    "dataTable.addColumn": {"name": "inspector", "dataType": "string", "constraint": "optional"},
+    "dataTableRows.post": {"place": "weather mast", "score": 6},
+    "dataTableRow.patch": {"score": 9},
+    "dataTableRows.query": {"score": {"$gte": 8}},
+    "dataTableRows.delete": {"place": "weather mast"},
+    "dataTableRows.export": {"query": {"score": {"$gte": 8}}},
+    "events.post": {"subject": "The filter is dirty", "level": "info", "deviceId": IDS["deviceId"]},
+    "event.patch": {"state": "acknowledged", "comment": "I am on my way."},
+    "events.patch": {"state": "acknowledged"},
+    "events.delete": {"level": "info"},
+    "events.export": {"format": "json"},
+    "applicationDashboards.post": {"name": "power", "blocks": [_BLOCK]},
+    "applicationDashboard.patch": {"refreshRate": 60},
+    "deviceRecipes.post": {
+        "name": "power meter",
+        "deviceName": "meter",
+        "attributes": [{"name": "power", "dataType": "number"}],
+    },
+    "deviceRecipe.patch": {"description": "For every room."},
+    "webhooks.post": {"name": "deliveries"},
+    "webhook.patch": {"description": "For the warnings of the weather service."},
+}
+"""The body of each operation that takes one."""
+
+
+def of_path(route: Route, placeholder: str) -> str:
+    """The example for a parameter of the path."""
+    if placeholder == "name":
+        return "temperature"
+    if placeholder == "apiTokenId":
+        placeholder = "userApiTokenId" if route.area == "user" else "applicationApiTokenId"
+    return IDS[placeholder]

@@ -1,0 +1,67 @@
+"use strict";
+
+// The page of the API. Two things differ from what Swagger UI does by itself: a log-in on this page is used for the
+// other calls, and the events of a stream are shown as they come. Swagger UI waits for the end of a body, and a stream
+// has none; so its request is made here, and Swagger UI gets what had come when the reader stopped it.
+
+const CHARACTERS_MAX = 200000;
+
+const part = (name) => document.getElementById("stream" + name);
+let stopStream = null;
+
+async function fetchStream(url, request) {
+  if (stopStream) stopStream();
+  const abort = new AbortController();
+  const answer = await fetch(url, { ...request, signal: abort.signal });
+  const type = answer.headers.get("content-type") || "";
+  if (!answer.ok || !type.startsWith("text/event-stream")) return answer;
+
+  let text = "", events = 0;
+  const show = (state) => {
+    part("-state").textContent = `${events} events, ${state}`;
+    part("-events").textContent = text;
+    part("-events").scrollTop = part("-events").scrollHeight;
+  };
+  const stop = () => abort.abort();
+  stopStream = stop;
+  part("-name").textContent = new URL(url, location.href).pathname.split("/").pop();
+  part("-stop").onclick = stop;
+  part("").hidden = false;
+  show("waiting for more");
+  const reader = answer.body.getReader(), decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const piece = decoder.decode(value, { stream: true });
+      events += piece.split("event: ").length - 1;
+      text = (text + piece).slice(-CHARACTERS_MAX);
+      show("waiting for more");
+    }
+  } catch (error) {
+    if (!abort.signal.aborted) text += `\n(the stream broke off: ${error.message})\n`;
+  }
+  if (stopStream === stop) {
+    stopStream = null;
+    part("").hidden = true;
+  }
+  return new Response(text, { status: answer.status, headers: answer.headers });
+}
+
+const ui = SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#api",
+  deepLinking: true,
+  docExpansion: "list",
+  filter: true,
+  requestInterceptor: (request) => {
+    const accepted = (request.headers && (request.headers.accept || request.headers.Accept)) || "";
+    if (accepted.includes("text/event-stream")) request.userFetch = fetchStream;
+    return request;
+  },
+  responseInterceptor: (answer) => {
+    const isLogin = answer.ok && new URL(answer.url, location.href).pathname === "/auth/user";
+    if (isLogin && answer.obj) ui.preauthorizeApiKey("bearer", answer.obj.token);
+    return answer;
+  },
+});

@@ -1,0 +1,122 @@
+"""The examples of the API's document work on a demo as they stand, those of `/docs` among them.
+
+Each operation is called once, with what its page has filled in and nothing else. What deletes comes last, the
+innermost first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+import trio
+
+from tests.e2e.server_process import OWNER, ServerProcess, started
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
+Json = dict[str, Any]
+
+
+class Example:
+    """One operation of a served document, with what its examples say."""
+
+    def __init__(self, path: str, method: str, operation: Json) -> None:
+        self.operation = operation
+        self.id: str = operation["operationId"]
+        self.method = method.upper()
+        self.template = path
+        parameters = [each for each in operation["parameters"] if "example" in each]
+        self.query = {each["name"]: each["example"] for each in parameters if each["in"] == "query"}
+        self.path = path.format(
+            **{each["name"]: each["example"] for each in parameters if each["in"] == "path"}
+        )
+        body = operation.get("requestBody")
+        self.body: Any = None if body is None else body["content"]["application/json"]["example"]
+        self.is_stream = "text/event-stream" in operation["responses"].get("200", {}).get("content", {})
+
+    @property
+    def order(self) -> tuple[bool, int, bool]:
+        """Its place in the run."""
+        deletes = self.method == "DELETE" or self.path.endswith(("/delete", "/truncate"))
+        return deletes, -self.path.count("/") if deletes else 0, self.method != "DELETE"
+
+
+async def run(client: httpx.AsyncClient, example: Example) -> httpx.Response:
+    """Call the operation. Of a stream only the beginning is read: an event, or the first comment."""
+    given: Json = {"params": example.query} | ({} if example.body is None else {"json": example.body})
+    if not example.is_stream:
+        return await client.request(example.method, example.path, **given)
+    beginning = b"event: deviceState" if example.path.endswith("/stateStream") else b":"
+    async with client.stream(example.method, example.path, **given) as response:
+        said = b""
+        async for piece in response.aiter_bytes():
+            said += piece
+            if beginning in said:
+                return response
+    raise AssertionError(f"{example.id}: the stream ended without {beginning!r}: {said!r}")
+
+
+async def ended_job(client: httpx.AsyncClient, path: str) -> Json:
+    """The job at this path when it has ended."""
+    with trio.fail_after(PATIENCE_S):
+        while True:
+            job: Json = (await client.get(path)).json()
+            if job["status"] not in ("queued", "inProgress"):
+                return job
+
+
+async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example]) -> None:
+    """Give the three examples that need a secret what a reader has to put there."""
+    examples["auth.authenticateUser"].body |= {
+        "email": OWNER["TRUNKLINE_ADMIN_EMAIL"],
+        "password": OWNER["TRUNKLINE_ADMIN_PASSWORD"],
+    }
+    device = examples["auth.authenticateDevice"].body
+    key = (await run(client, examples["applicationKeys.post"])).json()
+    device |= {"key": key["key"], "secret": key["secret"]}
+    job = await ended_job(client, examples["applicationJobLog.get"].path)
+    link = urlsplit(job["output"]["file"]["url"])
+    examples["downloads.get"].query["token"] = parse_qs(link.query)["token"][0]
+
+
+async def served_examples(server: ServerProcess) -> dict[str, Example]:
+    document = await server.call("GET", "/openapi.json", token="")
+    found = [
+        Example(path, method, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    ]
+    return {example.id: example for example in sorted(found, key=lambda example: example.order)}
+
+
+async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
+    async with started(tmp_path / "data", "--demo") as server:
+        await server.prints("The token is valid for a day")
+        assert await server.listens()
+        server.token = await server.log_in()
+        examples = await served_examples(server)
+        assert len(examples) > 100
+        async with server.client() as client:
+            await fill_in(client, examples)
+            for example in examples.values():
+                response = await run(client, example)
+                assert response.is_success, (example.id, example.path, response.text)
+        assert await server.terminate() == 0
+        assert "Traceback" not in server.log
+
+
+async def test_a_restart_of_the_demo_keeps_its_records(tmp_path: Path) -> None:
+    paths = []
+    for _ in range(2):
+        async with started(tmp_path / "data", "--demo") as server:
+            await server.prints("The token is valid for a day")
+            assert await server.listens()
+            paths.append({id: example.path for id, example in (await served_examples(server)).items()})
+            assert await server.terminate() == 0
+    assert paths[0] == paths[1]
+    assert "6920c0de" not in str(paths), "the ids are those of records"

@@ -1,0 +1,68 @@
+"""The OpenAPI document explains itself: each field and parameter is described, each body has an example of its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from trunkline.http.calls.route import Route
+from trunkline.http.pages import descriptions, examples
+from trunkline.http.pages.openapi import document
+from trunkline.http.routes import TABLE
+
+WHERE = "add a sentence to http/pages/descriptions.py"
+
+
+@pytest.fixture(scope="module")
+def api() -> dict[str, Any]:
+    return document(TABLE, "test")
+
+
+def own_parameters(api: dict[str, Any], route: Route) -> list[dict[str, Any]]:
+    """The parameters of an operation without those that every operation takes."""
+    operation = api["paths"][route.path][route.method.lower()]
+    return [each for each in operation["parameters"] if "$ref" not in each]
+
+
+def test_every_field_and_parameter_is_described(api: dict[str, Any]) -> None:
+    bare = [
+        f"{owner}.{name}" for owner, name, schema in descriptions.fields(api) if "description" not in schema
+    ]
+    assert bare == [], WHERE
+    for route in TABLE.routes:
+        for parameter in own_parameters(api, route):
+            assert parameter.get("description"), (route.operation, parameter["name"], WHERE)
+
+
+def test_every_description_is_used(api: dict[str, Any]) -> None:
+    named = [(owner, name) for owner, name, _ in descriptions.fields(api)]
+    for route in TABLE.routes:
+        named += [(route.query.__name__, name) for name in route.query.__struct_encode_fields__]
+        named += [("path", part.placeholder) for part in route.path_parameters]
+    used = {f"{owner}.{name}" if f"{owner}.{name}" in descriptions.FIELDS else name for owner, name in named}
+    assert descriptions.FIELDS.keys() - used == set()
+
+
+def test_every_body_has_an_example_of_its_type() -> None:
+    with_body = {route.operation: route for route in TABLE.routes if route.decoder is not None}
+    assert examples.BODIES.keys() == with_body.keys()
+    for operation, example in examples.BODIES.items():
+        decoder = with_body[operation].decoder
+        assert decoder is not None
+        decoder.decode(msgspec.json.encode(example))
+
+
+def test_exactly_the_required_parameters_have_examples(api: dict[str, Any]) -> None:
+    """The page fills in what has an example, and a filter that nobody asked for hides what one looks for."""
+    for route in TABLE.routes:
+        for parameter in own_parameters(api, route):
+            assert ("example" in parameter) == parameter["required"], (route.operation, parameter["name"])
+
+
+def test_every_operation_has_a_group_that_is_described(api: dict[str, Any]) -> None:
+    described = {tag["name"]: tag["description"] for tag in api["tags"]}
+    used = {tag for item in api["paths"].values() for operation in item.values() for tag in operation["tags"]}
+    assert used == described.keys()
+    assert next(iter(described)) == "Log in"
