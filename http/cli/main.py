@@ -1,6 +1,6 @@
 """The command line: `trunkline serve` and all other commands.
 
-The entry point of the program, and the only module of `http` that imports the bench, to add its commands. Imports
+The entry point of the program. It and `demo.py` are the only modules of `http` that import the bench. Imports
 that only one command needs are in that command: `trunkline user list` does not load a web framework.
 """
 
@@ -12,7 +12,6 @@ import logging
 import os
 import sys
 import tomllib
-from collections.abc import Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -26,10 +25,8 @@ from trunkline.actors import boot
 from trunkline.actors.values.errors import DomainError
 from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
-from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
-from trunkline.bench.demo_records import ensure_records
-from trunkline.bench.errors import BenchError
 from trunkline.http import control_socket
+from trunkline.http.cli.demo import run_demo_on
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
@@ -60,12 +57,6 @@ ConfigOption = Annotated[
 
 PASSWORD_VARIABLE = "TRUNKLINE_PASSWORD_FOR_USER"  # noqa: S105 - the name of a variable
 """The password for `user add` and `user passwd`: an argument of these commands, not a setting."""
-
-DEMO_SCOPES = frozenset({"all.User"})
-DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
-DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
-"""The scopes of the token that is printed with the example calls of the demo."""
-DEMO_TOKEN_TTL_S = 86_400
 
 EXPECTED_FAILURES = (SettingsError, DomainError, boot.StoreError, OSError)
 """Failures that are reported to the operator as a sentence; all others are bugs and show a traceback."""
@@ -200,54 +191,7 @@ async def _announce_start(server: RunningServer, *, settings: Settings, demo: bo
     if first is not None and first.password is not None:
         announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
     if demo:
-        await _run_demo(server)
-
-
-async def _run_demo(server: RunningServer) -> None:
-    """Run the devices of the demo while the server runs, also if their application or token is deleted."""
-    shown = False
-
-    async def complete(token: str, ready: DemoReady) -> None:
-        """Add the other records, and put the ids of all into the examples of the API's document."""
-        nonlocal shown
-        server.pages.show_examples(await ensure_records(token, ready))
-        if not shown:
-            _show_demo(server, ready)
-        shown = True
-
-    async def run_once() -> None:
-        token = _token(server, DEMO_SCOPES, None)
-        async with trio.open_nursery() as nursery:
-            await run_demo(
-                server.url, token, on_ready=lambda ready: nursery.start_soon(complete, token, ready)
-            )
-
-    pause_s = DEMO_PAUSE_S
-    while True:
-        try:
-            await run_once()
-            return
-        except* BenchError as problems:
-            warn(f"The demo was interrupted and restarts: {failure_message(problems)}")
-        await trio.sleep(pause_s)
-        pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
-
-
-def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
-    """A token of the oldest user."""
-    dispatcher = server.dispatcher
-    claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
-    return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
-
-
-def _show_demo(server: RunningServer, ready: DemoReady) -> None:
-    announce(
-        "The devices of the demo report once a second. To try it, run these four lines in another terminal:"
-    )
-    announce(f"  export {CURL_VARIABLE}={_token(server, DEMO_TOKEN_SCOPES, DEMO_TOKEN_TTL_S)}")
-    for line in curl_lines(ready):
-        announce(f"  {line}")
-    announce("The token is valid for a day, for reading devices and for sending them commands.")
+        await run_demo_on(server)
 
 
 app.command("demo")(bench_demo)

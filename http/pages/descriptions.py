@@ -1,8 +1,8 @@
 """What the parameters and fields of the API mean: one sentence each, for the OpenAPI document.
 
 A name means the same in most places, so the table is by name; `Type.name` is for a type in which it means something
-else. The types say the form of a value (its pattern, its bounds, its unit in time); this table says what it is. The module is
-long because the API has many fields.
+else. The types say the form of a value (its pattern, its bounds, its unit in time); this table says what it is. The
+module is long because the API has many fields.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from tests.e2e.test_exports import export
 from tests.patience import PATIENCE_S
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.app import create_app
+from trunkline.http.pages.site import Site
+from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
 from trunkline.http.wire.transport import ClientGone
 
@@ -82,7 +84,7 @@ class Leaver:
 @pytest.mark.parametrize("how", ["gone", "cancelled"])
 async def test_what_was_opened_is_closed_where_the_head_cannot_be_sent(server: Server, how: str) -> None:
     """Quart never enters such a body."""
-    app = create_app(make_dispatcher(server.system, server.settings))
+    app = create_app(make_dispatcher(server.system, server.settings), Site(TABLE, "test"))
     for target in await targets(server):
         for _ in range(ROUNDS):
             leaver = Leaver(how)

@@ -1,8 +1,10 @@
 "use strict";
 
-// The page of the API. Two things differ from what Swagger UI does by itself: a log-in on this page is used for the
-// other calls, and the events of a stream are shown as they come. Swagger UI waits for the end of a body, and a stream
-// has none; so its request is made here, and Swagger UI gets what had come when the reader stopped it.
+// The page of the API. Three things differ from what Swagger UI does by itself:
+// - A log-in on this page is used for the other calls.
+// - The events of a stream are shown as they come. Swagger UI waits for the end of a body, and a stream has none; so
+//   its request is made here, and Swagger UI gets what had come when the reader stopped it.
+// - Parameters that are JSON are empty fields for text. Swagger UI would fill them with an invented value.
 
 const CHARACTERS_MAX = 200000;
 
@@ -48,20 +50,38 @@ async function fetchStream(url, request) {
   return new Response(text, { status: answer.status, headers: answer.headers });
 }
 
-const ui = SwaggerUIBundle({
-  url: "/openapi.json",
-  dom_id: "#api",
-  deepLinking: true,
-  docExpansion: "list",
-  filter: true,
-  requestInterceptor: (request) => {
-    const accepted = (request.headers && (request.headers.accept || request.headers.Accept)) || "";
-    if (accepted.includes("text/event-stream")) request.userFetch = fetchStream;
-    return request;
-  },
-  responseInterceptor: (answer) => {
-    const isLogin = answer.ok && new URL(answer.url, location.href).pathname === "/auth/user";
-    if (isLogin && answer.obj) ui.preauthorizeApiKey("bearer", answer.obj.token);
-    return answer;
-  },
-});
+function jsonParametersAsText(document) {
+  for (const item of Object.values(document.paths)) {
+    for (const operation of Object.values(item)) {
+      for (const parameter of operation.parameters) {
+        if (!parameter.content) continue;
+        delete parameter.content;
+        parameter.schema = { type: "string" };
+        parameter.description += ", as JSON";
+      }
+    }
+  }
+  return document;
+}
+
+function show(document) {
+  const ui = SwaggerUIBundle({
+    spec: jsonParametersAsText(document),
+    dom_id: "#api",
+    deepLinking: true,
+    docExpansion: "list",
+    filter: true,
+    requestInterceptor: (request) => {
+      const accepted = (request.headers && (request.headers.accept || request.headers.Accept)) || "";
+      if (accepted.includes("text/event-stream")) request.userFetch = fetchStream;
+      return request;
+    },
+    responseInterceptor: (answer) => {
+      const isLogin = answer.ok && new URL(answer.url, location.href).pathname === "/auth/user";
+      if (isLogin && answer.obj) ui.preauthorizeApiKey("bearer", answer.obj.token);
+      return answer;
+    },
+  });
+}
+
+fetch("/openapi.json").then((answer) => answer.json()).then(show);

@@ -1,0 +1,70 @@
+"""`serve --demo`: the demo of the bench, run against the server of this process, and what it prints to be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+import trio
+
+from trunkline.actors import boot
+from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
+from trunkline.bench.demo_records import ensure_records
+from trunkline.bench.errors import BenchError
+from trunkline.http.terminal import announce, failure_message, warn
+
+if TYPE_CHECKING:
+    from trunkline.http.serve import RunningServer
+
+DEMO_SCOPES = frozenset({"all.User"})
+DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
+DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
+"""The scopes of the token that is printed with the example calls of the demo."""
+DEMO_TOKEN_TTL_S = 86_400
+
+
+async def run_demo_on(server: RunningServer) -> None:
+    """Run the devices of the demo while the server runs, also if their application or token is deleted."""
+    shown = False
+
+    async def complete(token: str, ready: DemoReady) -> None:
+        """Add the other records, and put the ids of all into the examples of the API's document."""
+        nonlocal shown
+        server.pages.show_examples(await ensure_records(token, ready))
+        if not shown:
+            _show_demo(server, ready)
+        shown = True
+
+    async def run_once() -> None:
+        token = _token(server, DEMO_SCOPES, None)
+        async with trio.open_nursery() as nursery:
+            await run_demo(
+                server.url, token, on_ready=lambda ready: nursery.start_soon(complete, token, ready)
+            )
+
+    pause_s = DEMO_PAUSE_S
+    while True:
+        try:
+            await run_once()
+            return
+        except* BenchError as problems:
+            warn(f"The demo was interrupted and restarts: {failure_message(problems)}")
+        await trio.sleep(pause_s)
+        pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
+
+
+def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
+    """A token of the oldest user."""
+    dispatcher = server.dispatcher
+    claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
+    return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
+
+
+def _show_demo(server: RunningServer, ready: DemoReady) -> None:
+    announce(
+        "The devices of the demo report once a second. To try it, run these four lines in another terminal:"
+    )
+    announce(f"  export {CURL_VARIABLE}={_token(server, DEMO_TOKEN_SCOPES, DEMO_TOKEN_TTL_S)}")
+    for line in curl_lines(ready):
+        announce(f"  {line}")
+    announce("The token is valid for a day, for reading devices and for sending them commands.")
