@@ -197,20 +197,21 @@ def _path_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _query_parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]]:
-    schema = components[route.query.__name__]
-    required = schema.get("required", ())
+    query = components[route.query.__name__]
+    required = query.get("required", ())
     given = examples.QUERIES.get(route.operation, {})
     found: list[dict[str, Any]] = []
-    for name, each in schema["properties"].items():
+    for name, each in query["properties"].items():
         shown = {key: value for key, value in each.items() if not (key == "default" and value is None)}
-        description = descriptions.of_parameter(route.query.__name__, name, shown.pop("description", None))
         parameter: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
-        if description is not None:
+        structured = _is_structured(shown)
+        schema = shown if structured else _without_null(shown)
+        form = schema.pop("description", None)
+        if (description := descriptions.of_parameter(route.query.__name__, name, form)) is not None:
             parameter["description"] = description
-        if _is_structured(shown):
-            parameter |= {"content": {"application/json": {"schema": shown}}}
-        else:
-            parameter["schema"] = _without_null(shown)
+        parameter |= (
+            {"content": {"application/json": {"schema": schema}}} if structured else {"schema": schema}
+        )
         if name in given:
             parameter["example"] = given[name]
         found.append(parameter)
