@@ -40,7 +40,7 @@ class UserCredentials(Body, frozen=True):
     """The credentials of a user. `tokenTTL` in seconds, 0 for a token that does not expire."""
 
     email: Email
-    password: Annotated[str, Meta(min_length=8, max_length=2048)]
+    password: Annotated[str, Meta(max_length=2048)]
     two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
     requested_scopes: _Scopes | UnsetType = UNSET
     token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
@@ -93,7 +93,7 @@ class SsoRequest(View, frozen=True):
 class CurrentCredentials(Body, frozen=True):
     """The current password, needed to change e-mail address, password or token cutoff."""
 
-    password: Annotated[str, Meta(min_length=8, max_length=2048)]
+    password: Annotated[str, Meta(max_length=2048)]
     two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
 
 

@@ -104,16 +104,7 @@ class ApplicationPage(Page, frozen=True):
 
     sort_field: Literal["name", "id", "creationDate", "ownerId", "lastUpdated"] = "name"
     filter_field: Literal["name"] | None = None
-    org_id: (
-        Annotated[
-            str,
-            Meta(
-                pattern=r"^([A-Fa-f0-9]{24}|)$",
-                extra={FORM: "an id of 24 hexadecimal digits, or leave it empty"},
-            ),
-        ]
-        | None
-    ) = None
+    org_id: _IdOrBlank | None = None
     summary_exclude: str | None = None
     summary_include: str | None = None
 

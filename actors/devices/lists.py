@@ -13,7 +13,7 @@ import msgspec
 from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.history import attribute_names, composite, composite_span
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
-from trunkline.actors.devices.messages import DeviceShape
+from trunkline.actors.devices.messages import DevicePage, DeviceShape
 from trunkline.actors.devices.read_messages import (
     ListAttributeNames,
     ListCompositeStates,
@@ -57,7 +57,7 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> Listing:
         filters = [msgspec.to_builtins(each) for each in query.tag_filter]
         matches.append(lambda doc: has_tag(doc["tags"], filters))
     if query.parent_id is not None:
-        parent = None if query.parent_id == "null" else query.parent_id.lower()
+        parent = _parent_of(query)
         matches.append(lambda doc: doc.get("parentId") == parent)
     if query.query is not None:
         filter = device_filter(snapshot, message.application, query.query)
@@ -75,6 +75,12 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> Listing:
     )
 
 
+def _parent_of(query: DevicePage) -> str | None:
+    """The parent that the listed devices have; None for devices without one. Only where `parentId` is given."""
+    assert query.parent_id is not None
+    return None if query.parent_id == "null" else query.parent_id.lower()
+
+
 def list_devices(reading: Reading, message: ListDevices) -> dict[str, Any]:
     """Return a page of devices."""
     snapshot = reading.snapshot
@@ -87,6 +93,12 @@ def list_devices(reading: Reading, message: ListDevices) -> dict[str, Any]:
     )
     items = [show_device(snapshot, message.application, each, shape) for each in found]
     shown = envelope("devices", items, total, query)
+    if query.device_class is not None:
+        shown["deviceClass"] = ",".join(query.device_class)
+    if query.tag_filter is not None:
+        shown["tagFilter"] = msgspec.to_builtins(query.tag_filter)
+    if query.parent_id is not None:
+        shown["parentId"] = _parent_of(query)
     shown["applicationId"] = message.application.hex()
     return shown
 

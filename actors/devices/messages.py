@@ -159,15 +159,7 @@ class DevicePage(Page, frozen=True):
     filter_field: Literal["name"] | None = None
     device_class: list[DeviceClass] | None = None
     tag_filter: TagFilters | None = None
-    parent_id: (
-        Annotated[
-            str,
-            Meta(
-                pattern=r"^([A-Fa-f0-9]{24}|null)$", extra={FORM: "an id of 24 hexadecimal digits, or null"}
-            ),
-        ]
-        | None
-    ) = None
+    parent_id: _IdOrNull | None = None
     query: DeviceQuery | None = None
     query_deleted: bool = False
     exclude_connection_info: bool = False

@@ -34,6 +34,7 @@ from trunkline.http.calls.json_body import check, decode
 from trunkline.http.calls.links import add_links
 from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
+from trunkline.http.calls.path_parameters import fits
 from trunkline.http.calls.request import Headers, Request, Response
 from trunkline.http.calls.route import Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
@@ -240,6 +241,12 @@ class Dispatcher:
         method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
         route = methods.get(method)
         if route is None:
+            if not all(map(fits, next(iter(methods.values())).path_parameters, values)):
+                # A word where an id is expected is the name of an operation that this server does not have.
+                raise NotFound(
+                    f"There is nothing at {request.path[:200]}: this server has no such operation; "
+                    "`/docs` shows the API."
+                )
             allowed = ", ".join(sorted(methods))
             raise MethodNotAllowed(
                 f"{request.method} is not a method of this path; it takes {allowed}.", allowed
@@ -252,7 +259,7 @@ class Dispatcher:
         if route.access != "none":
             principal = self.tokens.authenticate(request.headers.get(b"authorization"))
             check_scope(route, principal)
-        ids = {part.name: part.read(value) for part, value in zip(route.path_parameters, values, strict=True)}
+        ids = self.table.read_path(route, values)
         if route.area == "user" and principal is not None:
             ids["user"] = principal.user_id
         call = self._call(Admission(route, principal, ids, None), request)
@@ -298,7 +305,8 @@ class Dispatcher:
         route = call.route
         call.query, call.with_links = route.parser.parse(call.request.query)
         if route.decoder is not None and (call.request.body or not route.optional_body):
-            check(call.request, self.system.limits.body_bytes_max)
+            if call.request.body:
+                check(call.request, self.system.limits.body_bytes_max)
             call.body = decode(route.decoder, call.request.body)
 
     def message(self, call: Call, message: type[Message]) -> Message:

@@ -67,6 +67,22 @@ def invalid(
     return Invalid(f"{field or f'The {where}'}: {_got(given, types)}; give {right}.")
 
 
+def empty(expected: inspect.Type) -> Invalid:
+    """The error of a call without a body, where its operation needs one of this type."""
+    words: dict[str, None] = {}
+    for each in _alternatives(expected):
+        named = ""
+        if isinstance(each, inspect.StructType):
+            tag = [each.tag_field] if each.tag_field else []
+            required = tag + [field.encode_name for field in each.fields if field.required]
+            optional = [field.encode_name for field in each.fields]
+            named = f" with {listed(required)}" if required else f" with any of {listed(optional)}"
+        words[_in_words(each) + named] = None
+    return Invalid(
+        f"The body is missing; this call needs JSON: {' or '.join(words)} (Content-Type: application/json)."
+    )
+
+
 # Types.
 
 

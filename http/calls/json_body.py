@@ -8,7 +8,7 @@ import msgspec
 
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
-from trunkline.http.calls.invalid_input import UNKNOWN, invalid, type_of_body
+from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid, type_of_body
 from trunkline.http.calls.request import Request
 
 
@@ -28,7 +28,7 @@ def check(request: Request, bytes_max: int) -> None:
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """Return the typed body. Malformed JSON is 400 with its position, a wrong value is 400."""
     if not body:
-        raise Invalid("The body is empty; this call needs a JSON body.")
+        raise empty(type_of_body(decoder))
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.jobs.job import parse_job_id
+from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import parse_id
 
 _ID = r"^[A-Fa-f0-9]{24}$"
@@ -46,3 +47,12 @@ def _parameter(placeholder: str) -> PathParameter:
     if name == placeholder:
         raise TypeError(f"{{{placeholder}}} is not an id; define its parser in SPECIAL_PARAMETERS")
     return PathParameter(placeholder, name, lambda text: parse_id(text, placeholder), _ID)
+
+
+def fits(parameter: PathParameter, text: str) -> bool:
+    """Whether a text is a value of the parameter."""
+    try:
+        parameter.read(text)
+    except Invalid:
+        return False
+    return True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.names import similar_names
 from trunkline.actors.values.structs import Message
 from trunkline.http.calls.message_fields import FieldSources, field_sources
 from trunkline.http.calls.route import Route
@@ -55,3 +57,30 @@ class RouteTable:
             node = found
         methods = node.get("/")
         return None if methods is None else (methods, values)
+
+    def read_path(self, route: Route, values: list[str]) -> dict[str, Any]:
+        """The values of the path parameters of a route by name.
+
+        Raises `Invalid` for the first one that does not fit, with the path that was probably meant.
+        """
+        ids: dict[str, Any] = {}
+        for part, value in zip(route.path_parameters, values, strict=True):
+            try:
+                ids[part.name] = part.read(value)
+            except Invalid as refusal:
+                path = self._similar_path(
+                    route.path.partition(f"{{{part.placeholder}}}")[0], part.placeholder, value
+                )
+                meant = f" (did you mean {path}?)." if path else "."
+                raise Invalid(refusal.message.removesuffix(".") + meant) from None
+        return ids
+
+    def _similar_path(self, before: str, placeholder: str, word: str) -> str | None:
+        """The path that somebody may have meant who wrote a word for a path parameter after `before`."""
+        paths = {route.path for route in self.routes if route.path.startswith(before)}
+        below = f"{before}{{{placeholder}}}/{word}"
+        if below in paths:
+            return below
+        literals = {path.removeprefix(before).partition("/")[0] for path in paths}
+        similar = similar_names(word, sorted(each for each in literals if not each.startswith("{")))
+        return f"{before}{similar[0]}" if similar else None

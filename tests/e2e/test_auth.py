@@ -54,6 +54,13 @@ async def test_a_user_logs_in_with_the_address_in_any_case(server: Server, email
     assert (me["id"], me["email"]) == (answer["userId"], EMAIL)
 
 
+@pytest.mark.parametrize("password", ["short", ""])
+async def test_a_short_password_is_a_wrong_one(server: Server, password: str) -> None:
+    refused, wrong = await attempt(server, password=password), await attempt(server)
+    assert (refused.status_code, refused.content) == (wrong.status_code, wrong.content)
+    assert refused.status_code == 401
+
+
 async def test_an_unknown_address_and_a_wrong_password_look_the_same(server: Server) -> None:
     unknown = await attempt(server, UNKNOWN)
     wrong = await attempt(server)
@@ -100,7 +107,7 @@ async def test_a_malformed_login_is_400_with_the_field(server: Server) -> None:
         ({"email": "no address"}, "email: "),
         ({"email": f"{EMAIL}\n"}, "email: "),
         ({"email": f"{'a' * 1025}@example.com"}, "email: "),
-        ({"password": "short"}, "password: "),
+        ({"password": "x" * 2049}, "password: "),
         ({"password": None}, "password: is missing"),
         ({"pasword": "x"}, "pasword: there is no such field"),
         ({"tokenTTL": -1}, "tokenTTL: "),

@@ -37,6 +37,22 @@ async def test_a_list_says_what_it_is(server: Server) -> None:
     assert all("_links" not in item for item in bare["items"])
 
 
+async def test_a_list_repeats_what_it_was_narrowed_by(server: Server) -> None:
+    application = await server.application()
+    tags = [{"key": "floor", "value": "1"}]
+    parent = id_of(await server.device(application, "hall", deviceClass="system"))
+    await server.device(application, "pump", tags=tags, parentId=parent)
+    query = f"tagFilter[0][key]=floor&tagFilter[1][value]=1&deviceClass=standalone&parentId={parent.upper()}"
+    listed = await server.call("GET", f"{application}/devices?{query}")
+    assert [item["name"] for item in listed["items"]] == ["pump"]
+    assert listed["tagFilter"] == [{"key": "floor"}, {"value": "1"}]
+    assert (listed["deviceClass"], listed["parentId"]) == ("standalone", parent)
+    listed = await server.call("GET", f"{application}/devices?deviceClass=gateway,system&parentId=null")
+    assert [item["name"] for item in listed["items"]] == ["hall"]
+    assert (listed["deviceClass"], listed["parentId"]) == ("gateway,system", None)
+    assert "tagFilter" not in listed
+
+
 async def test_lists_are_sorted_by_each_field_and_paged(server: Server) -> None:
     application = await server.application()
     paths = {name: await server.device(application, name) for name in ("delta", "Alpha", "charlie", "Bravo")}

@@ -211,7 +211,7 @@ async def test_many_events_are_changed_and_deleted(server: Server) -> None:
     # A body that is missing or misspelt deletes nothing, and a list is no query.
     wrong: list[Any] = [[], {"severity": "info"}, {"$and": {}}]
     async with server.client() as client:
-        assert (await client.post(f"{events}/delete")).status_code in (400, 415)
+        assert (await client.post(f"{events}/delete")).status_code == 400
     for body in wrong:
         await server.call("POST", f"{events}/delete", body, status=400)
     await server.call("GET", f"{events}/delete", status=405)

@@ -77,7 +77,7 @@ async def test_a_profile_that_does_not_fit_is_400(server: Server) -> None:
         ({"tokenCutoff": "yesterday", **CREDENTIALS}, "tokenCutoff: "),
         ({"tokenCutoff": iso(datetime.now(UTC) + timedelta(hours=1)), **CREDENTIALS}, "tokenCutoff: "),
         ({"currentCredentials": {}}, "currentCredentials.password: is missing"),
-        ({"currentCredentials": {"password": "short"}}, "currentCredentials.password: "),
+        ({"currentCredentials": {"password": "x" * 2049}}, "currentCredentials.password: "),
         ({"email": "new@example.com"}, "currentCredentials: is missing"),
         ({"password": NEW_PASSWORD}, "currentCredentials: is missing"),
         ({"tokenCutoff": "2024-01-01T00:00:00Z"}, "currentCredentials: is missing"),

@@ -99,6 +99,7 @@ def variations(route: Route) -> Iterator[tuple[str, int, Any]]:
     yield ask("nested too deeply", 400, body=b"[" * 2000)
     yield ask("an unknown field", 400, body=b'{"colour":"blue"}')
     yield ask("an empty body", 400, body=b"")
+    yield ask("an empty body without a content type", 400, body=b"", content_type=None)
     yield ask("another content type", 415, content_type="text/plain")
     yield ask("no content type", 415, content_type=None)
     yield ask("a content type with a parameter", route.ok, content_type="Application/JSON; charset=utf-8")

@@ -131,6 +131,21 @@ def test_the_sentence_of_a_wrong_body(operation: str, body: Any, expected: str) 
     assert sentence(operation, body).startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("operation", "needed"),
+    [
+        ("events.post", "an object with level, subject"),
+        ("event.patch", "an object with any of state, level, subject, deviceId, comment, data, eventTags"),
+        ("device.sendState", "an object with data or an array"),
+        ("device.setConnectionStatus", "an object with status"),
+        ("events.delete", "an object"),
+    ],
+)
+def test_a_missing_body_is_refused_with_the_body_that_is_needed(operation: str, needed: str) -> None:
+    expected = f"The body is missing; this call needs JSON: {needed} (Content-Type: application/json)."
+    assert sentence(operation, b"") == expected
+
+
 def test_a_text_that_may_be_a_secret_is_not_shown() -> None:
     login = {"email": "a@b.example", "password": "hidden" * 400}
     assert "hidden" not in sentence("auth.authenticateUser", login)
