@@ -179,5 +179,5 @@ def _operator_pages(
 
     @app.get("/metrics")
     async def metrics() -> QuartResponse:
-        text, content_type = exposition(dispatcher, connections())
+        text, content_type = exposition(dispatcher, connections(), VERSION)
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))

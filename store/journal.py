@@ -23,10 +23,11 @@ again.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 import lmdb
 import structlog
@@ -43,6 +44,23 @@ FLUSH_WAIT_S: Final = 5.0
 QUOTA_RETRY_S: Final = 1.0
 """How long only batches that mostly delete are accepted after the quota was reached."""
 
+_COMMIT_TIMES_S: Final = (
+    0.0001,
+    0.00025,
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+)
 _GROUP_SIZES: Final = 20
 _log = structlog.get_logger("trunkline.store")
 
@@ -115,9 +133,11 @@ class Statistics:
     growths: int = 0
     refused: int = 0
     """Batches that were refused: the journal was full, or the store was at its quota."""
-    last_commit_s: float = 0.0
     longest_commit_s: float = 0.0
     total_commit_s: float = 0.0
+    commit_times: list[int] = field(default_factory=lambda: [0] * (len(_COMMIT_TIMES_S) + 1))
+    """Commits by their time, in classes with the upper bounds `time_bounds_s`; one more class has the longer ones."""
+    time_bounds_s: ClassVar[tuple[float, ...]] = _COMMIT_TIMES_S
     group_sizes: list[int] = field(default_factory=lambda: [0] * _GROUP_SIZES)
     """Commits by the size of the group: index n counts groups of 2**n to 2**(n+1) - 1 batches."""
 
@@ -128,7 +148,7 @@ class Statistics:
         self.puts += written.puts
         self.deletes += written.deletes
         self.bytes += written.size_bytes
-        self.last_commit_s = took_s
+        self.commit_times[bisect_left(_COMMIT_TIMES_S, took_s)] += 1
         self.total_commit_s += took_s
         self.longest_commit_s = max(self.longest_commit_s, took_s)
         self.group_sizes[min(batches.bit_length(), _GROUP_SIZES) - 1] += 1

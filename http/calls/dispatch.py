@@ -11,7 +11,9 @@ request head that was handled before.
 
 from __future__ import annotations
 
-from typing import Any
+from bisect import bisect_left
+from time import perf_counter
+from typing import Any, Literal
 
 import msgspec
 import structlog
@@ -36,7 +38,7 @@ from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
 from trunkline.http.calls.request import Headers, Request, Response
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.route import LATENCY_CLASSES, Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
@@ -44,12 +46,29 @@ from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")
 
+CALL_TIMES_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""The upper bounds of the classes in which calls are counted by their time; one more class has the longer ones."""
+
 _JSON_ONLY = (JSON,)
+_NO_ROUTE: Literal["none"] = "none"
 SUCCESS = b'{"success":true}'
 
 
+class CallTimes:
+    """The times of calls, from the whole request to the response: how many in each class of `CALL_TIMES_S`."""
+
+    __slots__ = ("counts", "total_s")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(CALL_TIMES_S) + 1)
+        self.total_s = 0.0
+
+
 class Dispatcher:
-    """Handles requests by the route table. `answered` counts responses by operation and status."""
+    """Handles requests by the route table.
+
+    `answered` counts responses by operation and status, `times` by class of operations and time.
+    """
 
     def __init__(self, system: System, tokens: Tokens, table: RouteTable, *, token_ttl_s: int) -> None:
         self.system = system
@@ -60,6 +79,7 @@ class Dispatcher:
         self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)
         self.answered: dict[tuple[str, int], int] = {}
+        self.times = {name: CallTimes() for name in LATENCY_CLASSES}
 
     # The driver that awaits.
 
@@ -70,13 +90,13 @@ class Dispatcher:
 
         `match` (of the route table) and `admission` are passed if the caller has looked them up already.
         """
-        operation = "none"
+        began_s = perf_counter()
+        route: Route | None = None
         try:
             if admission is None or not self.is_valid(admission):
                 route, values = self._find_route(request, match)
-                operation = route.operation
                 admission = self._admit(route, values, request)
-            operation = admission.route.operation
+            route = admission.route
             response = await self._execute(self._call(admission, request), admission.ref)
             if response.stream is not None and request.method == "HEAD":
                 # The response to HEAD has the headers of the stream, but no body.
@@ -87,8 +107,8 @@ class Dispatcher:
         except trio.Cancelled:
             raise
         except Exception as bug:  # noqa: BLE001 - a bug in one call must not affect others
-            response = Response(*error_response(_log_crash(operation, bug)))
-        self._count(operation, response.status)
+            response = Response(*error_response(_log_crash(route, bug)))
+        self._count(route, response.status, began_s)
         return response
 
     async def _execute(self, call: Call, ref: Ref | None) -> Response:
@@ -164,7 +184,7 @@ class Dispatcher:
         nothing was done and the call must go to `handle`.
         """
         system, route, ref = self.system, template.admission.route, template.admission.ref
-        operation = route.operation
+        began_s = perf_counter()
         turn = None
         response: tuple[int, Fields, bytes]
         try:
@@ -192,15 +212,15 @@ class Dispatcher:
         except DomainError as refusal:
             response = error_response(refusal)
         except Exception as bug:  # noqa: BLE001 - as in `handle`
-            response = error_response(_log_crash(operation, bug))
+            response = error_response(_log_crash(route, bug))
         if turn is None or turn.group is None:
-            self._count(operation, response[0])
+            self._count(route, response[0], began_s)
             done(*response)
             return True
 
         def committed(failure: DomainError | None) -> None:
             status, fields, text = response if failure is None else error_response(failure)
-            self._count(operation, status)
+            self._count(route, status, began_s)
             done(status, fields, text)
 
         system.when_stored(turn, committed)
@@ -334,9 +354,15 @@ class Dispatcher:
         """Answer a read message."""
         return await readers.read(self.system, message)
 
-    def _count(self, operation: str, status: int) -> None:
+    def _count(self, route: Route | None, status: int, began_s: float) -> None:
+        """Count a response. `route` is None for a request that no operation takes."""
+        operation = _NO_ROUTE if route is None else route.operation
+        times = self.times[_NO_ROUTE if route is None else route.latency_class]
         key = (operation, status)
         self.answered[key] = self.answered.get(key, 0) + 1
+        took_s = perf_counter() - began_s
+        times.counts[bisect_left(CALL_TIMES_S, took_s)] += 1
+        times.total_s += took_s
 
 
 def _response_headers(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes, bytes], ...]:
@@ -347,9 +373,9 @@ def _response_headers(route: Route, verdict: Verdict | None) -> tuple[tuple[byte
     return JSON, *rate_limit(route.throttle, verdict)
 
 
-def _log_crash(operation: str, bug: Exception) -> Crashed:
+def _log_crash(route: Route | None, bug: Exception) -> Crashed:
     """Log a bug, and return the error for the client."""
-    _log.error("call failed", operation=operation, exc_info=bug)
+    _log.error("call failed", operation=_NO_ROUTE if route is None else route.operation, exc_info=bug)
     return Crashed("The server failed to handle this call; the fault is logged.")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 AccessLevel = Literal["none", "read", "write"]
 Area = Literal["application", "user", "public"]
 DeviceAccess = Literal["no", "read", "self", "any"]
+LatencyClass = Literal["state", "command", "write", "read", "stream", "public", "none"]
+"""The classes of operations by which the times of calls are counted. "public" are log-ins and downloads, "none" are
+requests that no operation takes."""
+LATENCY_CLASSES: tuple[LatencyClass, ...] = get_args(LatencyClass)
 Handler = Callable[[Any], Awaitable["Response"]]
 """Takes a `Call`."""
 
@@ -120,6 +124,8 @@ class Route:
     links: LinkTemplates | None = None
     also: Mapping[int, str] = field(default_factory=dict)
     """Further status codes for the documentation, each with a description."""
+    latency_class: LatencyClass = field(init=False)
+    """The class of operations with which the times of its calls are counted."""
     scopes: frozenset[str] = field(init=False)
     parser: QueryParser = field(init=False)
     decoder: msgspec.json.Decoder[Any] | None = field(init=False)
@@ -127,6 +133,7 @@ class Route:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        put(self, "latency_class", _latency_class_of(self))
         put(self, "scopes", frozenset(_scopes_of(self)))
         put(self, "parser", QueryParser(self.query))
         put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
@@ -156,6 +163,18 @@ class Route:
     def created_id(self) -> str | None:
         """The name of the id of what a call creates, None if it creates nothing."""
         return self.to.id if self.to is not None and self.creates_actor else self.new_id
+
+
+def _latency_class_of(route: Route) -> LatencyClass:
+    if route.access == "none":
+        return "public"
+    if route.event is not None:
+        return "stream"
+    if route.throttle == "send_state":
+        return "state"
+    if route.throttle == "send_command":
+        return "command"
+    return "read" if route.access == "read" and route.to is None and route.job is None else "write"
 
 
 def _scopes_of(route: Route) -> list[str]:

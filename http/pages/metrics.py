@@ -7,16 +7,20 @@ They cost the handling of calls nothing more: the actors, the journal and the di
 from __future__ import annotations
 
 import gc
+import math
+import platform
 import resource
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
-from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.dispatch import CALL_TIMES_S, Dispatcher
 from trunkline.http.wire.garbage_collection import PAUSES
 from trunkline.http.wire.request_heads import RequestHeads
 
@@ -55,18 +59,21 @@ class NoConnectionStats(NamedTuple):
     heads: RequestHeads = RequestHeads(0)
 
 
-def exposition(dispatcher: Dispatcher, connections: ConnectionStats) -> tuple[bytes, str]:
+def exposition(dispatcher: Dispatcher, connections: ConnectionStats, version: str) -> tuple[bytes, str]:
     """The metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(MetricsCollector(dispatcher, connections))
+    registry.register(MetricsCollector(dispatcher, connections, version))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
 class MetricsCollector(Collector):
     """Collects the metrics of one server."""
 
-    def __init__(self, dispatcher: Dispatcher, connections: ConnectionStats | None = None) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, connections: ConnectionStats | None = None, version: str = ""
+    ) -> None:
         self._dispatcher = dispatcher
+        self._version = version
         self._connection_stats = connections or NoConnectionStats()
 
     def collect(self) -> Iterator[Metric]:
@@ -104,6 +111,15 @@ class MetricsCollector(Collector):
         for (operation, status), count in sorted(self._dispatcher.answered.items()):
             answered.add_metric([operation, str(status)], count)
         yield answered
+        times = HistogramMetricFamily(
+            "trunkline_call_duration_seconds",
+            "Time of a call from the whole request to its response, by class of operations.",
+            labels=["class"],
+        )
+        for name, each in self._dispatcher.times.items():
+            times.add_metric([name], *_histogram(CALL_TIMES_S, each.counts, each.total_s))
+        yield times
+        yield _counter("logins_failed", "Log-ins that failed.", self._dispatcher.login_failures.count)
         yield _counter(
             "tokens_verified", "Tokens verified without help of the cache.", self._dispatcher.tokens.verified
         )
@@ -165,8 +181,13 @@ class MetricsCollector(Collector):
             "Batches refused because too much waited, or at the quota.",
             statistics.refused,
         )
-        yield _counter("commit_seconds", "Seconds spent in commits.", statistics.total_commit_s)
-        yield _gauge("commit_last_seconds", "Seconds of the last commit.", statistics.last_commit_s)
+        times = HistogramMetricFamily(
+            "trunkline_commit_duration_seconds", "Time of a group commit; the event loop waits for it."
+        )
+        times.add_metric(
+            [], *_histogram(statistics.time_bounds_s, statistics.commit_times, statistics.total_commit_s)
+        )
+        yield times
         yield _gauge("commit_longest_seconds", "Seconds of the longest commit.", statistics.longest_commit_s)
         yield _gauge("journal_pending_bytes", "Bytes that wait for a commit.", journal.pending_bytes)
         sizes = HistogramMetricFamily("trunkline_group_size", "Batches in a group commit.")
@@ -178,18 +199,39 @@ class MetricsCollector(Collector):
         sizes.add_metric([], [*buckets, ("+Inf", total)], sum_value=statistics.batches)
         yield sizes
         store = self._dispatcher.system.store.sizes()
+        disk = shutil.disk_usage(self._dispatcher.system.store.directory.path)
         yield _gauge("store_used_bytes", "Bytes of the store's file in use.", store.used)
         yield _gauge("store_map_bytes", "Address space mapped for the store.", store.map)
+        yield _gauge(
+            "store_quota_bytes",
+            "The quota of the store's file; +Inf if there is none.",
+            store.quota or math.inf,
+        )
+        yield _gauge("disk_free_bytes", "Free bytes of the file system of the data directory.", disk.free)
+        yield _gauge("disk_size_bytes", "Size of the file system of the data directory.", disk.total)
 
     def _process(self) -> Iterator[Metric]:
+        yield from ProcessCollector(registry=None).collect()
+        build = GaugeMetricFamily(
+            "trunkline_build_info", "1; the labels tell what runs.", labels=["version", "python_version"]
+        )
+        build.add_metric([self._version, platform.python_version()], 1)
+        yield build
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        yield _counter("cpu_seconds", "Processor time of this process.", usage.ru_utime + usage.ru_stime)
         yield _gauge("memory_peak_bytes", "Largest resident memory so far.", usage.ru_maxrss * 1024)
         yield _counter(
             "gc_collections", "Runs of the oldest generation's collector.", gc.get_stats()[2]["collections"]
         )
         yield _counter("gc_pause_seconds", "Seconds that the collector stopped everything.", PAUSES.total_s)
         yield _gauge("gc_pause_longest_seconds", "Seconds of its longest pause.", PAUSES.longest_s)
+
+
+def _histogram(
+    bounds: Sequence[float], counts: Sequence[int], total: float
+) -> tuple[list[tuple[str, float]], float]:
+    """The buckets of a histogram, which contain those before them, and its sum. `counts` has one more than bounds."""
+    names = [*map(str, bounds), "+Inf"]
+    return list(zip(names, accumulate(counts), strict=True)), total
 
 
 def _counter(name: str, help: str, value: float) -> Metric:

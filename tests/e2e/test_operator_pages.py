@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,8 +15,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import PASSWORD, Server
+from tests.e2e.conftest import PASSWORD, Server, running_server
 from trunkline.http.routes import TABLE
+from trunkline.http.version import VERSION
 
 REFERENCES = ("src", "href", "action", "data", "poster", "srcset")
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -104,6 +108,67 @@ async def test_the_metrics_count_what_happened(server: Server) -> None:
     assert value(after, "trunkline_store_used_bytes") > 0
 
 
+async def test_the_metrics_count_the_times_of_calls_and_commits(server: Server) -> None:
+    before = await metrics(server)
+    device = await server.device(await server.application())
+    for number in range(3):
+        await server.call("POST", f"{device}/state", {"data": {"temp": number}})
+    await server.call("GET", f"{device}/state")
+    await server.call("POST", f"{device}/command", {"name": "beep"})
+    await server.call("GET", "/no/such", status=404)
+    await server.log_in()
+    after = await metrics(server)
+
+    def counted(name: str, **labels: str) -> float:
+        return value(after, name, **labels) - value(before, name, **labels)
+
+    expected = {"state": 3, "read": 1, "command": 1, "write": 2, "none": 1, "public": 1, "stream": 0}
+    for name, calls in expected.items():
+        assert counted("trunkline_call_duration_seconds_count", **{"class": name}) == calls, name
+        assert counted("trunkline_call_duration_seconds_bucket", **{"class": name, "le": "+Inf"}) == calls
+        assert (counted("trunkline_call_duration_seconds_sum", **{"class": name}) > 0) is (calls > 0)
+    commits = counted("trunkline_commits_total")
+    assert counted("trunkline_commit_duration_seconds_count") == commits > 0
+    assert counted("trunkline_commit_duration_seconds_sum") > 0
+
+
+async def test_the_buckets_of_histograms_contain_those_before_them(server: Server) -> None:
+    await server.application()
+    families = await metrics(server)
+    for name in (
+        "trunkline_call_duration_seconds",
+        "trunkline_commit_duration_seconds",
+        "trunkline_group_size",
+    ):
+        buckets: dict[str, list[tuple[float, float]]] = {}
+        for sample in families[name].samples:
+            if sample.name.endswith("_bucket"):
+                of = sample.labels.get("class", "")
+                buckets.setdefault(of, []).append((float(sample.labels["le"]), sample.value))
+        assert buckets, name
+        for found in buckets.values():
+            assert found == sorted(found), "both grow"
+            assert found[-1][0] == math.inf
+
+
+async def test_the_metrics_describe_the_process_and_the_disk(server: Server) -> None:
+    families = await metrics(server)
+    assert value(families, "process_resident_memory_bytes") > 10_000_000
+    assert 0 < value(families, "process_open_fds") < value(families, "process_max_fds")
+    assert 0 < value(families, "process_start_time_seconds") <= time.time() + 1
+    assert value(families, "process_cpu_seconds_total") > 0
+    assert 0 < value(families, "trunkline_disk_free_bytes") < value(families, "trunkline_disk_size_bytes")
+    (build,) = families["trunkline_build_info"].samples
+    assert (build.labels["version"], build.value) == (VERSION, 1)
+
+
+async def test_the_metrics_know_the_quota(tmp_path: Path) -> None:
+    async with running_server(tmp_path / "with", store_size_max_bytes=2**30) as server:
+        assert value(await metrics(server), "trunkline_store_quota_bytes") == 2**30
+    async with running_server(tmp_path / "without") as server:
+        assert value(await metrics(server), "trunkline_store_quota_bytes") == math.inf
+
+
 async def test_the_metrics_count_heads_that_come_again(server: Server) -> None:
     """Only what the fast path took is looked up, so this also shows that the product has one."""
     device = await server.device(await server.application())
@@ -130,7 +195,7 @@ async def test_the_metrics_name_nobody(server: Server) -> None:
         for sample in family.samples
         for label in sample.labels
     }
-    assert set(labels) <= {"operation", "status", "le"}
+    assert set(labels) <= {"operation", "status", "class", "le", "version", "python_version"}
     for family in (await metrics(server)).values():
         assert all(sample.labels.get("operation", "none") in operations for sample in family.samples)
 
