@@ -21,11 +21,12 @@ from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
-from trunkline.http.calls.request import Headers, Request, Response, Stream, client_address
+from trunkline.http.calls.request import Headers, Request, Response, Stream
 from trunkline.http.pages import site
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.site import Site
-from trunkline.http.wire.asgi import Application
+from trunkline.http.version import VERSION
+from trunkline.http.wire.asgi import Application, client_address
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _PAGES = site.PATHS | {"/healthz", "/readyz", "/metrics"}

@@ -43,8 +43,10 @@ from trunkline.http.routes import TABLE
 from trunkline.http.terminal import LossyStderr
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
-from trunkline.http.wire.access_log import ACCESS_LOG_FORMAT
+from trunkline.http.wire.access_log import LogAccess, access_log
 from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
+from trunkline.http.wire.request_context import add_request_id
+from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
@@ -139,10 +141,14 @@ async def _listen(
     # The engine closes the socket when it drains, so the engine owns it from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:
+        log_access = _access_log(settings)
         if settings.engine == "stock":
+            app = with_request_ids(app, log_access)
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
-            connections = engine = Engine(app, config, settings.limits, protocol_error, fast_path=fast_path)
+            connections = engine = Engine(
+                app, config, settings.limits, protocol_error, fast_path=fast_path, log_access=log_access
+            )
             run = partial(engine.serve, trigger)
         # `start` returns the bound addresses; the nursery then waits until the engine ends.
         (address,) = await server.start(run)
@@ -182,8 +188,6 @@ def _hypercorn_config(settings: Settings) -> Config:
     config.h11_max_incomplete_size = limits.header_bytes_max
     config.include_server_header = False
     config.errorlog = logging.getLogger("hypercorn.error")
-    config.accesslog = logging.getLogger("hypercorn.access") if settings.access_log else None
-    config.access_log_format = ACCESS_LOG_FORMAT
     config.websocket_max_message_size = limits.link_frame_bytes_max
     # A TLS handshake has the same deadline as a request head.
     config.ssl_handshake_timeout = limits.head_timeout_s
@@ -225,6 +229,20 @@ async def _watch_signals(signals: AsyncIterator[int], stopping: trio.Event, nurs
         stopping.set()
 
 
+def _access_log(settings: Settings) -> LogAccess | None:
+    if not settings.access_log:
+        return None
+    # It is its own setting, so `log_level` does not apply to it.
+    wrapper = structlog.make_filtering_bound_logger(logging.INFO)
+    logger = structlog.wrap_logger(structlog.PrintLogger(_log_output()), wrapper_class=wrapper)
+    return access_log(logger, trust_forwarded_for=settings.trust_forwarded_for)
+
+
+def _log_output() -> Any:
+    """A server does not stop because its log cannot be written."""
+    return LossyStderr()
+
+
 def configure_logging(settings: Settings) -> None:
     """Write structured log lines to standard error, also those of libraries. No line has a token or a payload."""
     level = getattr(logging, settings.log_level.upper())
@@ -239,12 +257,12 @@ def configure_logging(settings: Settings) -> None:
     )
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
+        add_request_id,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     formatted: list[Any] = [structlog.processors.format_exc_info] if settings.log_format == "json" else []
-    # A server does not stop because its log cannot be written.
-    output: Any = LossyStderr()
+    output = _log_output()
     structlog.configure(
         processors=[*shared, *formatted, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -256,4 +274,3 @@ def configure_logging(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(level, logging.WARNING))
-    logging.getLogger("hypercorn.access").setLevel(logging.INFO)

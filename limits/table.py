@@ -323,6 +323,9 @@ class Limits:
     logins_checking_max: int = _bound(
         64, "logins checking", "A hash uses a core for 50 ms, two run at once: 2 seconds; above it 503."
     )
+    logged_logins_per_minute_max: int = _bound(
+        60, "log lines", "Failed log-ins in the log: whoever guesses passwords must not fill the disk."
+    )
     jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs survive a restart; above it 503.")
     jobs_running_max: int = _bound(
         2, "jobs running", "Jobs are long scans; more jobs than cores would only slow the calls."

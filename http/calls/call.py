@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.actors.values.structs import Message
     from trunkline.http.calls.auth import Tokens
+    from trunkline.http.calls.login_failures import LoginFailures
     from trunkline.http.calls.login_throttle import LoginThrottle
     from trunkline.http.calls.request import Request
     from trunkline.http.calls.route import Route
@@ -21,6 +22,7 @@ class Service(Protocol):
     system: System
     tokens: Tokens
     login_throttle: LoginThrottle
+    login_failures: LoginFailures
     token_ttl_s: int
 
     def scopes_of(self, operation: str) -> frozenset[str]:

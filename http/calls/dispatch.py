@@ -31,9 +31,11 @@ from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate
 from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.bulk_queue import BulkQueue
 from trunkline.http.calls.call import Call
+from trunkline.http.calls.call_times import CALL_TIMES_S, CallTimes
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
 from trunkline.http.calls.json_body import check, decode
 from trunkline.http.calls.links import add_links
+from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
@@ -42,26 +44,14 @@ from trunkline.http.calls.route import LATENCY_CLASSES, Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
+from trunkline.http.wire.request_context import note_principal
 from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")
 
-CALL_TIMES_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""The upper bounds of the classes in which calls are counted by their time; one more class has the longer ones."""
-
 _JSON_ONLY = (JSON,)
 _NO_ROUTE: Literal["none"] = "none"
 SUCCESS = b'{"success":true}'
-
-
-class CallTimes:
-    """The times of calls, from the whole request to the response: how many in each class of `CALL_TIMES_S`."""
-
-    __slots__ = ("counts", "total_s")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(CALL_TIMES_S) + 1)
-        self.total_s = 0.0
 
 
 class Dispatcher:
@@ -76,6 +66,7 @@ class Dispatcher:
         self.table = table
         self.token_ttl_s = token_ttl_s
         self.login_throttle = LoginThrottle(system.limits)
+        self.login_failures = LoginFailures(system.limits.logged_logins_per_minute_max)
         self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)
         self.answered: dict[tuple[str, int], int] = {}
@@ -96,6 +87,8 @@ class Dispatcher:
             if admission is None or not self.is_valid(admission):
                 route, values = self._find_route(request, match)
                 admission = self._admit(route, values, request)
+            else:
+                note_principal(admission.principal)
             route = admission.route
             response = await self._execute(self._call(admission, request), admission.ref)
             if response.stream is not None and request.method == "HEAD":
@@ -278,6 +271,7 @@ class Dispatcher:
         principal = None
         if route.access != "none":
             principal = self.tokens.authenticate(request.headers.get(b"authorization"))
+            note_principal(principal)
             check_scope(route, principal)
         ids = self.table.read_path(route, values)
         if route.area == "user" and principal is not None:

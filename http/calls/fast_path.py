@@ -22,8 +22,8 @@ import trio
 from trunkline.http.calls.admissions import CallTemplate
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import body_too_large, body_too_slow
-from trunkline.http.calls.request import Request, Response, client_address
-from trunkline.http.wire.asgi import EXTENSIONS, Application
+from trunkline.http.calls.request import Request, Response
+from trunkline.http.wire.asgi import EXTENSIONS, Application, client_address
 from trunkline.http.wire.exchange import BODILESS, Exchange
 from trunkline.http.wire.fast_path import Respond
 
@@ -53,6 +53,9 @@ class FastPath:
                 return False
             if head is not None:
                 head.memo = template
+        principal = template.admission.principal
+        if principal is not None:
+            exchange.principal = principal.kind
         body = exchange.whole_body()
         if len(body) > self._body_bytes_max:
             return False

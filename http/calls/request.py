@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -27,14 +27,6 @@ class Request:
         """The value of a header as text, None if it was not sent."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin1")
-
-
-def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
-    """The address of the client: that of the connection, or from X-Forwarded-For if the proxy is `trusted`."""
-    if trusted and headers.get(b"x-forwarded-for"):
-        # The proxy added the last entry; those before it were sent by the client.
-        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
-    return str(client[0]) if client else ""
 
 
 class Stream(Protocol):

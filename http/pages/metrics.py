@@ -20,7 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
-from trunkline.http.calls.dispatch import CALL_TIMES_S, Dispatcher
+from trunkline.http.calls.call_times import CALL_TIMES_S
+from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.wire.garbage_collection import PAUSES
 from trunkline.http.wire.request_heads import RequestHeads
 

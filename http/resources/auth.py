@@ -18,12 +18,12 @@ from trunkline.actors.accounts.passwords import simulate_verification
 from trunkline.actors.accounts.reach import key_admits_address
 from trunkline.actors.authority import admit_device, find_user, session_claims
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import Invalid, Unauthorized
+from trunkline.actors.values.errors import Invalid, TooManyRequests, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, Route
+from trunkline.http.calls.route import ME_PATH, Handler, Route
 
 _TTL_S_MAX = 10 * 366 * 86_400
 
@@ -97,6 +97,30 @@ async def authenticate_device(call: Call) -> Response:
     return json_response(call, 200, shown)
 
 
+def _noted(handler: Handler) -> Handler:
+    """The handler of a log-in, with failures in the log."""
+
+    async def noted(call: Call) -> Response:
+        try:
+            return await handler(call)
+        except (Unauthorized, TooManyRequests) as refusal:
+            system = call.service.system
+            subject: str | None = None
+            if isinstance(call.body, DeviceCredentials):
+                subject = call.body.device_id.lower()
+            else:
+                # Not the address as it was typed: people type passwords into the wrong field.
+                with system.store.snapshot() as snapshot:
+                    user = find_user(snapshot, call.body.email)
+                subject = None if user is None else user.hex()
+            call.service.login_failures.note(
+                call.route.operation, call.request.address, subject, refusal, system.clock.monotonic_s()
+            )
+            raise
+
+    return noted
+
+
 async def sso_domain(call: Call) -> Response:  # noqa: ARG001
     """Say whether the users of an e-mail domain log in by single sign-on. This server has none, so none of them do.
 
@@ -137,7 +161,7 @@ ROUTES = (
         reply=AuthedUser,
         access="none",
         area="public",
-        handler=authenticate_user,
+        handler=_noted(authenticate_user),
         also={401: "The e-mail address or the password is wrong", 429: "Too many failed logins"},
     ),
     Route(
@@ -149,7 +173,7 @@ ROUTES = (
         reply=AuthedDevice,
         access="none",
         area="public",
-        handler=authenticate_device,
+        handler=_noted(authenticate_device),
         also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
     ),
     Route(

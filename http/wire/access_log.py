@@ -1,6 +1,6 @@
-"""The access log: one line for each response, the same on both engines.
+"""The access log: one line for each response, the same for all protocols.
 
-Owns what a line contains. Does not own where lines go, which is Hypercorn's configuration.
+Owns what a line contains. Does not own where lines go, which is the configuration of structlog.
 
 Why the query of a request is left out: it may hold secrets.
 """
@@ -8,28 +8,48 @@ Why the query of a request is left out: it may hold secrets.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
-from hypercorn.config import Config
-
-from trunkline.http.wire.asgi import Address
-from trunkline.http.wire.exchange import Exchange
-
-ACCESS_LOG_FORMAT = '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(D)s'
-"""Client, method, path, status, bytes of the body, microseconds, as Hypercorn's own protocols write them."""
-
-LogAccess = Callable[[Exchange, Address, float], None]
-"""Called for each response: the exchange, the client, and the seconds from the request to the response."""
+from trunkline.http.wire.asgi import Address, client_address
+from trunkline.http.wire.headers import Headers
 
 
-def access_log(config: Config) -> LogAccess | None:
-    """Writes a line for each response to the configured log; None where none is configured."""
-    logger = config.log.access_logger
-    if logger is None:
-        return None
+class Answered(Protocol):
+    """A request and what was answered."""
 
-    def log_access(exchange: Exchange, client: Address, took_s: float) -> None:
-        host = f"{client[0]}:{client[1]}" if client else "-"
-        values = (host, exchange.method, exchange.path, exchange.status, exchange.sent_bytes, took_s * 1e6)
-        logger.info('%s "%s %s" %s %s %d', *values)
+    method: str
+    headers: Headers
+    status: int
+    sent_bytes: int
+    principal: str | None
+
+    @property
+    def path(self) -> str:
+        """The path without the query."""
+
+    @property
+    def request_id(self) -> bytes:
+        """The id of the request."""
+
+
+LogAccess = Callable[[Answered, Address, float], None]
+"""Called for each response: the request, the client, and the seconds from the request to the end of the response."""
+
+
+def access_log(logger: Any, *, trust_forwarded_for: bool) -> LogAccess:
+    """Writes a line for each response to a logger of structlog."""
+
+    def log_access(answered: Answered, client: Address, took_s: float) -> None:
+        logger.info(
+            "request",
+            method=answered.method,
+            path=answered.path,
+            status=answered.status,
+            bytes=answered.sent_bytes,
+            duration_ms=round(took_s * 1000, 3),
+            client=client_address(client, dict(answered.headers), trusted=trust_forwarded_for),
+            principal=answered.principal,
+            request_id=answered.request_id.decode("ascii"),
+        )
 
     return log_access

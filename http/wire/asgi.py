@@ -1,4 +1,4 @@
-"""The application as an ASGI callable: the scope of a request, and what is logged when a call fails.
+"""The application as an ASGI callable: the scope of a request, its client, and what is logged when a call fails.
 
 Owns the scope of our own HTTP/1.1 connections. Does not own `receive` and `send`, which are methods of `Exchange`, nor
 the scopes of the stock protocols, which are Hypercorn's.
@@ -6,7 +6,7 @@ the scopes of the stock protocols, which are Hypercorn's.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -51,6 +51,14 @@ def http_scope(
     if state:
         scope["state"] = state.copy()
     return scope
+
+
+def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
+    """The address of the client: that of the connection, or from X-Forwarded-For if the proxy is `trusted`."""
+    if trusted and headers.get(b"x-forwarded-for"):
+        # The proxy added the last entry; those before it were sent by the client.
+        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
+    return str(client[0]) if client else ""
 
 
 def log_crash(exchange: Exchange, bug: Exception) -> None:

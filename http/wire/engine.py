@@ -26,7 +26,7 @@ from hypercorn.trio.lifespan import Lifespan
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
-from trunkline.http.wire.access_log import access_log
+from trunkline.http.wire.access_log import LogAccess
 from trunkline.http.wire.asgi import Address, Application
 from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.http1 import Http1Connection, Refuse
@@ -37,6 +37,7 @@ from trunkline.http.wire.request_parser import Bounds
 from trunkline.http.wire.response_head import final_response
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, has_input, send_last
 from trunkline.http.wire.stock import Stock
+from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.table import Limits
 
 REAP_S = 0.5
@@ -62,6 +63,7 @@ class Engine:
         refuse: Refuse,
         *,
         fast_path: FastPath | None,
+        log_access: LogAccess | None = None,
     ) -> None:
         """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none."""
         self._app = app
@@ -78,9 +80,9 @@ class Engine:
             write_timeout_s=limits.write_timeout_s,
             idle_s=limits.connection_idle_s,
         )
-        self._log_access = access_log(config)
+        self._log_access = log_access
         self._state: dict[str, Any] = {}
-        self._wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
+        self._wrapped = wrap_app(with_request_ids(app, log_access), config.wsgi_max_body_size, "asgi")
         self._context = WorkerContext(None)
         self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
         self._connections: set[Http1Connection] = set()

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import trio
 
 from trunkline.http.wire.headers import Fields, Headers
+from trunkline.http.wire.request_context import given_request_id, new_request_id
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
 
@@ -54,6 +55,7 @@ class Exchange:
         "_chunked",
         "_connection",
         "_left_bytes",
+        "_request_id",
         "after_upgrade",
         "body",
         "complete",
@@ -64,6 +66,7 @@ class Exchange:
         "keep_alive",
         "known",
         "method",
+        "principal",
         "response_headers",
         "sent_bytes",
         "started",
@@ -91,6 +94,9 @@ class Exchange:
             self.headers = known.headers
             self.body = [body] if body else []
             self.complete = True
+        self._request_id: bytes | None = None
+        self.principal: str | None = None
+        """The kind of token with which it was sent, once the application has said so."""
         self.version = "1.1"
         self.keep_alive = True
         """Another request may follow on the connection."""
@@ -116,6 +122,15 @@ class Exchange:
     def path(self) -> str:
         """The path as it was sent, for a log: without the query, which may hold secrets."""
         return self.target.partition(b"?")[0].decode("ascii")
+
+    @property
+    def request_id(self) -> bytes:
+        """The id of the request: the client's, or a new one."""
+        id = self._request_id
+        if id is None:
+            given = given_request_id(self.headers) if self.known is None else self.known.request_id
+            self._request_id = id = given or new_request_id()
+        return id
 
     def handshake(self) -> bytes:
         """The head of a request for a WebSocket, for the protocol that begins with it."""
@@ -225,7 +240,8 @@ class Exchange:
             framing += b"connection: close\r\n"
         elif self.version == "1.0":
             framing += b"connection: keep-alive\r\n"
-        return b"".join((status_line(self.status), lines, framing, date_line()))
+        id_line = b"x-request-id: %b\r\n" % self.request_id
+        return b"".join((status_line(self.status), lines, id_line, framing, date_line()))
 
     def _length_line(self, length: bytes | None, body: bytes, *, more: bool) -> bytes:
         """The field that says where the body ends. `length` is what the application announces."""

@@ -41,6 +41,7 @@ from trunkline.http.wire.phase import (
     Phase,
 )
 from trunkline.http.wire.protocol_switch import ProtocolSwitch
+from trunkline.http.wire.request_context import current_request
 from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
 from trunkline.http.wire.response_head import final_response
@@ -243,6 +244,7 @@ class Http1Connection:
         fast_path = self._fast_path
         if fast_path is not None and exchange.complete and exchange.keep_alive and not self._channel.draining:
             self._enter(TAKEN, exchange)
+            current_request.set(exchange)
             try:
                 if fast_path.begin(exchange, self._respond):
                     return
@@ -250,6 +252,8 @@ class Http1Connection:
                 log_crash(exchange, bug)
                 self._close_silently()
                 return
+            finally:
+                current_request.set(None)
         self._enter(AWAITED, exchange)
 
     # The end of a response.
@@ -311,6 +315,7 @@ class Http1Connection:
         assert exchange is not None
         self._channel.begin_body()
         crashed = False
+        current_request.set(exchange)
         try:
             scope = http_scope(exchange, self._client, self._server, self._state)
             await self._app(scope, exchange.receive, exchange.send)
@@ -322,6 +327,7 @@ class Http1Connection:
             await self._respond_instead(exchange, crashed=crashed)
         if self._log_access is not None:
             self._log_access(exchange, self._client, time.perf_counter() - began_s)
+        current_request.set(None)
         if left or transport.gone:
             self._enter(CLOSED)
         else:
@@ -339,17 +345,24 @@ class Http1Connection:
                 _log.error("request not answered", method=exchange.method, path=exchange.path)
         exchange.started, exchange.keep_alive = True, False
         try:
-            await self._send_refusal(exchange.status, message, bodiless=exchange.method == "HEAD")
+            await self._send_refusal(
+                exchange.status, message, bodiless=exchange.method == "HEAD", request_id=exchange.request_id
+            )
         except ClientGone:
             return
 
     # Responses of the connection itself.
 
-    def _refusal(self, status: int, message: str, *, bodiless: bool = False) -> bytes:
-        return final_response(status, *self._refuse(status, message), bodiless=bodiless)
+    def _refusal(
+        self, status: int, message: str, *, bodiless: bool = False, request_id: bytes | None = None
+    ) -> bytes:
+        headers, body = self._refuse(status, message)
+        return final_response(status, headers, body, bodiless=bodiless, request_id=request_id)
 
-    async def _send_refusal(self, status: int, message: str, *, bodiless: bool = False) -> None:
-        await self._transport.send(self._refusal(status, message, bodiless=bodiless))
+    async def _send_refusal(
+        self, status: int, message: str, *, bodiless: bool = False, request_id: bytes | None = None
+    ) -> None:
+        await self._transport.send(self._refusal(status, message, bodiless=bodiless, request_id=request_id))
 
     def _timeout_response(self) -> bytes:
         """The response to a request that did not come in time; b"" where none can be sent."""
@@ -359,5 +372,5 @@ class Http1Connection:
         if self._phase is READING:
             return self._refusal(408, "The head came too slowly.")
         if self._phase is AWAITED and exchange is not None and not exchange.started:
-            return self._refusal(408, "The body came too slowly.")
+            return self._refusal(408, "The body came too slowly.", request_id=exchange.request_id)
         return b""

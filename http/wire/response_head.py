@@ -16,6 +16,7 @@ from functools import lru_cache
 from http import HTTPStatus
 
 from trunkline.http.wire.headers import Fields, Headers
+from trunkline.http.wire.request_context import REQUEST_ID, new_request_id
 
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode("ascii")
@@ -88,11 +89,15 @@ def date_line() -> bytes:
     return _cached_date[1]
 
 
-def final_response(status: int, headers: Headers, body: bytes, *, bodiless: bool) -> bytes:
+def final_response(
+    status: int, headers: Headers, body: bytes, *, bodiless: bool, request_id: bytes | None = None
+) -> bytes:
     """A response that the server gives without its application, and after which the connection ends.
 
-    `bodiless` leaves the body out: the response to HEAD announces its length all the same.
+    Without `request_id` the response gets a new one. `bodiless` leaves the body out: the response to HEAD announces
+    its length all the same.
     """
-    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+    id_field = (REQUEST_ID, request_id or new_request_id())
+    lines = b"".join(b"%b: %b\r\n" % header for header in (*headers, id_field))
     framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
     return b"".join((status_line(status), lines, framing, date_line(), b"" if bodiless else body))

@@ -87,17 +87,18 @@ class Twin(NamedTuple):
         return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
 
     async def ask(self, data: bytes, *, method: str) -> bytes:
-        """The response without what may differ between the two servers: the date and the ids."""
+        """The response without what may differ between the two servers: the date, the request id and the ids."""
         return comparable(await self.wired.ask(data, method=method))
 
 
 def comparable(answer: Answer) -> bytes:
-    """A response without the date, and with its ids replaced."""
-    return re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_date(answer.head) + answer.body)
+    """A response without date and request id, and with its ids replaced."""
+    return re.sub(rb"\b[0-9a-f]{24}\b", b"<id>", without_own_fields(answer.head) + answer.body)
 
 
-def without_date(head: bytes) -> bytes:
-    return re.sub(rb"\r\ndate: [^\r]+", b"", head, flags=re.IGNORECASE)
+def without_own_fields(head: bytes) -> bytes:
+    """The head of a response without the fields that no two responses share: the date and the request id."""
+    return re.sub(rb"\r\n(date|x-request-id): [^\r]+", b"", head, flags=re.IGNORECASE)
 
 
 class BothPaths(NamedTuple):

@@ -22,10 +22,11 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import protocol_error
-from trunkline.http.serve import _hypercorn_config, bind
+from trunkline.http.serve import _access_log, _hypercorn_config, bind
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import FastPath, Respond
+from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings
 
 Scope = dict[str, Any]
@@ -348,10 +349,12 @@ async def serving(
         await stopping.wait()
         at_the_end()
 
+    log_access = _access_log(chosen)
     if engine == "stock":
-        run: Any = partial(hypercorn_serve, app, config, shutdown_trigger=told_to_stop, mode="asgi")  # type: ignore[arg-type]
+        wrapped = with_request_ids(app, log_access)
+        run: Any = partial(hypercorn_serve, wrapped, config, shutdown_trigger=told_to_stop, mode="asgi")
     else:
-        ours = Engine(app, config, chosen.limits, protocol_error, fast_path=fast_path)
+        ours = Engine(app, config, chosen.limits, protocol_error, fast_path=fast_path, log_access=log_access)
         run = partial(ours.serve, told_to_stop)
 
     async def served(task_status: trio.TaskStatus[list[str]]) -> None:

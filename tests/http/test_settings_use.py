@@ -92,8 +92,13 @@ async def test_a_file_sets_everything_and_the_command_line_wins(tmp_path: Path) 
     assert not (tmp_path / "elsewhere").exists()
     lines = [json.loads(line) for line in server.log.splitlines()]
     assert {"timestamp", "level", "event"} <= set(lines[0])
-    assert sum(f'"POST {device}/state" 200 ' in line["event"] for line in lines) == 40
-    assert any('"GET /devices" 404 ' in line["event"] for line in lines)
+    requests = [line for line in lines if line["event"] == "request"]
+    states = [line for line in requests if (line["method"], line["path"]) == ("POST", f"{device}/state")]
+    assert len(states) == len({line["request_id"] for line in states}) == 40
+    assert {(line["status"], line["principal"]) for line in states} == {(200, "user")}
+    (missing,) = [line for line in requests if line["path"] == "/devices"]
+    assert (missing["status"], missing["client"], missing["bytes"] > 0) == (404, "127.0.0.1", True)
+    assert all(line["duration_ms"] > 0 for line in requests)
     assert not any(private in server.log for private in (server.token, "private"))
     assert any("throttles are lifted" in line["event"] for line in lines)
 

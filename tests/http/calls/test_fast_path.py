@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request, without_date
+from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request, without_own_fields
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
@@ -253,7 +253,7 @@ async def test_a_body_that_does_not_arrive_is_refused_in_the_same_way(
             assert fast is not None
             assert quart is not None
             assert fast.error() == (408, "RequestTimeout")
-            assert (without_date(fast.head), fast.body) == (without_date(quart.head), quart.body)
+            assert (without_own_fields(fast.head), fast.body) == (without_own_fields(quart.head), quart.body)
 
 
 async def test_both_paths_are_counted_together(tmp_path: Path) -> None:

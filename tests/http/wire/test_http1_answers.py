@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+import structlog
 import trio
 
 from tests.http.raw_wire import (
@@ -22,6 +24,8 @@ from tests.http.raw_wire import (
     start,
     whole_body,
 )
+from trunkline.http.serve import configure_logging
+from trunkline.limits.settings import Settings
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 Sender = Callable[[Send], Awaitable[None]]
@@ -52,7 +56,9 @@ async def test_a_short_answer_is_one_send_with_all_that_it_needs(silent: object)
     head, _, body = bytes(data).partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     assert lines[0] == b"HTTP/1.1 201 Created"
-    assert lines[1:-1] == [b"content-type: text/plain", b"x-twice: 1", b"x-twice: 2", b"content-length: 3"]
+    assert lines[1:4] == [b"content-type: text/plain", b"x-twice: 1", b"x-twice: 2"]
+    assert re.fullmatch(rb"x-request-id: [0-9a-f]{28}", lines[4])
+    assert lines[5:-1] == [b"content-length: 3"]
     assert lines[-1].startswith(b"date: ")
     assert lines[-1].endswith(b" GMT")
     assert body == b"yes"
@@ -239,16 +245,96 @@ async def test_a_crash_is_told_and_spoils_no_other_connection(log: list[dict[str
 # The access log.
 
 
+@pytest.fixture
+def logged(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """Logs as the product does, in JSON; called, it returns the lines."""
+    root, chosen = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers, root.level
+    configure_logging(Settings(log_format="json", log_level="warning"))
+    try:
+        yield lambda: [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    finally:
+        structlog.configure(**chosen)
+        root.handlers = handlers
+        root.setLevel(level)
+
+
 @pytest.mark.parametrize("engine", ["fast", "stock"])
 async def test_the_access_log_has_a_line_for_each_answer(
-    caplog: pytest.LogCaptureFixture, engine: str
+    logged: Callable[[], list[dict[str, Any]]], engine: str
 ) -> None:
-    caplog.set_level(logging.INFO, "hypercorn.access")
     app = sends(start(200, (b"content-length", b"5")), part(b"hello"))
     async with serving(app, engine, access_log=True) as wired:
-        await wired.ask(GET.replace(b"/a", b"/a?token=secret"))
-    lines = [record.getMessage() for record in caplog.records if record.name == "hypercorn.access"]
-    if engine == "stock":
-        lines = [line for line in lines if '"GET /a" - - ' not in line]  # it logs each call twice
-    (line,) = lines
-    assert re.fullmatch(r'127\.0\.0\.1:\d+ "GET /a" 200 5 \d+', line)
+        request = GET.replace(b"/a", b"/a?token=secret").replace(b"\r\n", b"\r\nX-Request-Id: abc-1\r\n", 1)
+        await wired.ask(request)
+    (line,) = logged()
+    assert line.pop("duration_ms") >= 0
+    assert line.pop("timestamp")
+    assert line == {
+        "event": "request",
+        "level": "info",
+        "method": "GET",
+        "path": "/a",
+        "status": 200,
+        "bytes": 5,
+        "client": "127.0.0.1",
+        "principal": None,
+        "request_id": "abc-1",
+    }
+
+
+# Request ids.
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (b"0af7651916cd43dd8448eb211c80319c", True),
+        (b"a.b:c/d+e=f@g~h-i_j", True),
+        (b"x" * 128, True),
+        (b"x" * 129, False),
+        (b"two words", False),
+        (b'quote"', False),
+        (b"caf\xc3\xa9", False),
+        (b"", False),
+    ],
+)
+async def test_an_id_of_the_client_is_kept_if_it_is_harmless(engine: str, given: bytes, kept: bool) -> None:
+    async with serving(sends(start(200), part(b"hello")), engine) as wired:
+        answer = await wired.ask(GET.replace(b"\r\n", b"\r\nX-Request-Id: %b\r\n" % given, 1))
+    named = answer.header(b"x-request-id")
+    assert named is not None
+    assert (named == given) is kept
+    assert re.fullmatch(rb"[A-Za-z0-9._:/+=@~-]+", named)
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_each_answer_has_an_id_of_its_own(engine: str) -> None:
+    """Also those of a head that comes again, and those that the connection gives by itself."""
+    async with serving(sends(start(200), part(b"hello")), engine) as wired:
+        peer = await wired.connect()
+        ids = [(await peer.exchange(GET)).header(b"x-request-id") for _ in range(4)]
+        if engine == "fast":
+            ids.append((await peer.exchange(b"GET / HTTP/9.9\r\n\r\n")).header(b"x-request-id"))
+    assert None not in ids
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("engine", ["fast", "stock"])
+async def test_a_line_that_is_logged_during_a_request_has_its_id(
+    logged: Callable[[], list[dict[str, Any]]], engine: str
+) -> None:
+    async def http(scope: Any, receive: Any, send: Any) -> None:
+        structlog.get_logger("app").warning("in the request")
+        await send(start(200))
+        await send(part(b"hello"))
+
+    async with serving(application(http), engine) as wired:
+        answer = await wired.ask(GET)
+    structlog.get_logger("app").warning("after it")
+    lines = {line["event"]: line for line in logged()}
+    id = answer.header(b"x-request-id")
+    assert id is not None
+    assert lines["in the request"]["request_id"] == id.decode()
+    assert "request_id" not in lines["after it"]

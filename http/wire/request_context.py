@@ -1,0 +1,74 @@
+"""What is known of the request that is being handled: its id, and who sent it.
+
+Owns the id of a request and the way by which log lines and the access log learn it. An `Exchange` is the context of a
+request on our own connections; `StockRequest` is that of a request on Hypercorn's protocols.
+
+The id is the client's `X-Request-Id` if that is short and has only harmless characters, so that it can be followed
+through several services; else a new one. Each response names it in the same header.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+from collections.abc import Iterable, MutableMapping
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+REQUEST_ID = b"x-request-id"
+
+_ID = re.compile(rb"[A-Za-z0-9._:/+=@~-]{1,128}")
+_PROCESS = secrets.token_hex(6).encode()
+_MASK = 2**64 - 1
+_FACTOR = secrets.randbits(64) | 1
+"""Odd, so that no two of the first 2^64 numbers give the same product. It hides how many requests there were."""
+_numbers = itertools.count(1)
+
+
+class RequestContext(Protocol):
+    """The request that is being handled."""
+
+    principal: str | None
+    """The kind of token with which it was sent; None without a valid one."""
+
+    @property
+    def request_id(self) -> bytes:
+        """Its id."""
+
+
+current_request: ContextVar[RequestContext | None] = ContextVar("current_request", default=None)
+
+
+def given_request_id(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """The id that a client gives its request; None if it gives none, or one that cannot be used."""
+    for name, value in headers:
+        if name == REQUEST_ID:
+            return value if _ID.fullmatch(value) else None
+    return None
+
+
+def new_request_id() -> bytes:
+    """An id that no other request of this process has, nor, as far as can be expected, one of another process."""
+    return b"%b%016x" % (_PROCESS, next(_numbers) * _FACTOR & _MASK)
+
+
+class Principal(Protocol):
+    """Who sent a request."""
+
+    kind: str
+
+
+def note_principal(principal: Principal | None) -> None:
+    """Say for the access log with what kind of token the request was sent."""
+    request = current_request.get()
+    if request is not None and principal is not None:
+        request.principal = principal.kind
+
+
+def add_request_id(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A processor of structlog: a line that is logged while a request is handled gets the id of the request."""
+    request = current_request.get()
+    if request is not None:
+        event.setdefault("request_id", request.request_id.decode("ascii"))
+    return event
