@@ -15,7 +15,7 @@ Email = Annotated[
     str,
     Meta(
         max_length=1024,
-        pattern=r"^[^@\s]+@[^@\s]+(?!\n)$",
+        pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+(?!\n)$",
         description="an e-mail address",
         extra={FORM: "an e-mail address such as name@example.com"},
     ),

@@ -125,6 +125,8 @@ def sentence(operation: str, body: Any) -> str:
             "username: there is no such field in this body (did you mean",
         ),
         ("auth.authenticateUser", {"email": "x"}, "email: does not fit; give an e-mail address such as "),
+        ("auth.authenticateUser", {"email": "a@b\0c"}, "email: does not fit; give an e-mail address such as "),
+        ("auth.authenticateUser", {"email": "a\x7f@b"}, "email: does not fit; give an e-mail address such as "),
     ],
 )
 def test_the_sentence_of_a_wrong_body(operation: str, body: Any, expected: str) -> None:
