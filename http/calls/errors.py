@@ -49,6 +49,16 @@ STATUS: dict[str, int] = {
 }
 """Error type to status code. `docs/architecture.md` prints the same table and a test compares them."""
 
+ENGINE_STATUS: dict[str, int] = {
+    "RequestTimeout": 408,
+    "TargetTooLong": 414,
+    "ExpectationFailed": 417,
+    "HeaderTooLarge": 431,
+    "NotImplemented": 501,
+    "VersionNotSupported": 505,
+}
+"""The same for what the engine refuses before any operation sees it."""
+
 JSON = (b"content-type", b"application/json")
 RETRY_SOON = (b"retry-after", b"1")
 """For calls that the engine refuses because it is at a bound: they may be repeated once other calls are answered."""
@@ -72,14 +82,7 @@ def error_response(error: DomainError) -> tuple[int, Headers, bytes]:
 
 def protocol_error(status: int, message: str) -> tuple[Headers, bytes]:
     """Headers and body of an error that the engine answers itself, in the same form as all errors."""
-    types = {code: name for name, code in STATUS.items()} | {
-        408: "RequestTimeout",
-        414: "TargetTooLong",
-        417: "ExpectationFailed",
-        431: "HeaderTooLarge",
-        501: "NotImplemented",
-        505: "VersionNotSupported",
-    }
+    types = {code: name for name, code in (STATUS | ENGINE_STATUS).items()}
     headers = [JSON, RETRY_SOON] if status in (429, 503) else [JSON]
     return headers, msgspec.json.encode({"type": types[status], "message": message})
 

@@ -13,7 +13,7 @@ import msgspec
 
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.query import schema as query_schema
-from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.calls.route import DEVICE_PATH, Route
 from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.pages import descriptions, examples
@@ -24,6 +24,7 @@ _COMMON_RESPONSES = {
     401: "No token, or one that is not valid",
     403: "The token lacks the scope, or does not give access to the resource",
     404: "The resource or a parent of it does not exist",
+    414: "The path with its query string is too long; send less in it",
     503: "The server is overloaded; repeat the call after Retry-After",
 }
 _BODILESS = (204, 304)
@@ -255,7 +256,7 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.method == "GET" and (isinstance(route.reply, tuple) or get_origin(route.reply) in (list, dict)):
         codes[413] = "The answer would be too large; ask for fewer entries, or for a shorter range"
     codes |= route.also
-    assert all(code in STATUS.values() or code in _BODILESS for code in codes)
+    assert codes.keys() <= {*STATUS.values(), *ENGINE_STATUS.values(), *_BODILESS}
     error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
     for code in sorted(codes):
         found[str(code)] = {"description": codes[code]} | ({} if code in _BODILESS else {"content": error})

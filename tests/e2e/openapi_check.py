@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.pages.openapi import document
 from trunkline.http.routes import TABLE
 
@@ -26,10 +26,11 @@ _EVENTS = "text/event-stream"
 _EVERYWHERE = frozenset({405, 408, 413, 431, 500, 503})
 """Errors that any request may get, independent of its operation: only their form is checked."""
 
+_STATUS = STATUS | ENGINE_STATUS
 _ERROR = {
     "type": "object",
     "properties": {
-        "type": {"enum": [*STATUS, "RequestTimeout"]},
+        "type": {"enum": [*_STATUS]},
         "message": {"type": "string", "minLength": 10},
     },
     "required": ["type", "message"],
@@ -106,7 +107,7 @@ def _error_problems(response: httpx.Response, error: Draft202012Validator) -> li
     except ValueError:
         return [f"the error is not JSON: {response.text[:300]}"]
     problems = [f"error{found.json_path[1:]}: {found.message[:300]}" for found in error.iter_errors(body)]
-    if not problems and STATUS.get(body["type"], 408) != response.status_code:
+    if not problems and _STATUS[body["type"]] != response.status_code:
         problems.append(f"type {body['type']} with status {response.status_code}")
     header = _HEADERS.get(response.status_code)
     if header is not None and header not in response.headers:

@@ -151,6 +151,14 @@ async def test_a_wrong_list_query_is_refused_by_the_name_of_its_field(server: Se
         assert refused["message"].startswith(sentence), refused["message"]
 
 
+async def test_a_query_string_that_is_too_long_is_414(server: Server) -> None:
+    """The document names this status, as the check of every answer finds."""
+    application = await server.application()
+    ids = ",".join([id_of(application)] * 1500)
+    answer = await server.call("GET", f"{application}/devices?filter={ids}", status=414)
+    assert answer["type"] == "TargetTooLong"
+
+
 async def test_deleted_devices_are_listed_apart(server: Server) -> None:
     application = await server.application()
     pump, lamp, fan = [await server.device(application, name) for name in ("pump", "lamp", "fan")]

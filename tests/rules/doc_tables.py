@@ -18,7 +18,7 @@ from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.values import errors
-from trunkline.http.calls.errors import STATUS, MethodNotAllowed, UnsupportedMediaType, protocol_error
+from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
 from trunkline.http.calls.query_string import query_fields
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
@@ -160,28 +160,12 @@ def error_table() -> str:
     """Every error type with its status, including those of the HTTP engine."""
     known: tuple[type[errors.DomainError], ...] = (*errors.ERRORS, MethodNotAllowed, UnsupportedMediaType)
     said = {each.type: first_sentence(each.__doc__) for each in known}
-    statuses = {name: status for status, name in wire_types().items()} | STATUS
+    statuses = ENGINE_STATUS | STATUS
     rows = (
         (str(status), code(name), said.get(name, "The connection refuses it before any operation sees it."))
         for name, status in sorted(statuses.items(), key=lambda each: each[1])
     )
     return table(("Status", "Type", "When"), rows)
-
-
-def wire_types() -> dict[int, str]:
-    """Status and type of the errors that the HTTP engine answers itself."""
-    return {status: name for status, name in _refusals().items() if name not in STATUS}
-
-
-def _refusals() -> dict[int, str]:
-    found = {}
-    for status in range(400, 600):
-        try:
-            _, body = protocol_error(status, "")
-        except KeyError:
-            continue
-        found[status] = str(msgspec.json.decode(body)["type"])
-    return found
 
 
 # The documents.
