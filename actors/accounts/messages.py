@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.reach import FilterType
 from trunkline.actors.values.structs import FORM, Body, Message, Query, View
-from trunkline.actors.values.terms import DeviceClass, Id, IsoTime, Links, RecordView
+from trunkline.actors.values.terms import DeviceClass, Id, IsoText, IsoTime, Links, RecordView
 
 Email = Annotated[
     str,
@@ -109,7 +109,7 @@ class MePatch(Body, frozen=True):
     location: _Text | UnsetType = UNSET
     url: _Text | UnsetType = UNSET
     password: NewPassword | UnsetType = UNSET
-    token_cutoff: str | UnsetType = UNSET
+    token_cutoff: IsoText | UnsetType = UNSET
     current_credentials: CurrentCredentials | UnsetType = UNSET
 
 

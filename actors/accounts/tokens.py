@@ -16,7 +16,7 @@ from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Change, Ids, Resource
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Body
-from trunkline.actors.values.terms import Description, Id, IsoTime, Links, Name, RecordView
+from trunkline.actors.values.terms import Description, Id, IsoText, IsoTime, Links, Name, RecordView
 
 
 class TokenPost(Body, frozen=True):
@@ -24,7 +24,7 @@ class TokenPost(Body, frozen=True):
 
     name: Name
     description: Description | UnsetType = UNSET
-    expiration_date: str | UnsetType = UNSET
+    expiration_date: IsoText | UnsetType = UNSET
     scope: Annotated[list[str], Meta(max_length=500)] | UnsetType = UNSET
     status: Literal["active", "inactive"] = "active"
     default_role: Literal["admin", "edit", "collaborate", "view", "none"] | UnsetType = UNSET

@@ -12,6 +12,7 @@ from trunkline.actors.values.structs import FORM, Body, Message, Query
 from trunkline.actors.values.terms import (
     Id,
     Ids,
+    IsoText,
     IsoTime,
     Key,
     Links,
@@ -59,7 +60,7 @@ class ApplicationPost(Body, frozen=True):
     name: Name
     description: _ShortText | UnsetType = UNSET
     endpoint_slug: _Slug | UnsetType = UNSET
-    exp_user_token_cutoff: str | UnsetType = UNSET
+    exp_user_token_cutoff: IsoText | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET
     blob_url_ttl: _BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
@@ -75,7 +76,7 @@ class ApplicationPatch(Body, frozen=True):
     name: Name | UnsetType = UNSET
     description: _ShortText | UnsetType = UNSET
     endpoint_slug: _Slug | UnsetType = UNSET
-    exp_user_token_cutoff: str | UnsetType = UNSET
+    exp_user_token_cutoff: IsoText | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET
     blob_url_ttl: _BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")

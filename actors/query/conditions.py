@@ -17,7 +17,7 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.fields import Field
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.names import did_you_mean, listed
+from trunkline.actors.values.names import did_you_mean, either, listed
 from trunkline.actors.values.timestamps import TimestampError, iso, parse_iso
 from trunkline.store import keys
 
@@ -102,7 +102,7 @@ def _meant(key: object, known: Iterable[str]) -> str:
     """A clause that suggests the operators that somebody may have meant."""
     instead = _ELSEWHERE.get(str(key).lower().lstrip("$"), ())
     if instead and set(instead) <= set(known):
-        return f" (did you mean {' or '.join(instead)}?)"
+        return f" (did you mean {either(instead)}?)"
     return did_you_mean(key, known, cutoff=0.7)
 
 

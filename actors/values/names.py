@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -34,7 +34,13 @@ _SYNONYMS: Final = tuple(
 def did_you_mean(name: object, names: Iterable[str], *, cutoff: float = 0.6) -> str:
     """A clause that suggests the names that somebody may have meant, or nothing."""
     similar = similar_names(str(name), names, cutoff=cutoff)
-    return f" (did you mean {' or '.join(similar)}?)" if similar else ""
+    return f" (did you mean {either(similar)}?)" if similar else ""
+
+
+def either(names: Sequence[str]) -> str:
+    """Names as a choice: `a`, `a or b`, `a, b or c`."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def similar_names(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> list[str]:

@@ -46,6 +46,9 @@ _QUERY_TIME = "ISO 8601 text, or milliseconds since 1970; 0 is now, a negative n
 QueryTime = Annotated[str | int | float, Meta(description=_QUERY_TIME, extra={FORM: _QUERY_TIME})]
 """A bound of a query as callers give it."""
 
+IsoText = Annotated[str, Meta(extra={FORM: "ISO 8601 text such as 2024-05-01T12:00:00.000Z"})]
+"""A time as callers give it where only ISO text is taken."""
+
 IsoTime = Annotated[str, Meta(description="ISO 8601, UTC, milliseconds")]
 Scalar = str | int | float | bool
 SortDirection = Literal["asc", "desc"]

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.names import did_you_mean, listed
+from trunkline.actors.values.names import did_you_mean, either, listed
 from trunkline.actors.values.structs import FORM
 
 UNKNOWN: Final = object()
@@ -71,15 +71,12 @@ def empty(expected: inspect.Type) -> Invalid:
     """The error of a call without a body, where its operation needs one of this type."""
     words: dict[str, None] = {}
     for each in _alternatives(expected):
-        named = ""
-        if isinstance(each, inspect.StructType):
-            tag = [each.tag_field] if each.tag_field else []
-            required = tag + [field.encode_name for field in each.fields if field.required]
-            optional = [field.encode_name for field in each.fields]
-            named = f" with {listed(required)}" if required else f" with any of {listed(optional)}"
-        words[_in_words(each) + named] = None
+        optional = ""
+        if isinstance(each, inspect.StructType) and not _required(each):
+            optional = f" with any of {listed(field.encode_name for field in each.fields)}"
+        words[_in_words(each) + optional] = None
     return Invalid(
-        f"The body is missing; this call needs JSON: {' or '.join(words)} (Content-Type: application/json)."
+        f"The body is missing; this call needs JSON: {either(list(words))} (Content-Type: application/json)."
     )
 
 
@@ -227,8 +224,7 @@ def _right(types: _Types, *, with_null: bool) -> str:
     if literals:
         one_of = "one of " if len(literals) > 1 else ""
         words = {one_of + listed(map(str, literals)): None, **words}
-    *others, last = words or {"another value": None}
-    return f"{', '.join(others)} or {last}" if others else last
+    return either(list(words) or ["another value"])
 
 
 def _in_words(type: inspect.Type) -> str:
@@ -246,10 +242,19 @@ def _in_words(type: inspect.Type) -> str:
             return "null"
         case inspect.ListType():
             return "an array" + _of_length(type.min_length, type.max_length, "item")
-        case inspect.DictType() | inspect.StructType():
+        case inspect.StructType():
+            required = _required(type)
+            return f"an object with {listed(required)}" if required else "an object"
+        case inspect.DictType():
             return "an object"
         case _:
             return "another value"
+
+
+def _required(struct: inspect.StructType) -> list[str]:
+    """The names that an object must have."""
+    tag = [struct.tag_field] if struct.tag_field else []
+    return tag + [field.encode_name for field in struct.fields if field.required]
 
 
 def _of_length(least: int | None, most: int | None, unit: str) -> str:

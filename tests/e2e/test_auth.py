@@ -84,7 +84,7 @@ async def test_a_question_about_single_sign_on_needs_an_address(server: Server, 
 
 
 async def test_a_command_line_client_logs_in_and_configures_an_application(server: Server) -> None:
-    """The calls of a command line client of this API, in its order, with the scope that it asks for."""
+    """The operations that a command line client of this API calls first, with the scopes that it asks for."""
     path = await server.application("shop")
     await server.call("GET", f"/auth/ssoDomain?email={EMAIL}", token="", status=204)
     for scope in ("all.User.cli", "all.Application"):

@@ -64,8 +64,8 @@ def sentence(operation: str, body: Any) -> str:
             {"name": "x", "attributes": [{"name": "t"}]},
             "attributes[0].dataType: is missing; this body needs it, one of blob, boolean, gps, number, string.",
         ),
-        ("devices.post", [], "The body: is an array; give an object."),
-        ("devices.post", b"[", "The body: does not fit; give an object."),
+        ("devices.post", [], "The body: is an array; give an object with name."),
+        ("devices.post", b"[", "The body: does not fit; give an object with name."),
         (
             "device.sendState",
             {"temp": 20},
@@ -89,7 +89,7 @@ def sentence(operation: str, body: Any) -> str:
             {"data": {}, "time": True},
             "time: is true; give ISO 8601 text such as 2024-05-01T12",
         ),
-        ("device.sendState", "x", "The body: is a string; give an object or an array."),
+        ("device.sendState", "x", "The body: is a string; give an object with data or an array."),
         ("device.setConnectionStatus", {"status": 5}, "status: is 5; give one of connected, disconnected."),
         (
             "device.setConnectionStatus",
@@ -106,7 +106,7 @@ def sentence(operation: str, body: Any) -> str:
             {"aggregation": "AVG"},
             (
                 "aggregation: is 'AVG'; give one of COUNT, FIRST, LAST, MAX, MEAN, MEDIAN, MIN, NONE, STD_DEV, SUM "
-                "or an object."
+                "or an object with type."
             ),
         ),
         (
@@ -117,6 +117,11 @@ def sentence(operation: str, body: Any) -> str:
                 "SUM, TIMEATVALUE."
             ),
         ),
+        (
+            "me.patch",
+            {"tokenCutoff": 5},
+            "tokenCutoff: is 5; give ISO 8601 text such as 2024-05-01T12:00:00.000Z.",
+        ),
         ("data.timeSeriesQuery", {"limit": "5"}, "limit: is '5'; give a number."),
         ("dataTableRows.post", [1], "[0]: is 1; give an object."),
         (
@@ -125,8 +130,16 @@ def sentence(operation: str, body: Any) -> str:
             "username: there is no such field in this body (did you mean",
         ),
         ("auth.authenticateUser", {"email": "x"}, "email: does not fit; give an e-mail address such as "),
-        ("auth.authenticateUser", {"email": "a@b\0c"}, "email: does not fit; give an e-mail address such as "),
-        ("auth.authenticateUser", {"email": "a\x7f@b"}, "email: does not fit; give an e-mail address such as "),
+        (
+            "auth.authenticateUser",
+            {"email": "a@b\0c"},
+            "email: does not fit; give an e-mail address such as ",
+        ),
+        (
+            "auth.authenticateUser",
+            {"email": "a\x7f@b"},
+            "email: does not fit; give an e-mail address such as ",
+        ),
     ],
 )
 def test_the_sentence_of_a_wrong_body(operation: str, body: Any, expected: str) -> None:
