@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import inspect
 
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.structs import FORM
+from trunkline.http.calls.invalid_input import type_of_body, type_of_query
 from trunkline.http.calls.json_body import decode
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
@@ -168,6 +172,35 @@ def test_a_text_that_may_be_a_secret_is_not_shown() -> None:
     assert "hidden" not in sentence("auth.authenticateUser", {**login, "requestedScopes": "hidden"})
     assert "hidden" not in sentence("auth.authenticateUser", json.dumps(login))
     assert "hidden" not in sentence("me.patch", {"password": "hidden"})
+
+
+def test_every_type_with_a_pattern_says_in_words_what_it_is() -> None:
+    for route in TABLE.routes:
+        types = [type_of_query(route.query)]
+        types += [] if route.decoder is None else [type_of_body(route.decoder)]
+        for each in types:
+            for text in _texts(each):
+                assert text.pattern is None, (route.operation, text.pattern)
+
+
+def _texts(type: inspect.Type) -> Iterator[inspect.StrType]:
+    """The texts in a type that have no form in words."""
+    match type:
+        case inspect.Metadata() if not (type.extra and FORM in type.extra):
+            yield from _texts(type.type)
+        case inspect.StrType():
+            yield type
+        case inspect.UnionType():
+            for part in type.types:
+                yield from _texts(part)
+        case inspect.ListType():
+            yield from _texts(type.item_type)
+        case inspect.DictType():
+            yield from _texts(type.key_type)
+            yield from _texts(type.value_type)
+        case inspect.StructType():
+            for field in type.fields:
+                yield from _texts(field.type)
 
 
 _JSON = st.recursive(
