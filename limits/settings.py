@@ -138,6 +138,10 @@ class Settings:
             raise SettingsError(
                 "smtp_password", "and smtp_password_file: there must be one of them for smtp_user", "set one"
             )
+        if "@" not in self.smtp_from or not self.smtp_from.isprintable():
+            raise SettingsError(
+                "smtp_from", f"is {self.smtp_from!r}", "give an e-mail address such as trunkline@example.com"
+            )
         if self.public_url is not None and not self.public_url.startswith(("http://", "https://")):
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"

@@ -12,6 +12,7 @@ import msgspec
 from trunkline.actors.accounts.messages import (
     CreateUser,
     DeleteUser,
+    Email,
     LogIn,
     MePatch,
     PatchMe,
@@ -46,7 +47,7 @@ class User(RecordOwner):
     __slots__ = ()
 
     async def on_create_user(self, message: CreateUser) -> Created:
-        """Create the user; the answer is the id. Raises `Invalid` if another user has the e-mail address."""
+        """Create the user; the answer is the id. Raises `Invalid` for an address that is wrong or taken."""
         password_hash = await hash_password(message.password)
         self._claim_email(message.email)
         return self.create(
@@ -144,7 +145,14 @@ class User(RecordOwner):
             raise Unauthorized("currentCredentials.password: is not the current password.")
 
     def _claim_email(self, email: str) -> None:
-        """Claim an e-mail address, which only one user can have. Case is ignored."""
+        """Claim an e-mail address, which only one user can have. Case is ignored. Raises `Invalid`."""
+        try:
+            msgspec.convert(email, Email)
+        except msgspec.ValidationError:
+            raise Invalid(
+                f"email: {email[:100]!r} is not an e-mail address such as name@example.com: one @, and no spaces, "
+                "line breaks or control characters."
+            ) from None
         taken = f"email: {email} belongs to another user; use another address."
         self.claim("email", email, taken, fold=True)
 

@@ -164,6 +164,9 @@ async def test_an_address_belongs_to_one_user(settings: Settings) -> None:
                     await boot.add_user(system, taken, PASSWORD)
             with pytest.raises(Invalid, match="password"):
                 await boot.add_user(system, "b@example.com", "weak")
+            for wrong in ("a@b\r\nBcc: x", "a@b\n", "a b@c", "a@b@c", "ada", "@", "a\x00@b", "a@b\x7f", ""):
+                with pytest.raises(Invalid, match=r"email: .* is not an e-mail address"):
+                    await boot.add_user(system, wrong, PASSWORD)
             assert [user.email for user in boot.users(system)] == ["a@example.com"]
             assert system.active == 1
 

@@ -56,7 +56,8 @@ def test_what_is_not_given_does_not_win() -> None:
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
     special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
-    text = {**special, "public_url": "https://devices.example.com"}.get(name, text)
+    special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
+    text = special.get(name, text)
     together = (
         ("admin_email", "admin_password"),
         ("certfile", "keyfile", "ca_certs"),
@@ -103,6 +104,7 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("ca_certs = 'a.pem'", {}, {}, "certfile is not set although ca_certs is; set it and keyfile"),
         ("smtp_user = 'u'", {}, {}, "smtp_password and smtp_password_file: there must be one of them for"),
         ("smtp_password = 'x'", {}, {}, "smtp_user is not set although there is a password; set it or"),
+        ('smtp_from = "a@b\\nBcc: x"', {}, {}, "smtp_from is 'a@b"),
         ("public_url = 'devices.example.com'", {}, {}, "public_url is 'devices.example.com'; give a URL"),
         ("port = 70000", {"TRUNKLINE_PORT": "1"}, {}, "port is 70000; give at most 65535"),
     ],
