@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx
@@ -172,19 +173,52 @@ async def test_a_saved_record_revokes_nobody_and_wakes_no_stream(server: Server)
         assert system.revocations.revoked > before
 
 
-async def test_a_key_that_filters_by_tags_ends_its_streams_with_the_tag(server: Server) -> None:
+FLOOR = {"key": "floor", "value": "2"}
+ROOF = {"key": "roof", "value": "1"}
+BY_TAG: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "the tag is taken away": ({"filterType": "whitelist", "deviceTags": [{"key": "floor"}]}, []),
+    "the tag gets another value": (
+        {"filterType": "whitelist", "deviceTags": [FLOOR]},
+        [{**FLOOR, "value": "3"}],
+    ),
+    "a tag is added": ({"filterType": "blacklist", "deviceTags": [{"key": "roof"}]}, [FLOOR, ROOF]),
+}
+
+
+@pytest.mark.parametrize("verified_again", [False, True])
+@pytest.mark.parametrize("change", BY_TAG)
+async def test_a_key_that_filters_by_tags_ends_its_streams_with_the_tag(
+    server: Server, change: str, verified_again: bool
+) -> None:
+    key, tags = BY_TAG[change]
     application = await server.application()
-    body = {"name": "d", "tags": [{"key": "floor", "value": "2"}]}
-    device = f"{application}/devices/{(await server.call('POST', f'{application}/devices', body))['id']}"
-    chosen = {"filterType": "whitelist", "deviceTags": [{"key": "floor"}]}
-    made = await server.call("POST", f"{application}/keys", chosen, status=201)
-    credentials = {"deviceId": device[-24:], "key": made["key"], "secret": made["secret"]}
-    token = (await server.call("POST", "/auth/device", credentials))["token"]
-    path = f"{device}/commandStream?keepAliveInterval=60"
-    async with server.client(token) as client, client.stream("GET", path) as stream:
-        assert stream.status_code == 200
-        await server.call("PATCH", device, {"tags": [{"key": "roof", "value": "1"}]})
-        assert await ended(stream)
+    own, other = [await server.device(application, name, tags=[FLOOR]) for name in ("own", "other")]
+    token, _ = await server.device_token(own, **key)
+    query = "keepAliveInterval=60"
+    async with server.client(token) as client, AsyncExitStack() as opened:
+        streams = {
+            (device, kind): await opened.enter_async_context(client.stream("GET", f"{device}/{kind}?{query}"))
+            for device in (own, other)
+            for kind in ("commandStream", "stateStream")
+        }
+        chunks = {which: stream.aiter_bytes() for which, stream in streams.items()}
+        with trio.fail_after(PATIENCE_S):
+            for each in chunks.values():
+                await anext(each)
+            if verified_again:
+                # An event makes a stream verify its token, and so it gets another principal.
+                for device in (own, other):
+                    await server.call("POST", f"{device}/command", {"name": "n"})
+                    await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+                for each in chunks.values():
+                    await anext(each)
+        for device, status in ((other, 403), (own, 401)):
+            await server.call("PATCH", device, {"tags": tags})
+            for kind in ("commandStream", "stateStream"):
+                with trio.move_on_after(BEFORE_THE_NEXT_COMMENT_S) as timer:
+                    assert [chunk async for chunk in chunks[device, kind]] == []
+                assert not timer.cancelled_caught, (device, kind)
+            assert (await client.get(device)).status_code == status
 
 
 async def test_what_nobody_uses_any_more_is_not_remembered(server: Server) -> None:
