@@ -26,7 +26,7 @@ from trunkline.store import migrations
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
 from trunkline.store.directory import STORE, DataDirectory, has_data
-from trunkline.store.errors import FormatUnsupported, ReadQueueFull
+from trunkline.store.errors import BackupRefused, ReadQueueFull
 from trunkline.store.journal import Journal
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.outbox import Outbox
@@ -101,7 +101,7 @@ class Store:
         `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
         `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
         described at `Journal`.
-        Raises DirectoryInUse, SecretMissing, FormatUnsupported, StoreFull or StoreBroken.
+        Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreFull or StoreBroken.
         """
         locked = DataDirectory.open(directory)
         try:
@@ -210,4 +210,4 @@ def _unused_path(parent: Path, name: str) -> Path:
         path = parent / (f"{name}-{number}" if number else name)
         if not path.exists():
             return path
-    raise FormatUnsupported(f"{parent} is full of copies of failed migrations. Look into why they fail.")
+    raise BackupRefused(f"{parent} is full of copies of failed migrations. Look into why they fail.")

@@ -14,7 +14,7 @@ from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
-from trunkline.store.errors import FormatUnsupported
+from trunkline.store.errors import BackupRefused, FormatUnsupported
 from trunkline.store.keys import META, RECORDS
 
 
@@ -119,6 +119,18 @@ def test_a_copy_of_an_earlier_try_is_never_overwritten(data: Path, monkeypatch: 
     Store.open(data).close()
     assert read(data / "backups" / "format-1-1") == (1, "old")
     assert (earlier / "kept").exists()
+
+
+def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1000):
+        (data / "backups" / (f"format-1-{number}" if number else "format-1")).mkdir(parents=True)
+    monkeypatch.setattr(migrations, "FORMAT", 2)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two")})
+    with pytest.raises(BackupRefused, match="is full of copies of failed migrations"):
+        Store.open(data)
+    assert read(data) == (1, "old")
 
 
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
