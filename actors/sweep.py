@@ -8,6 +8,9 @@ slices.
 
 The data that belongs to a record is removed first, then the record itself in one batch with its index entries and
 its part of the counter. So lists, indexes and counts agree whenever the sweep is interrupted, and it can continue.
+
+A record that cannot be read never stops the sweep: it is logged once. Where its application was deleted it is removed
+all the same, and the index entries that cannot be computed from it are found by their prefix.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from trunkline.actors.devices.kind import DELETED_DEVICE
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.unreadable import UNREADABLE, log_unreadable
 from trunkline.actors.tables.removed_columns import tidy_rows
 from trunkline.actors.values.errors import DomainError
 from trunkline.actors.values.ids import ROOT
@@ -116,8 +120,9 @@ def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
     for marker in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
         yield from _row_steps(snapshot, bytes(marker[len(keys.SWEEP_PREFIX) :]))
         yield Step([(keys.META, bytes(marker))])
-    for application, _ in records.scan(snapshot, APPLICATION, ROOT):
-        yield from _expired_device_steps(snapshot, application, oldest_ms)
+    prefix = keys.record_prefix(APPLICATION.name, ROOT)
+    for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+        yield from _expired_device_steps(snapshot, bytes(key[-12:]), oldest_ms)
 
 
 def _application_steps(snapshot: Snapshot, application: bytes) -> Iterator[Step]:
@@ -127,7 +132,14 @@ def _application_steps(snapshot: Snapshot, application: bytes) -> Iterator[Step]
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
             id = bytes(key[-12:])
             yield from _data_steps(snapshot, kind, application, id)
-            yield _record_step(kind, application, id, decode(raw))
+            try:
+                yield _record_step(kind, application, id, decode(raw))
+            except UNREADABLE:
+                log_unreadable(keys.RECORDS, bytes(key))
+                yield Step([(keys.RECORDS, bytes(key))], keys.total_key(kind.name, application))
+        # What is left here belongs to records that could not be read.
+        for entry in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
+            yield Step([(keys.INDEXES, bytes(entry))])
         counter = keys.total_key(kind.name, application)
         if snapshot.get(keys.COUNTS, counter) is not None:
             yield Step([(keys.COUNTS, counter)])
@@ -159,8 +171,15 @@ def _expired_device_steps(snapshot: Snapshot, application: bytes, oldest_ms: int
     prefix = keys.index_prefix(DELETED_DEVICE.name, application, "deletedAt")
     for key in snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix)):
         device = bytes(key[-12:])
-        found = records.find(snapshot, DELETED_DEVICE, application, device)
-        if found is None or found.doc["deletedAt"] >= oldest_ms:
-            return
+        try:
+            found = records.find(snapshot, DELETED_DEVICE, application, device)
+            if found is None:
+                continue
+            if found.doc["deletedAt"] >= oldest_ms:
+                return
+            step = _record_step(DELETED_DEVICE, application, device, found.doc)
+        except UNREADABLE:
+            log_unreadable(keys.RECORDS, keys.record_key(DELETED_DEVICE.name, application, device))
+            continue
         yield from _data_steps(snapshot, DELETED_DEVICE, application, device)
-        yield _record_step(DELETED_DEVICE, application, device, found.doc)
+        yield step

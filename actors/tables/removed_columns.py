@@ -7,8 +7,9 @@ only writer of rows, to remove the values. The progress is in the store, so the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from trunkline.actors.records.unreadable import UNREADABLE, log_unreadable
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.messages import TidyRows
 from trunkline.actors.tables.rows import find_table
@@ -36,12 +37,18 @@ async def tidy_rows(system: System) -> bool:
 
 
 def next_step(snapshot: Snapshot) -> tuple[Ref, TidyRows] | None:
-    """Return the next table and the message for it; None if no table has a marker."""
+    """Return the next table and the message for it; None if no table has a marker. Passes over unreadable ones."""
     prefix = keys.TIDY_PREFIX
-    found = next(snapshot.range(keys.META, prefix, keys.prefix_end(prefix)), None)
-    if found is None:
-        return None
-    id, marker = bytes(found[0][len(prefix) :]), decode(found[1])
+    for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
+        try:
+            return _step_of(snapshot, bytes(key[len(prefix) :]), decode(raw))
+        except UNREADABLE:
+            log_unreadable(keys.META, bytes(key))
+    return None
+
+
+def _step_of(snapshot: Snapshot, id: bytes, marker: dict[str, Any]) -> tuple[Ref, TidyRows]:
+    """Return the step for the data table `id`, from its marker."""
     application, after = marker["applicationId"], marker["after"]
     table = find_table(snapshot, application, id)
     low, high = keys.rows_prefix(id, table.generation), keys.rows_head_key(id, table.generation)
@@ -51,8 +58,11 @@ def next_step(snapshot: Snapshot) -> tuple[Ref, TidyRows] | None:
     for scanned, (key, raw) in enumerate(
         snapshot.range(keys.ROWS, low + after + b"\x00" if after else low, high), start=1
     ):
-        if not decode(raw).keys() <= table.columns.numbers:
-            rows.append(bytes(key[-keys.ID_BYTES :]))
+        try:
+            if not decode(raw).keys() <= table.columns.numbers:
+                rows.append(bytes(key[-keys.ID_BYTES :]))
+        except UNREADABLE:
+            log_unreadable(keys.ROWS, bytes(key))
         if scanned == STEP_ROWS or len(rows) == TIDIED_ROWS:
             reached = bytes(key[-keys.ID_BYTES :])
             break

@@ -20,7 +20,7 @@ from trunkline.actors import boot
 from trunkline.actors import sweep as purge
 from trunkline.actors.accounts.tokens import TokenPost
 from trunkline.actors.applications import messages as applications
-from trunkline.actors.applications.keys import APPLICATION_KEY, KeyPost
+from trunkline.actors.applications.keys import KeyPost
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
@@ -292,15 +292,13 @@ async def fill(house: House, device: bytes) -> None:
         house.clock.pass_s(1)
 
 
-async def test_a_sweep_that_can_not_be_stored_is_put_off(
-    tmp_path: Path, autojump_clock: trio.testing.MockClock
+async def test_a_sweep_that_fails_is_put_off(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a full journal nor a fault in the sweep itself ends the server; both are logged."""
+    """A fault in the sweep itself does not end the server; it is logged."""
     async with running_house(tmp_path) as house:
+        monkeypatch.setattr(purge, "SLICE_KEYS", "not a number")
         doomed = await application(house)
-        broken = Batch()
-        broken.put(keys.RECORDS, keys.record_key(APPLICATION_KEY.name, doomed.id, b"k" * 12), b"\xff\xff")
-        await house.system.journal.submit(broken).wait()
         await house.system.ask(doomed, applications.DeleteApplication())
         with structlog.testing.capture_logs() as logs:
             for _ in range(100_000):
@@ -309,6 +307,47 @@ async def test_a_sweep_that_can_not_be_stored_is_put_off(
                     break
         assert logs[0]["event"] == "sweep failed"
         assert await house.device()
+
+
+async def write(house: House, db: str, key: bytes, value: bytes) -> None:
+    batch = Batch()
+    batch.put(db, key, value)
+    await house.system.journal.submit(batch).wait()
+
+
+@pytest.mark.parametrize("damaged", [b"\xff\xff", b"\x01", b"\xa0"], ids=["no CBOR", "a number", "no fields"])
+async def test_a_record_that_cannot_be_read_does_not_stop_the_sweep(house: House, damaged: bytes) -> None:
+    before = space(house.system)
+    doomed, other = await application(house), await application(house)
+    inside = house_of(house, doomed)
+    device = await inside.device()
+    key = keys.record_key(DEVICE.name, doomed.id, device)
+    await write(house, keys.RECORDS, key, damaged)
+    for ref in (doomed, other):
+        await house.system.ask(ref, applications.DeleteApplication())
+    with structlog.testing.capture_logs() as logs:
+        await sweep_all(house.system)
+    assert space(house.system) == before
+    # An empty record can be read, and has no index entries of its own.
+    expected = [] if damaged == b"\xa0" else [key.hex()]
+    assert [log["key"] for log in logs if log["event"] == "stored value cannot be read"] == expected
+
+
+async def test_a_deleted_device_that_cannot_be_read_is_passed_over(house: House) -> None:
+    broken, sound = [await reported(house, name) for name in ("broken", "sound")]
+    for device in (broken, sound):
+        await house.ask(device, devices.DeleteDevice())
+        house.clock.pass_s(60)
+    key = keys.record_key(DELETED_DEVICE.name, house.application, broken)
+    await write(house, keys.RECORDS, key, b"\xff\xff")
+    house.clock.pass_s(94 * DAY_S)
+    with structlog.testing.capture_logs() as logs:
+        await sweep_all(house.system)
+        await sweep_all(house.system)
+    with house.system.store.snapshot() as snapshot:
+        assert records.find(snapshot, DELETED_DEVICE, house.application, sound) is None
+        assert snapshot.get(keys.RECORDS, key) is not None
+    assert [log["key"] for log in logs if log["event"] == "stored value cannot be read"] == [key.hex()]
 
 
 # Devices.
