@@ -24,7 +24,7 @@ DEMO_TOKEN_TTL_S = 86_400
 
 
 async def run_demo_on(server: RunningServer) -> None:
-    """Run the devices of the demo while the server runs, also if their application or token is deleted."""
+    """Run the devices of the demo while the server runs, or until all of them are deleted; also if a token ends."""
     shown = False
 
     async def complete(token: str, ready: DemoReady) -> None:

@@ -71,6 +71,7 @@ function show(document) {
     deepLinking: true,
     docExpansion: "list",
     filter: true,
+    tryItOutEnabled: true,
     requestInterceptor: (request) => {
       const accepted = (request.headers && (request.headers.accept || request.headers.Accept)) || "";
       if (accepted.includes("text/event-stream")) request.userFetch = fetchStream;
