@@ -117,4 +117,8 @@ def of_path(route: Route, placeholder: str) -> str:
         return "temperature"
     if placeholder == "apiTokenId":
         placeholder = "userApiTokenId" if route.area == "user" else "applicationApiTokenId"
+    if placeholder not in IDS:
+        raise TypeError(
+            f"{route.operation}: {{{placeholder}}} has no example; add an id to IDS in {__name__}"
+        )
     return IDS[placeholder]
