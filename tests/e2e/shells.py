@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,15 +76,21 @@ async def pasted(
     assert shell.stdin is not None
     assert shell.stdout is not None
     said = b""
-    with trio.fail_after(PATIENCE_S):
-        await shell.stdin.send_all("\n".join(lines).encode() + b"\n")
-        await shell.stdin.aclose()
-        async for piece in shell.stdout:
-            said += piece
-            if until is not None and until in said:
-                os.killpg(shell.pid, 15)
-                until = None
-        await shell.wait()
+    try:
+        with trio.fail_after(PATIENCE_S):
+            await shell.stdin.send_all("\n".join(lines).encode() + b"\n")
+            await shell.stdin.aclose()
+            async for piece in shell.stdout:
+                said += piece
+                if until is not None and until in said:
+                    os.killpg(shell.pid, signal.SIGTERM)
+                    until = None
+            await shell.wait()
+    finally:
+        if shell.returncode is None:
+            os.killpg(shell.pid, signal.SIGKILL)
+            with trio.CancelScope(shield=True):
+                await shell.wait()
     return said
 
 
