@@ -9,7 +9,6 @@ import secrets
 import string
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +18,11 @@ from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPasswo
 from trunkline.actors.accounts.passwords import check_new_password
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.authority import find_user
-from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES
+from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES
+from trunkline.actors.check import check, verify
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
-from trunkline.actors.jobs.results import Results, result_problems
+from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -30,7 +30,6 @@ from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.sweep import run_sweep
-from trunkline.actors.tables.check import row_problems
 from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
@@ -38,11 +37,9 @@ from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
-from trunkline.store.blobs import Blobs
 from trunkline.store.directory import DataDirectory
-from trunkline.store.env import RESULTS, Store
+from trunkline.store.env import Store
 from trunkline.store.errors import DirectoryInUse, StoreError
-from trunkline.store.snapshot import Snapshot
 
 __all__ = [
     "DirectoryInUse",
@@ -51,6 +48,7 @@ __all__ = [
     "UserLine",
     "add_user",
     "back_up",
+    "check",
     "delete_user",
     "ensure_first_user",
     "opened",
@@ -93,6 +91,7 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         journal_batches_max=limits.journal_batches_max,
         read_threads_max=limits.read_threads_max,
         read_queue_length_max=limits.read_queue_length_max,
+        start_check_s=limits.start_check_s,
         sync_delay_s=(lambda: settings.sync_delay_ms / 1000) if settings.sync_delay_ms else None,
         outbox_length_max=limits.outbox_length_max,
     )
@@ -220,14 +219,3 @@ def rotate_secret(path: Path) -> None:
 def back_up(path: Path, target: Path) -> None:
     """Copy a data directory consistently. A server may be running on it."""
     backup.backup(path, target)
-
-
-def verify(path: Path) -> backup.Report:
-    """Read a whole data directory and report its contents and its faults."""
-
-    def problems(snapshot: Snapshot) -> Iterator[str]:
-        yield from row_problems(snapshot)
-        if (path / RESULTS).is_dir():  # a backup has none
-            yield from result_problems(snapshot, Blobs(path / RESULTS))
-
-    return backup.verify(path, partial(records.index_keys, KINDS), problems)

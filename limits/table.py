@@ -405,6 +405,9 @@ class Limits:
         4, "threads", "Long reads share the GIL with the event loop; more slow it down."
     )
     read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; above it 503.")
+    start_check_s: float = _bound(
+        5.0, "seconds", "Pages of the store are verified before it is served: about 200 MB a second."
+    )
 
     def __post_init__(self) -> None:
         _check_together(self)

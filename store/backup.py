@@ -19,16 +19,28 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import lmdb
 
-from trunkline.store import codec, keys
-from trunkline.store.directory import SECRET, STORE, data_file, sync_directory, write_private
-from trunkline.store.errors import BackupRefused, StoreError, translate
+from trunkline.store import codec, keys, pages
+from trunkline.store.checksums import opened
+from trunkline.store.directory import (
+    DATA_FILE,
+    SECRET,
+    STORE,
+    DataDirectory,
+    data_file,
+    has_data,
+    missing_secret,
+    sync_directory,
+    write_private,
+)
+from trunkline.store.errors import BackupRefused, StoreDamaged, StoreError, translate
+from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
 from trunkline.store.snapshot import Snapshot
@@ -79,7 +91,9 @@ def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
             sync_directory(draft / STORE)
             if (directory / SECRET).exists():
                 write_private(draft / SECRET, (directory / SECRET).read_bytes())
-            sync_directory(draft)
+            write_manifest(
+                draft, [name for name in (f"{STORE}/{DATA_FILE}", SECRET) if (draft / name).exists()]
+            )
             draft.rename(target)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -109,17 +123,29 @@ def _open_read_only(directory: Path) -> MemoryMap:
 
 @dataclass(slots=True)
 class Report:
-    """The result of `verify`. `problems` are sentences, at most PROBLEMS_MAX; `problem_count` counts all."""
+    """The result of `verify`. `problems` are sentences, at most PROBLEMS_MAX; `problem_count` counts all.
+
+    `stage` is what is being read. A subclass may override `begin`, `add` and `counted` to tell of each at once.
+    """
 
     format: int | None = None
     counts: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     problem_count: int = 0
+    stage: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether no problem was found."""
         return self.problem_count == 0
+
+    def begin(self, stage: str) -> None:
+        """Note what is being read from now on."""
+        self.stage = stage
+
+    def counted(self, db: str, entries: int) -> None:
+        """Note that a database was read to its end, and the number of its entries."""
+        self.counts[db] = entries
 
     def add(self, problem: str) -> None:
         """Count one more problem, and keep its sentence up to PROBLEMS_MAX."""
@@ -140,37 +166,84 @@ def verify(
     source: OpenStore | Path,
     index_keys: IndexKeys = lambda _key, _document: (),
     problems: Problems = lambda _snapshot: (),
+    report: Report | None = None,
 ) -> Report:
     """Read everything in a store (a data directory, in use or not, a backup, or an open store) and report.
 
-    Every value is decoded; every index entry must point to a record and be one of the `index_keys` of that
-    record; each of the `index_keys` must exist; every counter of records must be right; and `problems` adds
-    further checks. Raises BackupRefused or StoreBroken if there is no store at all. Takes long: call it in a
-    worker thread.
+    Of a directory the pages of the file are verified first, without LMDB, and the files of a backup are compared
+    with its manifest. Then every value is decoded; every index entry must point to a record and be one of the
+    `index_keys` of that record; each of the `index_keys` must exist; every counter of records must be right; and
+    `problems` adds further checks.
+
+    Raises BackupRefused or StoreBroken if there is no store at all. Of a damaged page LMDB may end the process:
+    then `report` has been told of everything before. Takes long: call it in a worker thread or another process.
     """
+    report = report or Report()
     if not isinstance(source, Path):
-        return _verify(source.memory_map, index_keys, problems)
+        return _verify(source.memory_map, report, index_keys, problems)
+    if not _verify_files(source, report):
+        return report
+    report.begin("opening of the store")
     memory_map = _open_read_only(source)
     try:
-        return _verify(memory_map, index_keys, problems)
+        return _verify(memory_map, report, index_keys, problems)
     finally:
         memory_map.close(0)
 
 
-def _verify(memory_map: MemoryMap, index_keys: IndexKeys, problems: Problems) -> Report:
-    report = Report()
+def _verify_files(directory: Path, report: Report) -> bool:
+    """Verify what does not need LMDB: the manifest, the secret, the pages. False if LMDB cannot open the file."""
+    file = data_file(directory)
+    if not has_data(directory):
+        raise BackupRefused(f"{directory} holds no store: there is no {file}, or it is empty.")
+    report.begin("comparison with the manifest")
+    for problem in manifest_problems(directory):
+        report.add(problem)
+    if not (directory / SECRET).exists():
+        report.add(missing_secret(directory))
+    report.begin("reading of the pages")
+    try:
+        with _held_state(directory):
+            for problem in pages.inspect(file).problems:
+                report.add(f"{file} is damaged: {problem}")
+    except StoreDamaged as damage:
+        report.add(f"{file} is damaged: {damage}")
+        return False
+    return True
+
+
+@contextmanager
+def _held_state(directory: Path) -> Iterator[None]:
+    """Keep the pages of the newest commit from being used again by a server that runs."""
+    if DataDirectory.holder_pid(directory) is None:
+        yield
+        return
+    with lmdb.open(str(directory / STORE), readonly=True, create=False, max_spare_txns=0) as env, env.begin():
+        yield
+
+
+def _verify(memory_map: MemoryMap, report: Report, index_keys: IndexKeys, problems: Problems) -> Report:
+    report.begin("reading of the format")
     try:
         report.format = stored_format(memory_map)
         if report.format != FORMAT:
-            report.add(f"The store is in format {report.format}, this program checks format {FORMAT}.")
+            report.add(
+                f"The store is in format {report.format}, this program checks format {FORMAT}. A start of the "
+                "server on it migrates an older format."
+            )
+            return report
     except StoreError as error:
         report.add(str(error))
-    with Snapshot(memory_map) as snapshot:
+    with ExitStack() as held:
+        snapshot = held.enter_context(Snapshot(memory_map))
         for db in keys.DATABASES:
-            if db in snapshot.databases():
-                _check_database(snapshot, db, report, index_keys)
-            else:
+            if db not in snapshot.databases():
                 report.add(f"The database {db} is missing.")
+                continue
+            report.begin(f"reading of the database {db}")
+            if not _check_database(snapshot, db, report, index_keys):
+                snapshot = held.enter_context(Snapshot(memory_map))  # LMDB has ended the transaction
+        report.begin("comparison of the databases")
         if keys.RECORDS in report.counts and keys.COUNTS in report.counts:
             _check_totals(snapshot, report)
         if len(report.counts) == len(keys.DATABASES):
@@ -189,9 +262,9 @@ def _check_totals(snapshot: Snapshot, report: Report) -> None:
         if keys.is_record_key(key):
             found[bytes(key[: -keys.ID_BYTES])] += 1
     counted: dict[bytes, Any] = {}
-    for key, value in snapshot.range(keys.COUNTS, keys.TOTAL_PREFIX, keys.prefix_end(keys.TOTAL_PREFIX)):
+    for key, stored in snapshot.stored(keys.COUNTS, keys.TOTAL_PREFIX, keys.prefix_end(keys.TOTAL_PREFIX)):
         with suppress(ValueError):  # a damaged value is reported by `_check_database`
-            counted[bytes(key[len(keys.TOTAL_PREFIX) :])] = codec.decode(value).get("n", 0)
+            counted[key[len(keys.TOTAL_PREFIX) :]] = codec.decode(opened(key, stored) or b"").get("n", 0)
     for prefix in sorted(found.keys() | counted.keys()):
         if found[prefix] != counted.get(prefix, 0):
             report.add(
@@ -199,18 +272,25 @@ def _check_totals(snapshot: Snapshot, report: Report) -> None:
             )
 
 
-def _check_database(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) -> None:
+def _check_database(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) -> bool:
+    """Check every entry of a database. False if it could not be read to its end."""
     entries = 0
     try:
-        for key, value in snapshot.range(db, b"", None):
+        for key, stored in snapshot.stored(db, b"", None):
             entries += 1
+            value = opened(key, stored)
+            if value is None:
+                report.add(f"{db} {key.hex()}: it is not what was written, its checksum is wrong")
+                continue
             for problem in _entry_problems(snapshot, db, key, value, index_keys):
                 report.add(f"{db} {key.hex()}: {problem}")
     except StoreError as error:
         report.add(f"{db}: after {entries} entries: {error}")
-    report.counts[db] = entries
+        return False
+    report.counted(db, entries)
     if entries != snapshot.count(db, b"", None):
         report.add(f"{db}: {entries} entries can be read, {snapshot.count(db, b'', None)} are recorded.")
+    return True
 
 
 def _entry_problems(
@@ -228,8 +308,9 @@ def _entry_problems(
         return
     if db == keys.RECORDS:
         for index in index_keys(key, document):
-            if snapshot.get(keys.INDEXES, index) is None:
-                yield f"its index entry {index.hex()} is missing"
+            with suppress(StoreDamaged):  # the damaged entry is reported with its own key
+                if snapshot.get(keys.INDEXES, index) is None:
+                    yield f"its index entry {index.hex()} is missing"
 
 
 def _index_problems(snapshot: Snapshot, key: bytes, index_keys: IndexKeys) -> Iterator[str]:
@@ -238,14 +319,14 @@ def _index_problems(snapshot: Snapshot, key: bytes, index_keys: IndexKeys) -> It
     except ValueError as error:
         yield str(error)
         return
-    raw = snapshot.get(keys.RECORDS, record_key)
-    if raw is None:
-        yield f"the index entry points to no record ({record_key.hex()})"
-        return
     try:
+        raw = snapshot.get(keys.RECORDS, record_key)
+        if raw is None:
+            yield f"the index entry points to no record ({record_key.hex()})"
+            return
         document = codec.decode(raw)
-    except ValueError:
-        return  # the damaged record is reported by `_entry_problems`
+    except (ValueError, StoreDamaged):
+        return  # the damaged record is reported with its own key
     expected = list(index_keys(record_key, document))
     if expected and key not in expected:
         yield f"the record {record_key.hex()} does not know of this index entry"

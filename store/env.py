@@ -5,6 +5,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
 
     DIRECTORY/lock       locked while the directory is in use (`directory.py`)
     DIRECTORY/secret     the key that signs tokens
+    DIRECTORY/crash      why the process before died, if it did (`crash_record.py`)
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
     DIRECTORY/results/   files that jobs produced, until they expire
     DIRECTORY/outbox/    mail, where no mail server is configured
@@ -22,12 +23,14 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 import trio
 
-from trunkline.store import migrations
+from trunkline.store import migrations, pages
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
-from trunkline.store.directory import STORE, DataDirectory, has_data
-from trunkline.store.errors import BackupRefused, ReadQueueFull
+from trunkline.store.crash_record import CrashRecord
+from trunkline.store.directory import STORE, DataDirectory, data_file, has_data
+from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
 from trunkline.store.journal import Journal
+from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.outbox import Outbox
 from trunkline.store.snapshot import Snapshot
@@ -66,6 +69,7 @@ class Store:
         memory_map: MemoryMap,
         journal: Journal,
         *,
+        crash: CrashRecord,
         results: Blobs,
         outbox: Outbox,
         read_threads: int,
@@ -79,6 +83,7 @@ class Store:
         self._limiter = trio.CapacityLimiter(read_threads)
         self._reads_max = read_threads + read_queue
         self._reads = 0
+        self._crash = crash
         self._closed = False
 
     @classmethod
@@ -92,6 +97,7 @@ class Store:
         journal_batches_max: int = 65_536,
         read_threads_max: int = 4,
         read_queue_length_max: int = 64,
+        start_check_s: float = 5.0,
         outbox_length_max: int = 1000,
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
@@ -100,12 +106,17 @@ class Store:
 
         `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
         `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
-        described at `Journal`.
-        Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreFull or StoreBroken.
+        described at `Journal`. Before anything is read, the pages of the file are verified for at most
+        `start_check_s`.
+        Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
         """
         locked = DataDirectory.open(directory)
         try:
-            locked.require_secret(new=not has_data(directory))
+            new = not has_data(directory)
+            crash = CrashRecord(directory)
+            if not new:
+                _check_before(directory, crash.earlier(), start_check_s)
+            locked.require_secret(new=new)
             memory_map = MemoryMap(
                 directory / STORE,
                 size_bytes=map_size_bytes,
@@ -116,6 +127,7 @@ class Store:
                 _migrate(memory_map, directory)
                 results = Blobs.prepare(directory / RESULTS)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
+                crash.begin()
             except BaseException:
                 memory_map.close(CLOSE_WAIT_S)
                 raise
@@ -134,6 +146,7 @@ class Store:
             locked,
             memory_map,
             journal,
+            crash=crash,
             results=results,
             outbox=outbox,
             read_threads=read_threads_max,
@@ -180,6 +193,7 @@ class Store:
         self.journal.flush()
         if not self.memory_map.close(CLOSE_WAIT_S):
             _log.error("reads stayed open, so the store is closed only by the end of the process")
+        self._crash.end()
         self.directory.close()
 
     def __enter__(self) -> Store:
@@ -189,6 +203,39 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_before(directory: Path, died: str | None, seconds_max: float) -> None:
+    """Verify the pages of a store that no process has open, and a backup's files. Raises StoreDamaged.
+
+    `died` is what an earlier process left that died of a fault: then all pages are verified, however long it takes.
+    """
+    file = data_file(directory)
+    accept_backup(directory)
+    try:
+        found = pages.inspect(file, seconds_max=None if died else seconds_max)
+        problems = found.problems
+    except StoreDamaged as damage:
+        problems = [str(damage)]
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise StoreDamaged(
+            f"{file} is damaged: {problems[0]}{more}. Nothing was changed. `trunkline check --data {directory}` "
+            "lists what can be found; restore a backup."
+        )
+    if died:
+        _log.warning(
+            "the process before died of a fault while it used this directory; all pages of the store are sound "
+            f"now, `trunkline check --data {directory}` also verifies the values",
+            file=str(file),
+            crash=died,
+        )
+    elif not found.complete:
+        _log.info(
+            "the time for the check of the pages is over; `trunkline check` verifies all of them",
+            pages=found.pages,
+            start_check_s=seconds_max,
+        )
 
 
 def _migrate(memory_map: MemoryMap, directory: Path) -> None:

@@ -25,6 +25,10 @@ class StoreBroken(StoreError):
     """The disk or the operating system failed. Nothing of the group was stored."""
 
 
+class StoreDamaged(StoreBroken):
+    """The file of the store is not what was written: the disk, the memory or somebody else has changed it."""
+
+
 class Overloaded(StoreError):
     """A bound of the store is reached. Nothing was done; try again later."""
 

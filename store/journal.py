@@ -210,7 +210,7 @@ class Journal:
         """
         try:
             with self._map.env.begin() as transaction:
-                return self._overlay.get(db, key, transaction, self._map.handles[db])
+                return self._overlay.get(db, key, transaction, self._map)
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
@@ -221,7 +221,7 @@ class Journal:
         """
         try:
             with self._map.env.begin() as transaction:
-                return self._overlay.range(db, lo, hi, transaction, self._map.handles[db])
+                return self._overlay.range(db, lo, hi, transaction, self._map)
         except lmdb.Error as error:
             raise translate(error, "read") from error
 

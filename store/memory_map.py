@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
+from trunkline.store.checksums import opened
 from trunkline.store.directory import DATA_FILE
-from trunkline.store.errors import StoreBroken, StoreError, StoreFull, translate
+from trunkline.store.errors import StoreBroken, StoreDamaged, StoreError, StoreFull, translate
 from trunkline.store.keys import DATABASES
 
 if TYPE_CHECKING:
@@ -85,6 +86,23 @@ class MemoryMap:
             transaction.abort()
         finally:
             self._read_ended()
+
+    def read(self, transaction: lmdb.Transaction[bytes], db: str, key: bytes) -> bytes | None:
+        """Return the value at `key`, None if there is none. Raises StoreDamaged if it is not what was written."""
+        stored = transaction.get(key, db=self.handles[db])
+        if stored is None:
+            return None
+        value = opened(key, stored)
+        if value is None:
+            raise self.damaged(db, key)
+        return value
+
+    def damaged(self, db: str, key: bytes) -> StoreDamaged:
+        """The error for a value that is not what was written."""
+        return StoreDamaged(
+            f"{self.path / DATA_FILE} is damaged: {db} {key.hex()} is not what was written. "
+            f"`trunkline check --data {self.path.parent}` lists everything that is damaged; restore a backup."
+        )
 
     def _read_ended(self) -> None:
         with self._lock:

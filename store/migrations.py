@@ -18,6 +18,7 @@ import lmdb
 import structlog
 
 from trunkline.store import codec, keys
+from trunkline.store.checksums import opened, sealed
 from trunkline.store.errors import FormatUnsupported, StoreBroken, translate
 from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
@@ -25,10 +26,11 @@ from trunkline.store.memory_map import MemoryMap
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
 
-FORMAT = 2
+FORMAT = 3
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
+_CHECKSUMS_SINCE: Final = 3
 
 Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"]], None]
 """One step: it changes the data, given a write transaction and the handles of the databases."""
@@ -63,7 +65,18 @@ def _index_lists(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Han
         transaction.put(key, codec.encode({**counted, **owned}), db=handles[keys.COUNTS])
 
 
-MIGRATIONS: dict[int, Migration] = {1: _index_lists}
+def _add_checksums(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> None:
+    """Format 3: every value ends with a checksum of its key and itself."""
+    for handle in handles.values():
+        cursor = transaction.cursor(db=handle)
+        found = cursor.first()
+        while found:
+            key, value = cursor.item()
+            cursor.put(key, sealed(key, value))
+            found = cursor.next()
+
+
+MIGRATIONS: dict[int, Migration] = {1: _index_lists, 2: _add_checksums}
 """The step to the next format, by older format."""
 
 _log = structlog.get_logger("trunkline.store")
@@ -84,8 +97,9 @@ def stored_format(memory_map: MemoryMap) -> int | None:
         return None
     number = None
     if raw is not None:
+        value = opened(FORMAT_KEY, raw)
         with contextlib.suppress(ValueError):
-            number = codec.decode(raw)
+            number = codec.decode(raw if value is None else value)  # before format 3 there were no checksums
     if type(number) is not int:
         raise FormatUnsupported(f"{memory_map.path} does not say in which format it is, so it is left alone.")
     return number
@@ -122,7 +136,10 @@ def _apply(memory_map: MemoryMap, change: Migration, number: int) -> None:
         try:
             with memory_map.env.begin(write=True) as transaction:
                 change(transaction, memory_map.handles)
-                transaction.put(FORMAT_KEY, codec.encode(number), db=memory_map.handles[META])
+                value = codec.encode(number)
+                if number >= _CHECKSUMS_SINCE:
+                    value = sealed(FORMAT_KEY, value)
+                transaction.put(FORMAT_KEY, value, db=memory_map.handles[META])
         except lmdb.MapFullError:
             if not memory_map.resize(memory_map.larger_size(reserve=True)):
                 raise StoreBroken("A read is open, so the migration cannot get more room.") from None

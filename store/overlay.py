@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import lmdb
 
 from trunkline.store.batch import Batch
+from trunkline.store.checksums import opened, sealed
 from trunkline.store.counters import apply_increments, merge_increments
+from trunkline.store.memory_map import MemoryMap
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
@@ -69,29 +71,34 @@ class Overlay:
         self.size_bytes += batch.size_bytes
         self.batches += 1
 
-    def get(self, db: str, key: bytes, transaction: lmdb.Transaction[bytes], handle: Handle) -> bytes | None:
-        """The value at `key` as if the overlay had been written into the data that `transaction` reads."""
+    def get(
+        self, db: str, key: bytes, transaction: lmdb.Transaction[bytes], memory_map: MemoryMap
+    ) -> bytes | None:
+        """The value at `key` as if the overlay had been written into the data that `transaction` reads.
+
+        Raises StoreDamaged if the stored value is not what was written.
+        """
         writes = self.writes.get(db)
-        raw = writes[key] if writes is not None and key in writes else transaction.get(key, db=handle)
+        raw = writes[key] if writes is not None and key in writes else memory_map.read(transaction, db, key)
         increments = self.increments.get(db)
         if increments and key in increments:
             return apply_increments(raw, increments[key])
         return raw
 
     def range(
-        self, db: str, lo: bytes, hi: bytes, transaction: lmdb.Transaction[bytes], handle: Handle
+        self, db: str, lo: bytes, hi: bytes, transaction: lmdb.Transaction[bytes], memory_map: MemoryMap
     ) -> list[tuple[bytes, bytes]]:
         """The entries with lo <= key < hi, in order, each with its value as `get` returns it."""
         keys = {
             key for pending in (self.writes, self.increments) for key in pending.get(db, ()) if lo <= key < hi
         }
-        with transaction.cursor(handle) as cursor:
+        with transaction.cursor(memory_map.handles[db]) as cursor:
             if cursor.set_range(lo):
                 for key in cursor.iternext(values=False):
                     if key >= hi:
                         break
                     keys.add(key)
-        values = ((key, self.get(db, key, transaction, handle)) for key in sorted(keys))
+        values = ((key, self.get(db, key, transaction, memory_map)) for key in sorted(keys))
         return [(key, value) for key, value in values if value is not None]
 
     def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> Written:
@@ -104,18 +111,24 @@ class Overlay:
             if increments:
                 writes = writes.copy()
                 for key, counts in increments.items():
-                    raw = writes[key] if key in writes else transaction.get(key, db=handle)
+                    raw = writes[key] if key in writes else _stored_counters(transaction, handle, key)
                     writes[key] = apply_increments(raw, counts)
-            items: list[Any] = sorted(writes.items(), key=_BY_KEY)
+            ordered = sorted(writes.items(), key=_BY_KEY)
             if self.deletes:
-                for key, value in items:
+                for key, value in ordered:
                     if value is None:
                         transaction.delete(key, db=handle)
                         deletes += 1
-                items = [item for item in items if item[1] is not None]
+            items = [(key, sealed(key, value)) for key, value in ordered if value is not None]
             if items:
                 with transaction.cursor(handle) as cursor:
                     cursor.putmulti(items)
                 puts += len(items)
                 size += sum([len(key) + len(value) for key, value in items])
         return Written(puts, deletes, size)
+
+
+def _stored_counters(transaction: lmdb.Transaction[bytes], handle: Handle, key: bytes) -> bytes | None:
+    """The stored counters without their checksum. Damaged ones are empty bytes, so they start again from zero."""
+    stored = transaction.get(key, db=handle)
+    return None if stored is None else opened(key, stored) or b""

@@ -11,14 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import TracebackType
+from typing import Final
+from zlib import crc32
 
 import lmdb
 
+from trunkline.store.checksums import BYTES, RESIDUE
 from trunkline.store.errors import translate
+from trunkline.store.keys import CELLS, INDEXES, UNIQUE
 from trunkline.store.memory_map import MemoryMap
 
 STEP_ENTRIES = 256
 """After this many entries, a scan in a worker thread checks whether it was cancelled."""
+
+
+_SHORT: Final = frozenset({INDEXES, UNIQUE, CELLS})
 
 
 class Snapshot:
@@ -37,9 +44,9 @@ class Snapshot:
         self._transaction: lmdb.Transaction[bytes] | None = memory_map.begin_read(wait=wait)
 
     def get(self, db: str, key: bytes) -> bytes | None:
-        """Return the value at `key`, None if there is none."""
+        """Return the value at `key`, None if there is none. Raises StoreDamaged if it is not what was written."""
         try:
-            return self._open().get(key, db=self._map.handles[db])
+            return self._map.read(self._open(), db, key)
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
@@ -48,8 +55,18 @@ class Snapshot:
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield key and value for lo <= key < hi in the order of the keys, without the first `skip` entries.
 
-        `hi` None: to the end of the database. `reverse`: from the last key to the first.
+        `hi` None: to the end of the database. `reverse`: from the last key to the first. Raises StoreDamaged at a
+        value that is not what was written.
         """
+        for key, stored in self.stored(db, lo, hi, reverse=reverse, skip=skip):
+            if crc32(stored, crc32(key)) != RESIDUE:
+                raise self._map.damaged(db, key)
+            yield key, stored[:-BYTES]
+
+    def stored(
+        self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Like `range`, but each value still has its checksum, which is not verified."""
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -71,7 +88,16 @@ class Snapshot:
     def keys(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[bytes]:
-        """Like `range`, but yield only the keys; values are not read."""
+        """Like `range`, but yield only the keys. Values are read only where they are short, to verify the keys."""
+        if db in _SHORT:
+            for key, _ in self.range(db, lo, hi, reverse=reverse, skip=skip):
+                yield key
+        else:
+            yield from self._bare_keys(db, lo, hi, reverse=reverse, skip=skip)
+
+    def _bare_keys(
+        self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
+    ) -> Iterator[bytes]:
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -97,7 +123,7 @@ class Snapshot:
                 return self._open().stat(self._map.handles[db])["entries"]
             except lmdb.Error as error:
                 raise translate(error, "read") from error
-        return sum(1 for _ in self.keys(db, lo, hi))
+        return sum(1 for _ in self._bare_keys(db, lo, hi))
 
     def databases(self) -> tuple[str, ...]:
         """The names of the databases in this store (one of an older format may lack some)."""

@@ -298,9 +298,9 @@ def backup_command(
 
 @app.command("check")
 def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
-    """Read a whole data directory and verify its contents."""
+    """Read a whole data directory or backup and verify its contents, also while a server runs."""
     path = _existing_directory(data, config).data_dir
-    report = boot.verify(Path(path))
+    report = boot.check(Path(path))
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
         table.add_row(name, str(count))

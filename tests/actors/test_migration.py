@@ -23,7 +23,7 @@ from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.records.messages import CreateRecord, Creator, ListRecords
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
-from trunkline.store import codec, keys, migrations
+from trunkline.store import checksums, codec, keys, migrations
 from trunkline.store.env import Store
 
 OWNERS = (b"a" * 12, b"b" * 12)
@@ -62,7 +62,7 @@ async def shown(house: House) -> dict[str, Any]:
 
 
 def make_old(data: Path) -> None:
-    """Take out of a store what format 2 added."""
+    """Take out of a store what the formats 2 and 3 added."""
     with Store.open(data) as store:
         handles = store.memory_map.handles
         with store.memory_map.env.begin(write=True) as transaction:
@@ -72,6 +72,9 @@ def make_old(data: Path) -> None:
                 while cursor.set_range(prefix) and cursor.key().startswith(prefix):
                     cursor.delete()
             total = keys.total_key("application", ROOT)
+            for handle in handles.values():
+                for key, value in list(transaction.cursor(db=handle)):
+                    transaction.put(key, value[: -checksums.BYTES], db=handle)
             counts = codec.decode(transaction.get(total, db=handles[keys.COUNTS]) or b"")
             old = {name: number for name, number in counts.items() if not name.startswith("@")}
             assert old != counts

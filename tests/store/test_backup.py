@@ -16,7 +16,7 @@ from trunkline.store import codec, keys
 from trunkline.store.backup import PROBLEMS_MAX, backup, verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
-from trunkline.store.errors import BackupRefused, StoreBroken, StoreError
+from trunkline.store.errors import BackupRefused, StoreBroken
 from trunkline.store.migrations import FORMAT
 
 APP = b"a" * 12
@@ -125,12 +125,18 @@ def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path
     filled.close()
     backup(filled.directory.path, tmp_path / "deep" / "copy")
     copy = tmp_path / "deep" / "copy"
-    assert tree(copy) == ["secret", "store", "store/data.mdb"]
+    assert tree(copy) == ["manifest.json", "secret", "store", "store/data.mdb"]
     for path in (copy, copy / "store"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    for path in (copy / "secret", copy / "store" / "data.mdb"):
+    for path in (copy / "manifest.json", copy / "secret", copy / "store" / "data.mdb"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert tree(tmp_path / "deep") == ["copy", "copy/secret", "copy/store", "copy/store/data.mdb"]
+    assert tree(tmp_path / "deep") == [
+        "copy",
+        "copy/manifest.json",
+        "copy/secret",
+        "copy/store",
+        "copy/store/data.mdb",
+    ]
     with Store.open(copy) as restored:
         assert restored.directory.secret() == secret
         commit(restored, record(99))
@@ -140,7 +146,7 @@ def test_a_backup_without_a_secret_and_into_an_empty_directory(closed: Path, tmp
     (tmp_path / "copy").mkdir()
     (closed / "secret").unlink()
     backup(closed, tmp_path / "copy")
-    assert tree(tmp_path / "copy") == ["store", "store/data.mdb"]
+    assert tree(tmp_path / "copy") == ["manifest.json", "store", "store/data.mdb"]
 
 
 def test_a_process_does_not_copy_a_store_that_it_has_open(filled: Store, tmp_path: Path) -> None:
@@ -317,5 +323,5 @@ def test_damage_is_found_in_a_copy_as_well(filled: Store, tmp_path: Path) -> Non
 def test_a_file_that_is_no_store_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "data.mdb").write_bytes(b"nothing of the kind" * 1000)
-    with pytest.raises(StoreError, match="opening of"):
-        verify(tmp_path)
+    *_, problem = verify(tmp_path).problems
+    assert problem == f"{tmp_path / 'store' / 'data.mdb'} is damaged: meta page 0 is not one of LMDB"

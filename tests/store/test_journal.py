@@ -12,7 +12,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.store import codec
+from trunkline.store import checksums, codec
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.keys import COUNTS, META, RECORDS, TIMELINE
@@ -311,6 +311,6 @@ async def test_the_figures_count_what_was_written(store: Store) -> None:
     store.journal.flush()
     figures = store.journal.statistics
     assert (figures.commits, figures.batches, figures.puts, figures.deletes) == (1, 3, 2, 1)
-    assert figures.bytes == len(b"a12345") + len(b"c") + len(codec.encode({"n": 1}))
+    assert figures.bytes == len(b"a12345") + len(b"c") + len(codec.encode({"n": 1})) + 2 * checksums.BYTES
     assert 0.0 < figures.longest_commit_s == figures.total_commit_s
     assert sum(figures.commit_times) == 1

@@ -12,20 +12,19 @@ import pytest
 from trunkline.store import codec, migrations
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
+from trunkline.store.checksums import BYTES, opened
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, FormatUnsupported
-from trunkline.store.keys import META, RECORDS
+from trunkline.store.keys import DATABASES, META, RECORDS
 
 
 def write_format(path: Path, number: Any) -> None:
-    with Store.open(path, map_size_bytes=128 * 1024) as store:
-        batch = Batch()
-        batch.put(META, migrations.FORMAT_KEY, codec.encode(number))
-        batch.put(RECORDS, b"k", codec.encode("old"))
-        store.journal.submit(batch)
-        store.journal.flush()
-        store.directory.secret()
+    """A store that says it is in the format `number`, with one record, as before there were checksums."""
+    Store.open(path, map_size_bytes=128 * 1024).close()
+    with lmdb.open(str(path / "store"), max_dbs=16) as env, env.begin(write=True) as transaction:
+        for name, key, value in ((META, migrations.FORMAT_KEY, number), (RECORDS, b"k", "old")):
+            transaction.put(key, codec.encode(value), db=env.open_db(name.encode(), txn=transaction))
 
 
 def read(path: Path) -> tuple[Any, Any]:
@@ -38,7 +37,13 @@ def read(path: Path) -> tuple[Any, Any]:
             value = transaction.get(b"k", db=records)
     finally:
         env.close()
-    return codec.decode(number or b""), codec.decode(value or b"")
+    return plain(migrations.FORMAT_KEY, number or b""), plain(b"k", value or b"")
+
+
+def plain(key: bytes, stored: bytes) -> Any:
+    """A value that may have a checksum."""
+    value = opened(key, stored)
+    return codec.decode(stored if value is None else value)
 
 
 def append(text: str) -> migrations.Migration:
@@ -69,9 +74,8 @@ def test_an_older_format_is_copied_and_brought_forward_step_by_step(
 ) -> None:
     monkeypatch.setattr(migrations, "FORMAT", 3)
     monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two"), 2: append("three")})
-    with Store.open(data) as store, store.snapshot() as snapshot:
-        assert codec.decode(snapshot.get(RECORDS, b"k") or b"") == "old two three"
-        assert codec.decode(snapshot.get(META, migrations.FORMAT_KEY) or b"") == 3
+    Store.open(data).close()
+    assert read(data) == (3, "old two three")
     copy = data / "backups" / "format-1"
     assert read(copy) == (1, "old")
     assert (copy / "secret").read_bytes() == (data / "secret").read_bytes()
@@ -85,8 +89,8 @@ def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytes
 
     monkeypatch.setattr(migrations, "FORMAT", 2)
     monkeypatch.setattr(migrations, "MIGRATIONS", {1: grow})
-    with Store.open(data, map_size_bytes=128 * 1024) as store, store.snapshot() as snapshot:
-        assert len(snapshot.get(RECORDS, b"k") or b"") > 1_000_000
+    Store.open(data, map_size_bytes=128 * 1024).close()
+    assert len(read(data)[1]) == 1_000_000
 
 
 def test_a_migration_that_fails_leaves_the_step_before_and_the_copy(
@@ -136,7 +140,7 @@ def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
     write_format(tmp_path, 7)
     with pytest.raises(
-        FormatUnsupported, match=r"is in format 7, this program knows formats up to 2\. Use a newer"
+        FormatUnsupported, match=r"is in format 7, this program knows formats up to 3\. Use a newer"
     ):
         Store.open(tmp_path)
     assert read(tmp_path) == (7, "old")
@@ -179,3 +183,27 @@ def test_a_damaged_format_is_refused(tmp_path: Path) -> None:
         store.journal.flush()
     with pytest.raises(FormatUnsupported, match="does not say in which format"):
         Store.open(tmp_path)
+
+
+def test_a_store_of_format_2_gets_checksums(tmp_path: Path) -> None:
+    """Also values that are empty, longer than a page, and so many that pages split."""
+    values = {b"%d" % number: bytes(number % 40) for number in range(3000)} | {b"long": b"x" * 9000}
+    with Store.open(tmp_path, map_size_bytes=1024 * 1024) as store:
+        batch = Batch()
+        for db in DATABASES:
+            batch.put_all(db, {key: codec.encode(value) for key, value in values.items()})
+        store.journal.submit(batch)
+        store.journal.flush()
+    with lmdb.open(str(tmp_path / "store"), max_dbs=16, map_size=2**28) as env:
+        handles = {db: env.open_db(db.encode()) for db in DATABASES}
+        with env.begin(write=True) as transaction:
+            for db, handle in handles.items():
+                for key, value in list(transaction.cursor(handle)):
+                    transaction.put(key, value[:-BYTES], db=handle)
+                    assert db != META or opened(key, value) is not None
+            transaction.put(migrations.FORMAT_KEY, codec.encode(2), db=handles[META])
+    with Store.open(tmp_path) as store, store.snapshot() as snapshot:
+        for db in DATABASES:
+            found = {key: codec.decode(value) for key, value in snapshot.range(db, b"", None)}
+            assert found.pop(migrations.FORMAT_KEY, 3) == 3
+            assert found == values

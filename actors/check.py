@@ -1,0 +1,120 @@
+"""`trunkline check`: reads a whole data directory in a process of its own, and survives what it finds.
+
+A damaged page may end the process that reads it, by an assertion of LMDB or a signal. So another process reads, and
+says each thing when it finds it; if it dies, what it said is reported, with where it was and how it died.
+
+That process is this module, started as a program: it writes one JSON array a line, [what, ...values].
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.jobs.results import result_problems
+from trunkline.actors.records import records
+from trunkline.actors.tables.check import row_problems
+from trunkline.store import backup
+from trunkline.store.blobs import Blobs
+from trunkline.store.env import RESULTS
+from trunkline.store.errors import BackupRefused, StoreError
+from trunkline.store.snapshot import Snapshot
+
+_PROGRAM: Final = "trunkline.actors.check"
+_REASON_CHARACTERS_MAX: Final = 300
+
+
+def check(path: Path) -> backup.Report:
+    """Verify the data directory or backup at `path` in another process. Raises BackupRefused if there is none."""
+    report = backup.Report()
+    refused: str | None = None
+    ended = False
+    with tempfile.TemporaryFile("w+") as errors:
+        command = [sys.executable, "-m", _PROGRAM, str(path)]
+        with subprocess.Popen(  # noqa: S603 - our own program
+            command, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as child:
+            for line in cast("Any", child.stdout):
+                match json.loads(line):
+                    case ["stage", stage]:
+                        report.begin(stage)
+                    case ["count", db, entries]:
+                        report.counted(db, entries)
+                    case ["problem", problem]:
+                        report.add(problem)
+                    case ["refused", sentence]:
+                        refused = sentence
+                    case ["end", number]:
+                        report.format, ended = number, True
+        if refused is not None:
+            raise BackupRefused(refused)
+        if not ended:
+            errors.seek(0)
+            reason = errors.readline(_REASON_CHARACTERS_MAX).strip()
+            report.add(_death(path, report.stage, child.returncode, reason))
+    return report
+
+
+def _death(path: Path, stage: str, code: int, reason: str) -> str:
+    """The sentence for a check that did not come to its end."""
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return (
+        f"The check of {path} died of {how} in the {stage}{': ' if reason else ''}{reason}. What comes after that "
+        "place was not checked; a server would die there as well. Restore a backup."
+    )
+
+
+def verify(path: Path, report: backup.Report | None = None) -> backup.Report:
+    """Verify the data directory or backup at `path` in this process, which damaged pages may end."""
+
+    def problems(snapshot: Snapshot) -> Iterator[str]:
+        yield from row_problems(snapshot)
+        if (path / RESULTS).is_dir():  # a backup has none
+            yield from result_problems(snapshot, Blobs(path / RESULTS))
+
+    return backup.verify(path, partial(records.index_keys, KINDS), problems, report)
+
+
+class _ToldReport(backup.Report):
+    """Writes everything to standard output at once, for `check` in another process."""
+
+    def begin(self, stage: str) -> None:
+        _tell("stage", stage)
+
+    def counted(self, db: str, entries: int) -> None:
+        super().counted(db, entries)
+        _tell("count", db, entries)
+
+    def add(self, problem: str) -> None:
+        _tell("problem", problem)
+
+
+def _tell(*what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def _main(path: Path) -> None:
+    faulthandler.enable()
+    report = _ToldReport()
+    try:
+        verify(path, report)
+    except BackupRefused as refusal:
+        _tell("refused", str(refusal))
+        return
+    except StoreError as error:
+        report.add(str(error))
+    _tell("end", report.format)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

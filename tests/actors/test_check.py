@@ -1,0 +1,105 @@
+"""`check` survives the store that it checks, and tells what it saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.actors.house import running_house
+from trunkline.actors import boot
+from trunkline.store import codec, keys, pages
+from trunkline.store.batch import Batch
+from trunkline.store.directory import data_file
+from trunkline.store.env import Store
+from trunkline.store.errors import BackupRefused, StoreDamaged
+
+PAGE = 4096
+
+
+@pytest.fixture
+async def data(tmp_path: Path) -> Path:
+    """A data directory with an application, and with events that need several pages."""
+    async with running_house(tmp_path / "data"):
+        pass
+    with Store.open(tmp_path / "data") as store:
+        batch = Batch()
+        for number in range(500):
+            batch.put(keys.EVENTS, b"event %06d" % number, codec.encode("x" * 100))
+        store.journal.submit(batch)
+    return tmp_path / "data"
+
+
+def zero(data: Path, number: int) -> None:
+    """Zero a page."""
+    with data_file(data).open("r+b") as file:
+        file.seek(number * PAGE)
+        file.write(bytes(PAGE))
+
+
+def root(data: Path, name: str) -> int:
+    """The root page of a tree."""
+    with pages._reading(data_file(data)) as descriptor:
+        meta, _ = pages._newest_meta(descriptor)
+        walk = pages._Walk(descriptor, meta, None, leaves=True)
+        walk.run()
+    return {**dict(walk._named), "": meta.main}[name].root
+
+
+async def test_a_sound_directory_has_no_problem(data: Path) -> None:
+    told, here = boot.check(data), boot.verify(data)
+    assert (told.problems, told.counts, told.format) == ([], here.counts, here.format)
+    assert told.counts[keys.EVENTS] == 500
+
+
+async def test_a_directory_in_use_is_checked(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "data"):
+        assert boot.check(tmp_path / "data").problems == []
+
+
+async def test_a_page_that_ends_the_process_is_told(data: Path) -> None:
+    """What was read before stays known, and the last sentence says where and how it ended."""
+    zero(data, data_file(data).read_bytes().rfind(b"event 000250") // PAGE)
+    report = boot.check(data)
+    assert report.problems[0].startswith(f"{data_file(data)} is damaged: events: page ")
+    assert f"The check of {data} died of SIG" in report.problems[-1]
+    assert "in the reading of the database events" in report.problems[-1]
+    assert set(report.counts) == set(keys.DATABASES) - {keys.EVENTS}
+    assert report.counts[keys.RECORDS] > 0
+    with pytest.raises(StoreDamaged):
+        Store.open(data)
+
+
+async def test_what_can_be_read_is_read(data: Path) -> None:
+    """Here LMDB reports an error and does not die; the other databases are read all the same."""
+    zero(data, root(data, keys.RECORDS))
+    report = boot.check(data)
+    assert report.problems[0].startswith(f"{data_file(data)} is damaged: records: page ")
+    assert any(problem.startswith("records: after 0 entries: ") for problem in report.problems)
+    assert set(report.counts) == set(keys.DATABASES) - {keys.RECORDS, keys.INDEXES}, "indexes need records"
+    assert report.counts[keys.EVENTS] == 500
+
+
+async def test_a_store_that_cannot_even_be_opened_is_told(data: Path) -> None:
+    zero(data, root(data, ""))
+    problems = boot.check(data).problems
+    assert problems[0].startswith(f"{data_file(data)} is damaged: databases: page ")
+    with pytest.raises(StoreDamaged):
+        Store.open(data)
+
+
+@pytest.mark.parametrize("size", [1, 4000, 5000, 9000, 40_000])
+async def test_a_cut_file_is_told(data: Path, size: int) -> None:
+    with data_file(data).open("r+b") as file:
+        file.truncate(size)
+    report = boot.check(data)
+    assert report.problems[0].startswith(f"{data_file(data)} is damaged: ")
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_where_there_is_no_store_there_is_nothing_to_check(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "store").mkdir()
+        data_file(tmp_path).write_bytes(content)
+    with pytest.raises(BackupRefused, match="holds no store"):
+        boot.check(tmp_path)
