@@ -46,6 +46,7 @@ async def run_demo_on(server: RunningServer) -> None:
     while True:
         try:
             await run_once()
+            announce("All devices of the demo are deleted. The next start of the server creates them again.")
             return
         except* BenchError as problems:
             warn(f"The demo was interrupted and restarts: {failure_message(problems)}")

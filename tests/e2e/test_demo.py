@@ -98,5 +98,6 @@ async def test_the_demo_outlives_a_new_password_and_its_application(tmp_path: Pa
             while (await server.call("GET", f"{place}/payloadCounts"))["deviceState"]["total"] < before + 12:
                 await trio.lowlevel.checkpoint()
         await server.call("DELETE", place)
+        await server.prints("All devices of the demo are deleted")
         await server.call("GET", "/readyz", token="")
         assert await server.terminate() == 0
