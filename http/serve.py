@@ -12,6 +12,7 @@ nevertheless.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import ssl
@@ -31,6 +32,7 @@ from trunkline.actors import boot
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
+from trunkline.http import systemd
 from trunkline.http.app import create_app
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
@@ -79,7 +81,9 @@ async def serve(
     with ExitStack() as held:
         stopping = trio.Event()
         if shutdown is None:
-            signals = held.enter_context(trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT))
+            signals = held.enter_context(
+                trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+            )
         config = _hypercorn_config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
@@ -89,7 +93,8 @@ async def serve(
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The server owns the process: its signals, its limit of open files and its garbage collector.
-                nursery.start_soon(_watch_signals, signals, stopping, nursery)
+                reload = partial(_reload_certificate, config)
+                nursery.start_soon(_watch_signals, signals, stopping, nursery, reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
                 garbage_collection.configure()
             first_user = await boot.ensure_first_user(system, settings)
@@ -104,6 +109,9 @@ async def serve(
             if settings.limits == settings.limits.lifted():
                 _log.warning("throttles are lifted: this is for load tests, never for an open network")
             task_status.started(running)
+            if shutdown is None:
+                systemd.notify("READY=1", f"STATUS=Serving at {running.url}")
+                nursery.start_soon(systemd.feed_watchdog)
             if ready is not None:
                 nursery.start_soon(ready, running)
     _log.info("stopped")
@@ -179,7 +187,7 @@ def bind(host: str, port: int) -> socket.socket:
 def _hypercorn_config(settings: Settings) -> Config:
     """The configuration of Hypercorn, without the socket. Raises `SettingsError`."""
     limits = settings.limits
-    config = Config()
+    config = _Config()
     config.backlog = limits.backlog_length_max
     config.graceful_timeout = limits.drain_s
     config.keep_alive_timeout = limits.connection_idle_s
@@ -214,19 +222,66 @@ def _use_tls(config: Config, settings: Settings) -> None:
         raise SettingsError("certfile", problem, "give PEM files that belong together") from None
 
 
+class _Config(Config):
+    """The configuration of Hypercorn, with one TLS context for all connections, so that it can be changed."""
+
+    _context: ssl.SSLContext | None = None
+
+    def create_ssl_context(self) -> ssl.SSLContext | None:
+        """The context; created by the first call."""
+        if self._context is None:
+            self._context = super().create_ssl_context()
+        return self._context
+
+
+def _reload_certificate(config: Config) -> None:
+    """Use the certificate and the key that the files hold now, for new connections. Wrong files change nothing."""
+    context = config.create_ssl_context()
+    if context is None:
+        _log.info("there is no certificate to reload")
+        return
+    assert config.certfile is not None
+    try:
+        # First into a context that nobody uses: a half-changed one would refuse all connections.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.certfile, config.keyfile)
+        context.load_cert_chain(config.certfile, config.keyfile)
+    except (ssl.SSLError, OSError) as problem:
+        _log.error("the certificate cannot be reloaded; the earlier one stays in use", problem=str(problem))
+        return
+    _log.info("the certificate is reloaded", certfile=config.certfile)
+
+
 async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
     await shutdown()
+    systemd.notify("STOPPING=1", "STATUS=Draining")
     _log.info("draining", streams=len(system.streams))
     system.drain()
 
 
-async def _watch_signals(signals: AsyncIterator[int], stopping: trio.Event, nursery: trio.Nursery) -> None:
-    """Start the drain at the first signal, and end it at the second."""
-    async for _ in signals:
+async def _watch_signals(
+    signals: AsyncIterator[int],
+    stopping: trio.Event,
+    nursery: trio.Nursery,
+    reload: Callable[[], None],
+    in_terminal: bool,
+) -> None:
+    """Start the drain at the first signal, and end it at the second. SIGHUP reloads the certificate.
+
+    A server that was started in a terminal also gets SIGHUP when the terminal is closed: that is like SIGTERM.
+    """
+    async for number in signals:
+        if number == signal.SIGHUP and not (in_terminal and not _in_terminal()):
+            reload()
+            continue
         if stopping.is_set():
             _log.warning("a second signal: stopping without waiting for calls in progress")
             nursery.cancel_scope.cancel()
         stopping.set()
+
+
+def _in_terminal() -> bool:
+    """Whether standard input is a terminal that is open."""
+    return os.isatty(0)
 
 
 def _access_log(settings: Settings) -> LogAccess | None:
