@@ -11,9 +11,8 @@ request head that was handled before.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import structlog
@@ -31,7 +30,7 @@ from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate
 from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.bulk_queue import BulkQueue
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.call_times import CALL_TIMES_S, CallTimes
+from trunkline.http.calls.call_statistics import CallStatistics
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
 from trunkline.http.calls.json_body import check, decode
 from trunkline.http.calls.links import add_links
@@ -40,7 +39,7 @@ from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
 from trunkline.http.calls.request import Headers, Request, Response
-from trunkline.http.calls.route import LATENCY_CLASSES, Route
+from trunkline.http.calls.route import Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
@@ -50,15 +49,11 @@ from trunkline.limits.window import Verdict
 _log = structlog.get_logger("trunkline.http")
 
 _JSON_ONLY = (JSON,)
-_NO_ROUTE: Literal["none"] = "none"
 SUCCESS = b'{"success":true}'
 
 
 class Dispatcher:
-    """Handles requests by the route table.
-
-    `answered` counts responses by operation and status, `times` by class of operations and time.
-    """
+    """Handles requests by the route table. `statistics` counts the responses."""
 
     def __init__(self, system: System, tokens: Tokens, table: RouteTable, *, token_ttl_s: int) -> None:
         self.system = system
@@ -69,8 +64,8 @@ class Dispatcher:
         self.login_failures = LoginFailures(system.limits.logged_logins_per_minute_max)
         self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)
-        self.answered: dict[tuple[str, int], int] = {}
-        self.times = {name: CallTimes() for name in LATENCY_CLASSES}
+        self.statistics = CallStatistics()
+        self._count = self.statistics.add
 
     # The driver that awaits.
 
@@ -348,16 +343,6 @@ class Dispatcher:
         """Answer a read message."""
         return await readers.read(self.system, message)
 
-    def _count(self, route: Route | None, status: int, began_s: float) -> None:
-        """Count a response. `route` is None for a request that no operation takes."""
-        operation = _NO_ROUTE if route is None else route.operation
-        times = self.times[_NO_ROUTE if route is None else route.latency_class]
-        key = (operation, status)
-        self.answered[key] = self.answered.get(key, 0) + 1
-        took_s = perf_counter() - began_s
-        times.counts[bisect_left(CALL_TIMES_S, took_s)] += 1
-        times.total_s += took_s
-
 
 def _response_headers(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes, bytes], ...]:
     """The headers of the response to an actor's answer; with those of the throttle, if one applied."""
@@ -369,7 +354,7 @@ def _response_headers(route: Route, verdict: Verdict | None) -> tuple[tuple[byte
 
 def _log_crash(route: Route | None, bug: Exception) -> Crashed:
     """Log a bug, and return the error for the client."""
-    _log.error("call failed", operation=_NO_ROUTE if route is None else route.operation, exc_info=bug)
+    _log.error("call failed", operation="none" if route is None else route.operation, exc_info=bug)
     return Crashed("The server failed to handle this call; the fault is logged.")
 
 

@@ -53,9 +53,7 @@ class FastPath:
                 return False
             if head is not None:
                 head.memo = template
-        principal = template.admission.principal
-        if principal is not None:
-            exchange.principal = principal.kind
+        exchange.principal = template.principal
         body = exchange.whole_body()
         if len(body) > self._body_bytes_max:
             return False

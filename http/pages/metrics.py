@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
-from trunkline.http.calls.call_times import CALL_TIMES_S
+from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.wire.garbage_collection import PAUSES
 from trunkline.http.wire.request_heads import RequestHeads
@@ -109,7 +109,7 @@ class MetricsCollector(Collector):
         answered = CounterMetricFamily(
             "trunkline_calls", "Calls answered, by operation and status.", labels=["operation", "status"]
         )
-        for (operation, status), count in sorted(self._dispatcher.answered.items()):
+        for (operation, status), count in sorted(self._dispatcher.statistics.answered.items()):
             answered.add_metric([operation, str(status)], count)
         yield answered
         times = HistogramMetricFamily(
@@ -117,7 +117,7 @@ class MetricsCollector(Collector):
             "Time of a call from the whole request to its response, by class of operations.",
             labels=["class"],
         )
-        for name, each in self._dispatcher.times.items():
+        for name, each in self._dispatcher.statistics.times.items():
             times.add_metric([name], *_histogram(CALL_TIMES_S, each.counts, each.total_s))
         yield times
         yield _counter("logins_failed", "Log-ins that failed.", self._dispatcher.login_failures.count)

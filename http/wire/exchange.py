@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import trio
 
 from trunkline.http.wire.headers import Fields, Headers
-from trunkline.http.wire.request_context import given_request_id, new_request_id
+from trunkline.http.wire.request_context import given_id_line, id_of_line, new_id_lines
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
 
@@ -54,8 +54,8 @@ class Exchange:
         "_body_end_received",
         "_chunked",
         "_connection",
+        "_id_line",
         "_left_bytes",
-        "_request_id",
         "after_upgrade",
         "body",
         "complete",
@@ -94,7 +94,7 @@ class Exchange:
             self.headers = known.headers
             self.body = [body] if body else []
             self.complete = True
-        self._request_id: bytes | None = None
+        self._id_line: bytes | None = None
         self.principal: str | None = None
         """The kind of token with which it was sent, once the application has said so."""
         self.version = "1.1"
@@ -126,11 +126,14 @@ class Exchange:
     @property
     def request_id(self) -> bytes:
         """The id of the request: the client's, or a new one."""
-        id = self._request_id
-        if id is None:
-            given = given_request_id(self.headers) if self.known is None else self.known.request_id
-            self._request_id = id = given or new_request_id()
-        return id
+        return id_of_line(self._request_id_line())
+
+    def _request_id_line(self) -> bytes:
+        line = self._id_line
+        if line is None:
+            given = given_id_line(self.headers) if self.known is None else self.known.id_line
+            self._id_line = line = given or next(new_id_lines)
+        return line
 
     def handshake(self) -> bytes:
         """The head of a request for a WebSocket, for the protocol that begins with it."""
@@ -240,7 +243,7 @@ class Exchange:
             framing += b"connection: close\r\n"
         elif self.version == "1.0":
             framing += b"connection: keep-alive\r\n"
-        id_line = b"x-request-id: %b\r\n" % self.request_id
+        id_line = self._id_line or self._request_id_line()
         return b"".join((status_line(self.status), lines, id_line, framing, date_line()))
 
     def _length_line(self, length: bytes | None, body: bytes, *, more: bool) -> bytes:

@@ -41,7 +41,7 @@ from trunkline.http.wire.phase import (
     Phase,
 )
 from trunkline.http.wire.protocol_switch import ProtocolSwitch
-from trunkline.http.wire.request_context import current_request
+from trunkline.http.wire.request_context import beginning, current_request
 from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
 from trunkline.http.wire.response_head import final_response
@@ -244,7 +244,7 @@ class Http1Connection:
         fast_path = self._fast_path
         if fast_path is not None and exchange.complete and exchange.keep_alive and not self._channel.draining:
             self._enter(TAKEN, exchange)
-            current_request.set(exchange)
+            beginning.request = exchange
             try:
                 if fast_path.begin(exchange, self._respond):
                     return
@@ -253,7 +253,7 @@ class Http1Connection:
                 self._close_silently()
                 return
             finally:
-                current_request.set(None)
+                beginning.request = None
         self._enter(AWAITED, exchange)
 
     # The end of a response.

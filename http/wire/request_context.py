@@ -19,11 +19,11 @@ from typing import Any, Protocol
 REQUEST_ID = b"x-request-id"
 
 _ID = re.compile(rb"[A-Za-z0-9._:/+=@~-]{1,128}")
-_PROCESS = secrets.token_hex(6).encode()
-_MASK = 2**64 - 1
-_FACTOR = secrets.randbits(64) | 1
-"""Odd, so that no two of the first 2^64 numbers give the same product. It hides how many requests there were."""
-_numbers = itertools.count(1)
+_PREFIX = b"%b-" % secrets.token_hex(6).encode()
+
+new_id_lines = map((b"%b: %b%%x\r\n" % (REQUEST_ID, _PREFIX)).__mod__, itertools.count(1))
+"""The header lines of new ids: each `next` gives one that no other request of this process has, nor, as far as can be
+expected, one of another process. All of it is one call of C, because each request of a busy device needs one."""
 
 
 class RequestContext(Protocol):
@@ -38,19 +38,32 @@ class RequestContext(Protocol):
 
 
 current_request: ContextVar[RequestContext | None] = ContextVar("current_request", default=None)
+"""The request that a task handles."""
 
 
-def given_request_id(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """The id that a client gives its request; None if it gives none, or one that cannot be used."""
+class Beginning:
+    """The request that a callback begins. It never waits, so there is at most one; a context variable costs more."""
+
+    __slots__ = ("request",)
+
+    def __init__(self) -> None:
+        self.request: RequestContext | None = None
+
+
+beginning = Beginning()
+
+
+def given_id_line(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """The header line of the id that a client gives its request; None if it gives none, or one that cannot be used."""
     for name, value in headers:
         if name == REQUEST_ID:
-            return value if _ID.fullmatch(value) else None
+            return b"%b: %b\r\n" % (REQUEST_ID, value) if _ID.fullmatch(value) else None
     return None
 
 
-def new_request_id() -> bytes:
-    """An id that no other request of this process has, nor, as far as can be expected, one of another process."""
-    return b"%b%016x" % (_PROCESS, next(_numbers) * _FACTOR & _MASK)
+def id_of_line(line: bytes) -> bytes:
+    """The id in a header line."""
+    return line[len(REQUEST_ID) + 2 : -2]
 
 
 class Principal(Protocol):
@@ -68,7 +81,7 @@ def note_principal(principal: Principal | None) -> None:
 
 def add_request_id(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """A processor of structlog: a line that is logged while a request is handled gets the id of the request."""
-    request = current_request.get()
+    request = beginning.request or current_request.get()
     if request is not None:
         event.setdefault("request_id", request.request_id.decode("ascii"))
     return event

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from trunkline.http.wire.headers import Headers
-from trunkline.http.wire.request_context import given_request_id
+from trunkline.http.wire.request_context import given_id_line
 
 HEAD_BYTES_MAX: Final = 1024
 """Longer heads are not kept: those of devices have some 400 bytes."""
@@ -47,18 +47,18 @@ class ParsedRequest(Protocol):
 class KnownHead:
     """What a head was parsed to, and what the application remembers of it.
 
-    `body_bytes` is the length of the body that it announces, `request_id` the id that it gives its requests. `memo`
+    `body_bytes` is the length of the body that it announces, `id_line` the line of the id that it gives. `memo`
     belongs to the application: None until the application sets it. The application checks by itself whether it still
     holds; nothing here knows that.
     """
 
-    __slots__ = ("body_bytes", "headers", "memo", "method", "request_id", "target")
+    __slots__ = ("body_bytes", "headers", "id_line", "memo", "method", "target")
 
     def __init__(self, request: ParsedRequest, body_bytes: int) -> None:
         self.method = request.method
         self.target = request.target
         self.headers: Headers = [(_shared(name), _shared(value)) for name, value in request.headers]
-        self.request_id = given_request_id(request.headers)
+        self.id_line = given_id_line(request.headers)
         self.body_bytes = body_bytes
         self.memo: Any = None
 

@@ -15,8 +15,9 @@ from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.request_context import (
     REQUEST_ID,
     current_request,
-    given_request_id,
-    new_request_id,
+    given_id_line,
+    id_of_line,
+    new_id_lines,
 )
 
 
@@ -29,7 +30,7 @@ class StockRequest:
         self.method: str = scope["method"]
         self.path = scope["raw_path"].decode("latin1")
         self.headers: Headers = list(scope["headers"])
-        self.request_id = given_request_id(self.headers) or new_request_id()
+        self.request_id = id_of_line(given_id_line(self.headers) or next(new_id_lines))
         self.principal: str | None = None
         self.status = 0
         self.sent_bytes = 0

@@ -261,7 +261,7 @@ async def test_both_paths_are_counted_together(tmp_path: Path) -> None:
         for route in FAST_ROUTES.values():
             body = GOOD_BODIES.get(route.operation)
             await paths.compare(lambda twin, r=route, b=body: request(twin, r, b), method=route.method)
-        assert paths.fast.dispatcher.answered == {
+        assert paths.fast.dispatcher.statistics.answered == {
             (operation, route.ok): 2 for operation, route in FAST_ROUTES.items()
         }
 

@@ -78,5 +78,5 @@ async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Pat
         assert [b'"a":%d}' % number in answer for number in range(11)] == [
             number <= 4 for number in range(11)
         ]
-        assert twin.dispatcher.answered[(STATE.operation, 503)] == 6
-        assert twin.dispatcher.answered[(STATE.operation, 200)] == 5
+        assert twin.dispatcher.statistics.answered[(STATE.operation, 503)] == 6
+        assert twin.dispatcher.statistics.answered[(STATE.operation, 200)] == 5

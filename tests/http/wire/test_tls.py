@@ -74,7 +74,7 @@ async def test_calls_over_tls(
                 answer = await calls.post("/a?b", content=body)
                 assert answer.http_version == ("HTTP/2" if http2 else "HTTP/1.1")
                 assert len(answer.json()["body"]) == len(body)
-                assert len(answer.headers["x-request-id"]) == 28
+                assert answer.headers["x-request-id"]
             given = await calls.get("/a", headers={"X-Request-Id": "mine-7"})
             assert given.headers["x-request-id"] == "mine-7"
 
