@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from trunkline.store.counters import merge_increments
-from trunkline.store.keys import DATABASES
+from trunkline.store.keys import DATABASES, META, PURGE_PREFIX, RECORDS, ROWS, SWEEP_PREFIX
 
 KEY_BYTES_MAX = 511
 """LMDB's own bound for a key."""
@@ -23,6 +23,8 @@ KEY_BYTES_MAX = 511
 _ENTRY_BYTES = 160
 
 _KNOWN = frozenset(DATABASES)
+_DATA = (RECORDS, ROWS)
+_MARKERS = (PURGE_PREFIX, SWEEP_PREFIX)
 
 
 class Batch:
@@ -104,6 +106,14 @@ class Batch:
             return False
         values = [value for writes in self.writes.values() for value in writes.values()]
         return 2 * values.count(None) >= len(values)
+
+    def deletes_data(self) -> bool:
+        """Whether the batch deletes a record or a row, or marks what is to be deleted, whatever else it writes."""
+        if self.deletes and any(None in self.writes.get(db, {}).values() for db in _DATA):
+            return True
+        return any(
+            key.startswith(_MARKERS) for key, value in self.writes.get(META, {}).items() if value is not None
+        )
 
     def written(self) -> Iterator[tuple[str, bytes]]:
         """Yield database and key of everything that the batch writes."""

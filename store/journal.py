@@ -15,9 +15,8 @@ measured to be three to ten times slower. And `sync=False` may corrupt the file 
 A failed commit fails every batch that was submitted so far, because later ones may depend on earlier ones. The
 overlay is dropped and `epoch` is increased: an actor that finds a new epoch reloads its state.
 
-LMDB needs new pages even to delete. So a quota has a reserve: for a second after a commit that found no room,
-only batches that mostly delete are accepted, and they may use the reserve. After that all batches are accepted
-again.
+LMDB needs new pages even to delete. So there is a reserve (`reserve.py`): where the disk or the quota has little
+room left, a batch that does not delete is only accepted if it leaves the reserve untouched.
 """
 
 from __future__ import annotations
@@ -37,12 +36,10 @@ from trunkline.store.batch import Batch
 from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, translate
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.overlay import Overlay, Written
+from trunkline.store.reserve import Reserve
 
 FLUSH_WAIT_S: Final = 5.0
 """How long a synchronous flush waits for long reads to end, if the map must grow."""
-
-QUOTA_RETRY_S: Final = 1.0
-"""How long only batches that mostly delete are accepted after the quota was reached."""
 
 _COMMIT_TIMES_S: Final = (
     0.0001,
@@ -132,7 +129,7 @@ class Statistics:
     failures: int = 0
     growths: int = 0
     refused: int = 0
-    """Batches that were refused: the journal was full, or the store was at its quota."""
+    """Batches that were refused: the journal was full, or only the reserve of the disk or the quota was left."""
     longest_commit_s: float = 0.0
     total_commit_s: float = 0.0
     commit_times: list[int] = field(default_factory=lambda: [0] * (len(_COMMIT_TIMES_S) + 1))
@@ -176,8 +173,7 @@ class Journal:
         self._bytes_max = bytes_max
         self._batches_max = batches_max
         self._sync_delay_s = sync_delay_s
-        self._monotonic_s = monotonic_s
-        self._deletes_only_until_s = 0.0
+        self._reserve = Reserve(memory_map, monotonic_s)
         self._failing = False
         self._reads_ended = trio.lowlevel.ParkingLot()
         self._overlay = Overlay()
@@ -192,7 +188,7 @@ class Journal:
         Batches take effect in the order of submission. Raises JournalFull if too much waits already; the batch
         is then dropped. `batch` is not changed, and the caller may change it afterwards.
         """
-        if self._deletes_only_until_s and not batch.mostly_deletes() and self._deletes_only():
+        if self._reserve.tight and not self._reserve.admits(batch):
             return self._refused_group()
         overlay = self._overlay
         if overlay.size_bytes + batch.size_bytes > self._bytes_max or overlay.batches >= self._batches_max:
@@ -272,6 +268,11 @@ class Journal:
         try:
             written = self._write()
         except lmdb.MapFullError:
+            try:
+                self._map.larger_size()
+            except StoreFull as full:
+                self._fail(full)
+                return True
             return False
         except (lmdb.Error, OSError) as error:
             self._fail(self._map.commit_error(error, self._overlay.size_bytes))
@@ -284,6 +285,7 @@ class Journal:
             self._failing = False
             _log.info("commits work again", failures=self.statistics.failures)
         self.statistics.committed(self._overlay.batches, written, time.perf_counter() - started_s)
+        self._reserve.committed(written.size_bytes, written.deletes)
         self._finish(None)
         return True
 
@@ -331,29 +333,19 @@ class Journal:
     def _resize(self) -> bool:
         """True if the map has grown or the group has failed; False if reads are open."""
         try:
-            grown = self._map.resize(self._map.larger_size(reserve=self._deletes_only_until_s > 0.0))
-        except StoreFull as error:
-            self._deletes_only_until_s = self._monotonic_s() + QUOTA_RETRY_S
-            self._fail(error)
-            return True
+            grown = self._map.resize(self._map.larger_size())
         except StoreError as error:
             self._fail(error)
             return True
         self.statistics.growths += grown
         return grown
 
-    def _deletes_only(self) -> bool:
-        """Whether only batches that mostly delete are accepted. Ends when the reserve could be closed."""
-        if self._monotonic_s() >= self._deletes_only_until_s and self._map.close_reserve():
-            self._deletes_only_until_s = 0.0
-        return self._deletes_only_until_s > 0.0
-
     def _refused_group(self) -> Group:
         """Return a failed group for a refused batch. The epoch is increased, so that its actor reloads."""
         self.statistics.refused += 1
         self.epoch += 1
         group = Group()
-        group.finish(StoreFull("The store has reached its quota. For a second, only what deletes is stored."))
+        group.finish(StoreFull("The disk or the quota of the store is full. Only what deletes is stored."))
         return group
 
     def _fail(self, error: StoreError) -> None:
@@ -363,4 +355,6 @@ class Journal:
             _log.error("commits fail", error=str(error), batches=self.pending_batches)
         self.statistics.failures += 1
         self.epoch += 1
+        if isinstance(error, StoreFull):
+            self._reserve.look()
         self._finish(error)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 DATABASES_MAX = 16
 READERS_MAX = 512
 PAGE_BYTES = 4096
-RESERVE_BYTES_MAX = 4 * 1024 * 1024
-"""The part of a quota that only commits that delete may use: LMDB needs new pages to free old ones."""
+ROOM_BYTES_MAX = 4 * 1024 * 1024
+"""The free space that has to be on the disk beside a failed commit: with less, it failed because the disk is full."""
 
 _SPARE_TRANSACTIONS = 8  # read transactions kept for reuse: 0.3 us instead of 1 us for a new one
 _FILE_MODE = 0o600
@@ -44,13 +44,9 @@ class MemoryMap:
     """One open LMDB environment. Any thread may read; only the journal's thread may write."""
 
     def __init__(self, path: Path, *, size_bytes: int, size_max_bytes: int | None, read_only: bool) -> None:
-        if size_max_bytes is not None:
-            self.reserve_bytes = _pages(min(size_max_bytes // 8, RESERVE_BYTES_MAX))
-            self.size_max_bytes: int | None = _pages(size_max_bytes)
-            size_bytes = min(size_bytes, self.size_max_bytes - self.reserve_bytes)
-        else:
-            self.reserve_bytes = 0
-            self.size_max_bytes = None
+        self.size_max_bytes = None if size_max_bytes is None else _pages(size_max_bytes)
+        if self.size_max_bytes is not None:
+            size_bytes = min(size_bytes, self.size_max_bytes)
         self.path = path
         self.env = _open(path, _pages(size_bytes), read_only)
         try:
@@ -126,7 +122,7 @@ class MemoryMap:
         probed for free space before the disk is reported as broken.
         """
         translated = translate(error, "commit")
-        if isinstance(translated, StoreFull) or self._has_room(2 * written_bytes + RESERVE_BYTES_MAX):
+        if isinstance(translated, StoreFull) or self._has_room(2 * written_bytes + ROOM_BYTES_MAX):
             return translated
         return StoreFull(f"The disk is full, so the commit failed: {str(error).rstrip('.')}.")
 
@@ -156,25 +152,15 @@ class MemoryMap:
         """The bytes of all pages of the file that were ever used, including freed ones."""
         return (self.env.info()["last_pgno"] + 1) * self.env.stat()["psize"]
 
-    def larger_size(self, *, reserve: bool) -> int:
-        """Return twice the current size, or less if the quota requires it. Raises StoreFull at the quota.
-
-        `reserve`: the reserve of the quota may be used as well.
-        """
+    def larger_size(self) -> int:
+        """Return twice the current size, or less if the quota requires it. Raises StoreFull at the quota."""
         size = self.size_bytes
         larger = 2 * size
         if self.size_max_bytes is not None:
-            larger = min(larger, self.size_max_bytes - (0 if reserve else self.reserve_bytes))
+            larger = min(larger, self.size_max_bytes)
         if larger <= size:
             raise StoreFull(f"The store has reached its quota of {self.size_max_bytes} bytes.")
         return larger
-
-    def close_reserve(self) -> bool:
-        """Shrink the map to the quota without its reserve. False if a read is open."""
-        if self.size_max_bytes is None:
-            return True
-        size_bytes = self.size_max_bytes - self.reserve_bytes
-        return self.size_bytes <= size_bytes or self.resize(size_bytes)
 
     def hold_reads(self, on_idle: Callable[[], None] | None = None) -> None:
         """Make new reads in worker threads wait; call `on_idle` (in any thread) whenever the last open read ends."""

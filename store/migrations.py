@@ -141,7 +141,7 @@ def _apply(memory_map: MemoryMap, change: Migration, number: int) -> None:
                     value = sealed(FORMAT_KEY, value)
                 transaction.put(FORMAT_KEY, value, db=memory_map.handles[META])
         except lmdb.MapFullError:
-            if not memory_map.resize(memory_map.larger_size(reserve=True)):
+            if not memory_map.resize(memory_map.larger_size()):
                 raise StoreBroken("A read is open, so the migration cannot get more room.") from None
         except lmdb.Error as error:
             raise translate(error, f"migration to format {number}") from error

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import time
 from array import array
 from collections.abc import Iterator
@@ -104,6 +105,16 @@ def inspect(file: Path, *, seconds_max: float | None = None) -> Found:
         walk = _Walk(descriptor, meta, deadline_s, leaves=True)
         walk.run()
         return Found(walk.problems, walk.pages, walk.complete)
+
+
+def free_bytes(file: Path) -> int:
+    """The bytes of the free pages that the next commit may use, if no read is open: not those of the newest commit."""
+    with _reading(file) as descriptor:
+        meta, _ = _newest_meta(descriptor)
+        walk = _Walk(descriptor, meta, None, leaves=True)
+        walk.walk(_FREE, meta.free)
+        usable = [raw for transaction, raw in walk.free_lists if transaction < meta.transaction]
+        return sum(len(raw) // _NUMBER.size - 1 for raw in usable) * meta.page_bytes
 
 
 @contextmanager
@@ -200,7 +211,7 @@ class _Walk:
         self._leaves = leaves
         self._used = bytearray(meta.last_page + 1)
         self._named: list[tuple[str, Tree]] = []
-        self._free_lists: list[bytes] = []
+        self.free_lists: list[tuple[int, bytes]] = []
         # Of the tree that is being walked:
         self._name = ""
         self._tree = meta.main
@@ -210,10 +221,10 @@ class _Walk:
         meta = self._meta
         self._used[:_METAS] = b"\x01" * _METAS
         try:
-            self._walk("", meta.main)
+            self.walk("", meta.main)
             for name, tree in self._named:
-                self._walk(name, tree)
-            self._walk(_FREE, meta.free)
+                self.walk(name, tree)
+            self.walk(_FREE, meta.free)
             if self._leaves and not self.problems:
                 self._check_free()
         except _Stop:
@@ -224,7 +235,7 @@ class _Walk:
         if len(self.problems) >= PROBLEMS_MAX:
             raise _Stop
 
-    def _walk(self, name: str, tree: Tree) -> None:
+    def walk(self, name: str, tree: Tree) -> None:
         self._name, self._tree = name, tree
         self._counts = [0, 0, 0, 0]
         label = f"the tree of {name or 'databases'}"
@@ -373,7 +384,7 @@ class _Walk:
                 raise _Damaged(f"has an entry {key.hex()} that is no database")
             self._named.append((key.decode("utf-8", "backslashreplace"), Tree._make(_TREE.unpack(value))))
         else:
-            self._free_lists.append(value)
+            self.free_lists.append((int.from_bytes(key, sys.byteorder), value))
 
     def _overflow(self, where: bytes, value_bytes: int, want_value: bool) -> bytes:
         """Inspect the pages of a value that has pages of its own; return it if wanted."""
@@ -391,7 +402,7 @@ class _Walk:
     def _check_free(self) -> None:
         """Every page must be used or free, and none both: a free page is overwritten by a later commit."""
         free = bytearray(len(self._used))
-        for raw in self._free_lists:
+        for _, raw in self.free_lists:
             numbers = array("Q", raw) if raw and len(raw) % 8 == 0 else array("Q")
             if not numbers or numbers[0] != len(numbers) - 1:
                 self._problem("a list of free pages has not the length that it names")

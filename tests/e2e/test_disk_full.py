@@ -13,6 +13,7 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.crash_load import FIRST_MS
 from tests.e2e.server_process import serving
+from tests.e2e.test_data_tables import make_table
 from tests.patience import PATIENCE_S
 
 MIB = 2**20
@@ -36,6 +37,18 @@ async def fill(server: Server, device: str, kept: list[int]) -> None:
                 assert "Reads still work" in refusal["message"]
                 return
             kept += times
+    raise AssertionError("the store never became full")
+
+
+async def until_refused(server: Server, path: str, body: dict[str, Any]) -> int:
+    """Post small things until there is no room for one more. Returns how many were stored."""
+    async with server.client() as client:
+        for number in range(CALLS_MAX):
+            response = await client.post(path, json={**body, "name": f"{body['name']} {number}"})
+            if response.status_code == 507:
+                assert response.json()["type"] == "StorageFull"
+                return number
+            assert response.is_success, response.text
     raise AssertionError("the store never became full")
 
 
@@ -82,16 +95,16 @@ async def test_a_used_up_quota_is_told_and_freed_by_deleting(start_server: Calla
         # Everything that needs no room works: reading, and logging in.
         assert (await server.call("GET", f"{house}/devices"))["totalCount"] == 1
         assert await server.log_in()
-        for path, body in ((f"{house}/devices", {"name": "more"}), (f"{device}/command", {"name": "on"})):
-            refusal = await server.call("POST", path, body, status=507)
-            assert refusal["type"] == "StorageFull"
+        devices = 1 + await until_refused(server, f"{house}/devices", {"name": "small"})
+        await until_refused(server, f"{device}/command", {"name": "on"})
         await server.call("DELETE", doomed)
         await until_stored(server, device, FIRST_MS)
         await server.call("POST", f"{house}/devices", {"name": "more"})
+        devices += 1
     async with start_server(**room) as server:
         times = [each["data"]["temp"] for each in await _all(server, device)]
         assert times == [first, FIRST_MS]
-        assert (await server.call("GET", f"{house}/devices"))["totalCount"] == 2
+        assert (await server.call("GET", f"{house}/devices"))["totalCount"] == devices
 
 
 async def _all(server: Server, device: str) -> Any:
@@ -106,6 +119,10 @@ async def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with serving(data, "--limits", "off") as server:
         application = await server.application()
+        doomed = await server.application("doomed")
+        rows = f"{await make_table(server, application)}/rows"
+        items = [{"sku": f"{number}", "price": number} for number in range(10)]
+        row, *_ = (await server.call("POST", rows, items))["rowIds"]
         devices = [await server.device(application, f"device {n}") for n in range(3)]
         size = (data / "store" / "data.mdb").stat().st_size
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size + 4 * MIB, resource.RLIM_INFINITY))
@@ -116,15 +133,23 @@ async def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
         assert [await stored(server, device) for device in devices] == kept
         assert sum(map(len, kept)) > 20
         assert await server.log_in()
+        # Deleting works, although nothing else can be stored.
+        await until_refused(server, f"{application}/devices", {"name": "small"})
+        await server.call("DELETE", f"{rows}/{row}")
+        deleted = await server.call("POST", f"{rows}/delete", {"price": {"$lt": 5}})
+        assert deleted == {"removed": 4}
+        await server.call("POST", f"{rows}/truncate")
+        assert (await server.call("GET", rows))["totalCount"] == 0
+        await server.call("DELETE", devices.pop())
+        kept.pop()
+        await server.call("DELETE", doomed)
+        await server.call("GET", doomed, status=404)
         resource.prlimit(
             server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         )
         for device, times in zip(devices, kept, strict=True):
-            time_ms = FIRST_MS + 10**5
-            await server.call(
-                "POST", f"{device}/state", {"time": time_ms, "data": {"temp": time_ms, "label": LABEL}}
-            )
-            times.append(time_ms)
+            times.append(FIRST_MS + 10**5)
+            await until_stored(server, device, times[-1])
         assert await server.terminate() == 0
         assert "Traceback" not in server.log
     async with serving(data) as server:

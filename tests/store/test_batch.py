@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from trunkline.store import codec
 from trunkline.store.batch import KEY_BYTES_MAX, Batch
-from trunkline.store.keys import COUNTS, DATABASES, RECORDS
+from trunkline.store.keys import (
+    COUNTS,
+    DATABASES,
+    INDEXES,
+    META,
+    RECORDS,
+    ROWS,
+    purge_key,
+    sweep_key,
+)
 
 dbs = st.sampled_from(DATABASES)
 keys = st.binary(min_size=1, max_size=3)
@@ -94,6 +103,28 @@ def test_the_size_is_never_less_than_what_is_held(steps: list[tuple[Any, ...]]) 
         len(key) + len(value or b"") for writes in batch.writes.values() for key, value in writes.items()
     )
     assert batch.size_bytes >= held
+
+
+def test_a_batch_that_deletes_data_is_known() -> None:
+    """A changed record replaces an index entry; that is no deletion."""
+    batch = Batch()
+    batch.put(RECORDS, b"record", b"")
+    batch.delete(INDEXES, b"old")
+    batch.put(INDEXES, b"new", b"")
+    assert not batch.deletes_data()
+    for db, key, value in (
+        (RECORDS, b"gone", None),
+        (ROWS, b"gone", None),
+        (META, purge_key(bytes(12)), b""),
+        (META, sweep_key(bytes(12), 1), b""),
+    ):
+        other = Batch()
+        other.extend(batch)
+        if value is None:
+            other.delete(db, key)
+        else:
+            other.put(db, key, value)
+        assert other.deletes_data()
 
 
 def test_only_a_batch_that_mostly_deletes_frees_room() -> None:

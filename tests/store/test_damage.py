@@ -236,7 +236,7 @@ def test_a_page_that_is_used_and_free_is_refused_at_the_start(data: Path) -> Non
     """A later commit would overwrite it."""
     walk, used = walked(data), leaf_of(data, keys.RECORDS, 100)
     root = walk._meta.free.root * PAGE
-    (free,) = walk._free_lists[-1:]
+    _, free = walk.free_lists[-1]
     change(
         data, root + data_file(data).read_bytes()[root:][:PAGE].index(free) + 8, used.to_bytes(8, "little")
     )

@@ -228,7 +228,7 @@ def test_a_flush_does_not_wait_for_ever(tiny: Store, monkeypatch: pytest.MonkeyP
 
 def test_without_address_space_the_old_map_stays_in_use(tiny: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """LMDB would be left with no map at all, and the next read would end the process."""
-    monkeypatch.setattr(MemoryMap, "larger_size", lambda self, *, reserve: 1 << 60)
+    monkeypatch.setattr(MemoryMap, "larger_size", lambda self: 1 << 60)
     group = tiny.journal.submit(put(0, size=2 * TINY))
     tiny.journal.flush()
     assert isinstance(group.error, StoreBroken)
