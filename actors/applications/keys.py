@@ -138,7 +138,12 @@ def _check(change: Change) -> None:
         new.setdefault("status", "active")
         new.setdefault("addressFilterType", "all")
         new["deviceIds"] = [id.lower() for id in new["deviceIds"]]
-    if "filterType" in new and new["filterType"] == "whitelist" and not selects_devices:
+    if new["filterType"] == "whitelist" and not selects_devices:
+        if change.old is not None:
+            raise Invalid(
+                "filterType: a whitelist needs deviceIds or deviceTags, and a PATCH cannot add them to a key; "
+                "create a new key that has them."
+            )
         raise Invalid(
             "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
         )

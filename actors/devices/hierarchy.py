@@ -2,6 +2,10 @@
 
 Pure functions over documents. `find` returns the current document of a device of the same application, uncommitted
 writes included; None if there is no such device.
+
+The rules are checked when a device names its gateway or its parent. Deleting the named device later, or changing its
+class, is not refused: finding all devices that name it would take a scan of the application. Such a reference gives no
+access, because access is checked with the current class of the gateway (`authority.is_gateway_of`).
 """
 
 from __future__ import annotations
@@ -13,7 +17,11 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
 
 ANCESTORS_MAX = 100
-"""The depth of nested system devices. A house has five levels; the API shows at most a thousand ancestors."""
+"""The most levels above a device that is named as a parent. A house has five levels.
+
+Levels below the device that gets the parent are not counted, so a hierarchy that is put together from its lower parts
+can become deeper. Reads follow at most a thousand ancestors.
+"""
 
 Find = Callable[[bytes], Doc | None]
 

@@ -246,7 +246,10 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.access == "none":
         del codes[401], codes[403], codes[404]
     if route.body is not None:
-        codes |= {413: "The body is larger than 1 MiB", 415: "The body is not application/json"}
+        codes |= {
+            413: "The body has more bytes than a call takes",
+            415: "The body is not application/json",
+        }
     if route.access == "write":
         codes |= _WRITE_RESPONSES
     if route.method in ("PATCH", "DELETE"):

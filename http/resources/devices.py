@@ -73,7 +73,7 @@ from trunkline.http.streams.sse import command_stream, state_stream
 
 DEVICES = APP_PATH + "/devices"
 ATTRIBUTES = DEVICE_PATH + "/attributes"
-_THROTTLED = {429: "More than 30 calls in 15 seconds for this device"}
+_THROTTLED = {429: "More calls to this device than RateLimit-Policy allows in its window"}
 
 
 async def send_command_to_many(call: Call) -> Response:

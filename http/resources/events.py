@@ -37,7 +37,7 @@ from trunkline.http.resources.jobs import queue_job
 
 EVENTS = APP_PATH + "/events"
 EVENT = EVENTS + "/{eventId}"
-_LARGE = {413: "The body is larger than 1 MiB, or the data in it than 64 KiB"}
+_LARGE = {413: "The body, or the data in it, has more bytes than allowed; the message says how many are"}
 
 
 async def patch_events(call: Call) -> Response:

@@ -62,7 +62,7 @@ async def get_job_log(call: Call) -> Response:
 
 
 async def list_job_logs(call: Call) -> Response:
-    """List a page of the jobs of an application; the last 1000 of the last 90 days are kept."""
+    """List a page of the jobs of an application. The logs of old jobs are deleted, as the limits say."""
     shown = await call.service.read(call, ListJobLogs)
     _add_links(call, shown["items"])
     return json_response(call, 200, shown)

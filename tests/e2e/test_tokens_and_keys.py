@@ -83,8 +83,10 @@ async def test_a_key_body_that_does_not_fit_is_400(server: Server) -> None:
 async def test_a_key_loses_its_name_by_null(server: Server) -> None:
     application = await server.application()
     key = await server.call("POST", f"{application}/keys", {"name": "roof"})
-    changed = await server.call("PATCH", f"{application}/keys/{key['id']}", {"name": None})
-    assert "name" not in changed
+    path = f"{application}/keys/{key['id']}"
+    assert "name" not in await server.call("PATCH", path, {"name": None})
+    refused = await server.call("PATCH", path, {"filterType": "whitelist"}, status=400)
+    assert "create a new key" in refused["message"]
 
 
 async def found(server: Server, path: str, query: str, field: str = "name") -> list[Any]:
