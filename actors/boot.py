@@ -15,7 +15,7 @@ from typing import NamedTuple
 import trio
 
 from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword
-from trunkline.actors.accounts.passwords import check_new_password
+from trunkline.actors.accounts.passwords import check_new_password, use_threads
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.authority import find_user
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES
@@ -118,6 +118,7 @@ def add_parts(system: System, settings: Settings) -> None:
 @asynccontextmanager
 async def running(system: System) -> AsyncIterator[System]:
     """Run the system, the sweeper and the jobs while the body runs; at its end commit what still waits."""
+    use_threads(system.limits.password_threads_max)
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(run_sweep, system)

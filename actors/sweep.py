@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 SLICE_KEYS: Final = 500
 """Keys that one slice removes (a few more are possible): a commit of about a millisecond."""
 
-REST_S: Final = 0.05
-"""The pause between slices, so that a large deletion takes only a few percent of the server."""
-
 DAY_MS: Final = 86_400_000
 _UNDER_APPLICATION: Final = tuple(
     kind for kind in KINDS.values() if kind.home != "root" and kind is not APPLICATION
@@ -64,6 +61,7 @@ class Step(NamedTuple):
 
 async def run_sweep(system: System) -> None:
     """Sweep until cancelled: slice after slice while there is work, then again every `purge_interval_s`."""
+    limits = system.limits
     while True:
         try:
             more = await sweep(system)
@@ -73,7 +71,7 @@ async def run_sweep(system: System) -> None:
         except Exception:  # noqa: BLE001 - data that cannot be removed must not stop the server
             _log.exception("sweep failed")
             more = False
-        await trio.sleep(REST_S if more else system.limits.purge_interval_s)
+        await trio.sleep(limits.purge_pause_s if more else limits.purge_interval_s)
 
 
 async def sweep(system: System) -> bool:

@@ -137,6 +137,9 @@ class Limits:
         "Stored bytes behind one answer. A page of a thousand entries of a megabyte each would be a gigabyte.",
         "request",
     )
+    time_series_values_max: int = _bound(
+        2_000_000, "values", "Those that one query keeps in memory at a time: about 200 MB.", "request"
+    )
     time_series_bytes_max: int = _bound(
         30 * MB, "bytes", "The API's limit for the data of one query.", "request"
     )
@@ -185,6 +188,18 @@ class Limits:
     )
     event_updates_max: int = _bound(100, "updates", "The API's limit for an event's kept history.", "event")
     device_ids_max: int = _bound(1000, "device ids", "The API's limit for addressing by id.", "call")
+    selected_devices_max: int = _bound(
+        1000,
+        "devices",
+        "The API's limit for what tags and queries select; all are asked in one turn.",
+        "call",
+    )
+    names_max: int = _bound(
+        1000, "names", "The API's limit for a search of names, tag keys and tag values.", "request"
+    )
+    device_counts_days_max: int = _bound(
+        366, "days", "A year of days, with the day of a leap year.", "request"
+    )
     device_tags_max: int = _bound(100, "device tags", "The API's limit for addressing by tag.", "call")
     job_id_chars_max: int = _bound(21, "characters", "The API's limit for a job's identifier.", "job")
     per_page_default: int = _bound(100, "items per page", "The API's default.")
@@ -301,6 +316,9 @@ class Limits:
         "About 1.5 kB each with their throttles: 300 MB; above it idle ones are unloaded, else 503.",
     )
     actor_sweep_s: float = _bound(5, "seconds", "Interval of the search for idle actors, a part at a time.")
+    purge_pause_s: float = _bound(
+        0.05, "seconds", "Between slices of a removal, so that it takes only a few percent of the server."
+    )
     purge_interval_s: float = _bound(
         60, "seconds", "Time until the removal of a deleted application's data begins."
     )
@@ -320,11 +338,14 @@ class Limits:
         "windows",
         "Users, devices and addresses with recent failures, so many of each: about 10 MB in all.",
     )
+    password_threads_max: int = _bound(
+        2, "threads", "A hash uses a core for 50 ms and 64 MiB of memory; more than cores gain nothing."
+    )
     logins_checking_max: int = _bound(
         64, "logins checking", "A hash uses a core for 50 ms, two run at once: 2 seconds; above it 503."
     )
     logged_logins_per_minute_max: int = _bound(
-        60, "log lines", "Failed log-ins in the log: whoever guesses passwords must not fill the disk."
+        60, "logins per minute", "Failed ones in the log: whoever guesses passwords must not fill the disk."
     )
     jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs survive a restart; above it 503.")
     jobs_running_max: int = _bound(
@@ -341,6 +362,16 @@ class Limits:
     )
     job_pause_s: float = _bound(
         5, "seconds", "Before a failed job starts again; doubles: over a minute in all.", "job"
+    )
+    job_pause_max_s: float = _bound(300, "seconds", "The longest pause before another attempt.", "job")
+    export_columns_max: int = _bound(
+        2000, "columns", "Attributes of all devices in one table; spreadsheets end at 16,384 columns.", "job"
+    )
+    export_files_max: int = _bound(
+        10_000,
+        "files",
+        "A file for each device; the directory of the archive is in memory: some 5 MB.",
+        "job",
     )
     job_progress_s: float = _bound(
         2, "seconds", "Interval of updates to the log of a running job: one write each.", "job"

@@ -6,6 +6,7 @@ import argon2
 import trio
 
 from trunkline.actors.values.errors import Invalid
+from trunkline.limits.table import Limits
 
 _hasher = argon2.PasswordHasher()
 
@@ -55,11 +56,15 @@ async def verify_password(password_hash: str, password: str) -> bool:
     return await trio.to_thread.run_sync(check, limiter=_limiter())
 
 
+def use_threads(number: int) -> None:
+    """Hash at most `number` passwords at once in this run of Trio."""
+    _threads.set(trio.CapacityLimiter(number))
+
+
 def _limiter() -> trio.CapacityLimiter:
-    """At most two hashes at once: each uses a core for 50 ms and 64 MiB of memory."""
+    """The limiter of this run. Without `use_threads` the default limit applies."""
     try:
         return _threads.get()
     except LookupError:
-        limiter = trio.CapacityLimiter(2)
-        _threads.set(limiter)
-        return limiter
+        use_threads(Limits().password_threads_max)
+        return _threads.get()

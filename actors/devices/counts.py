@@ -27,7 +27,6 @@ from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
 DAY_MS = 24 * HOUR_MS
-SPAN_DAYS_MAX = 366
 
 DEVICE_PAYLOADS = ("deviceCommand", "deviceConnect", "deviceDisconnect", "deviceState", "mqttIn", "mqttOut")
 APPLICATION_PAYLOADS = (
@@ -112,9 +111,8 @@ class CountDevicePayloads(Message, frozen=True):
 
 def count_devices(reading: Reading, message: CountDevices) -> dict[str, Any]:
     """Return the devices per day of one application."""
-    snapshot = reading.snapshot
     reading.check_time(is_long=True)
-    return _device_counts(snapshot, [message.application], message.query, message.now_ms)
+    return _device_counts(reading, [message.application], message.query, message.now_ms)
 
 
 def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any]:
@@ -122,19 +120,20 @@ def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any
     snapshot = reading.snapshot
     reading.check_time(is_long=True)
     owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, message.user.hex()))
-    return _device_counts(snapshot, owned, message.query, message.now_ms)
+    return _device_counts(reading, owned, message.query, message.now_ms)
 
 
 def _device_counts(
-    snapshot: Snapshot, applications: list[bytes], query: CountRange, now_ms: int
+    reading: Reading, applications: list[bytes], query: CountRange, now_ms: int
 ) -> dict[str, Any]:
     """Count devices per day. The total of each day is computed backwards from the current number of devices."""
     span = resolve_range(
         now_ms, start=query.start, end=query.end, default_end=0, default_duration=30 * DAY_MS
     )
     first, last = span.start_ms // DAY_MS, span.end_ms // DAY_MS
-    if last - first >= SPAN_DAYS_MAX:
-        raise Invalid(f"start: the range covers more than {SPAN_DAYS_MAX} days; ask for a shorter one.")
+    snapshot, days_max = reading.snapshot, reading.limits.device_counts_days_max
+    if last - first >= days_max:
+        raise Invalid(f"start: the range covers more than {days_max} days; ask for a shorter one.")
     created: Counter[int] = Counter()
     deleted: Counter[int] = Counter()
     total = 0

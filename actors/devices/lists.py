@@ -38,10 +38,6 @@ from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.timestamps import as_number
 from trunkline.store.snapshot import Snapshot
 
-NAMES_MAX = 1000
-"""The API's bound on the result of a search for names."""
-
-
 # Lists.
 
 
@@ -155,9 +151,9 @@ def _devices_searched(snapshot: Snapshot, message: _Search) -> Iterator[tuple[by
             yield id, doc
 
 
-def _names_starting_with(found: Iterable[str], starts_with: str | None) -> list[str]:
+def _names_starting_with(found: Iterable[str], starts_with: str | None, names_max: int) -> list[str]:
     names = {name for name in found if starts_with is None or name.startswith(starts_with)}
-    return sorted(names, key=lambda name: (name.casefold(), name))[:NAMES_MAX]
+    return sorted(names, key=lambda name: (name.casefold(), name))[:names_max]
 
 
 def list_attribute_names(reading: Reading, message: ListAttributeNames) -> dict[str, Any]:
@@ -171,7 +167,9 @@ def list_attribute_names(reading: Reading, message: ListAttributeNames) -> dict[
         for attribute in doc["attributes"]
         if types is None or attribute["dataType"] in types
     )
-    return {"attributeNames": _names_starting_with(found, message.query.starts_with)}
+    return {
+        "attributeNames": _names_starting_with(found, message.query.starts_with, reading.limits.names_max)
+    }
 
 
 def list_device_names(reading: Reading, message: ListDeviceNames) -> dict[str, Any]:
@@ -185,7 +183,7 @@ def list_device_names(reading: Reading, message: ListDeviceNames) -> dict[str, A
         if starts_with is None or doc["name"].startswith(starts_with)
     ]
     found.sort(key=lambda each: (each["name"].casefold(), each["name"], each["id"]))
-    return {"deviceSummary": found[:NAMES_MAX]}
+    return {"deviceSummary": found[: reading.limits.names_max]}
 
 
 def list_tag_keys(reading: Reading, message: ListTagKeys) -> dict[str, Any]:
@@ -193,7 +191,7 @@ def list_tag_keys(reading: Reading, message: ListTagKeys) -> dict[str, Any]:
     snapshot = reading.snapshot
     reading.check_time(is_long=scans_application(snapshot, message.application))
     found = (tag["key"] for _, doc in _devices_searched(snapshot, message) for tag in doc["tags"])
-    return {"tagKeys": _names_starting_with(found, message.query.starts_with)}
+    return {"tagKeys": _names_starting_with(found, message.query.starts_with, reading.limits.names_max)}
 
 
 def list_tag_values(reading: Reading, message: ListTagValues) -> dict[str, Any]:
@@ -207,4 +205,7 @@ def list_tag_values(reading: Reading, message: ListTagValues) -> dict[str, Any]:
         for tag in doc["tags"]
         if tag["key"] == key
     )
-    return {"tagKey": key, "tagValues": _names_starting_with(found, message.query.starts_with)}
+    return {
+        "tagKey": key,
+        "tagValues": _names_starting_with(found, message.query.starts_with, reading.limits.names_max),
+    }

@@ -23,9 +23,6 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_range
 from trunkline.store.snapshot import Snapshot
 
-POINTS_MAX = 2_000_000
-"""Values that one query may keep in memory at a time: about 200 MB."""
-
 
 def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, Any]:
     """Return `{device id: {time, data}}` for each device that has a value of the attribute (default: of any)."""
@@ -33,7 +30,7 @@ def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, A
     reading.check_time(is_long=True)
     body = message.body
     devices = select(
-        snapshot,
+        reading,
         message.application,
         body.device_ids,
         body.device_tags,
@@ -77,7 +74,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
     limit = _limit(_given(body.limit))
     attributes = None if body.attributes is msgspec.UNSET else frozenset(body.attributes)
     devices = select(
-        snapshot,
+        reading,
         message.application,
         body.device_ids,
         body.device_tags,
@@ -106,7 +103,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
             attributes=None,
             limit=limit,
             order=body.order,
-            points_max=POINTS_MAX,
+            points_max=reading.limits.time_series_values_max,
             json_bytes_max=reading.limits.time_series_bytes_max - size,
             initial=initial,
         )

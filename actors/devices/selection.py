@@ -31,10 +31,6 @@ from trunkline.actors.values.errors import Forbidden, Invalid, PayloadTooLarge
 from trunkline.actors.values.terms import TagFilter
 from trunkline.store.snapshot import Snapshot
 
-SELECTION_MAX = 1000
-"""Devices that one call may select: the API's bound on a list of ids, applied to tags and queries as well."""
-
-
 # Filters.
 
 
@@ -97,7 +93,7 @@ def opened(found: Found) -> Opened:
 
 
 def select(
-    snapshot: Snapshot,
+    reading: Reading,
     application: bytes,
     ids: Sequence[str] | msgspec.UnsetType,
     tags: Sequence[TagFilter] | msgspec.UnsetType,
@@ -110,8 +106,9 @@ def select(
 
     Without ids, tags and query: all devices if `default_all`, else `Invalid`. Also raises `Invalid` for an unknown
     id, `Forbidden` for an id outside `reach` (tags and queries select only inside it), and `PayloadTooLarge` if more
-    than 1,000 devices are selected.
+    than `selected_devices_max` devices are selected.
     """
+    snapshot, devices_max = reading.snapshot, reading.limits.selected_devices_max
     selected: dict[bytes, Opened] = {}
     for text in ids or ():
         id = bytes.fromhex(text)
@@ -141,9 +138,9 @@ def select(
             if id in selected or not any(match(doc) for match in matches):
                 continue
             if all(match(doc) for match in in_reach):
-                if len(selected) >= SELECTION_MAX:
+                if len(selected) >= devices_max:
                     raise PayloadTooLarge(
-                        f"More than {SELECTION_MAX} devices are selected, which is the bound of one call; "
+                        f"More than {devices_max} devices are selected, which is the bound of one call; "
                         "narrow the tags or the query, or page through the devices and name them by id."
                     )
                 selected[id] = open_device(snapshot, application, id)
@@ -164,7 +161,7 @@ def select_devices(reading: Reading, message: SelectDevices) -> list[bytes]:
     reading.check_time(is_long=scans_application(snapshot, message.application))
     body = message.body
     selected = select(
-        snapshot,
+        reading,
         message.application,
         body.device_ids,
         body.device_tags,

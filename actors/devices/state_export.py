@@ -25,12 +25,6 @@ from trunkline.actors.values.csv_text import CSV, CsvLines
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.timestamps import iso
 
-COLUMNS_MAX: Final = 2000
-"""Attributes of all devices together that one table may have; spreadsheets end at 16,384 columns."""
-
-FILES_MAX: Final = 10_000
-"""Files in one archive. Its directory is kept in memory until the end: some 5 MB."""
-
 _MEMBER_BUFFER_BYTES: Final = 64 * 1024
 
 if TYPE_CHECKING:
@@ -171,6 +165,7 @@ async def export_data(job: Job) -> Doc:
     """
     # The input of a job that an earlier version queued has no `attributes`.
     options = {"attributes": None, **job.input}
+    limits = job.system.limits
     lines = CsvLines()
 
     def as_table(snapshot: Snapshot, write: Write) -> None:
@@ -180,10 +175,10 @@ async def export_data(job: Job) -> Doc:
         for device in selection.scan(snapshot, job.application):
             wanted.see(device)
             names |= dict.fromkeys(value_columns(device, options))
-            if len(names) > COLUMNS_MAX:
+            if len(names) > limits.export_columns_max:
                 raise PayloadTooLarge(
-                    f"These devices have more than {COLUMNS_MAX} attributes together, which is the most for one "
-                    "table; ask for some of the attributes, for a filePerDevice, or for fewer devices."
+                    f"These devices have more than {limits.export_columns_max} attributes together, which is the "
+                    "most for one table; ask for some of the attributes, for a filePerDevice, or for fewer devices."
                 )
         wanted.check()
         if options["attributes"] is not None:
@@ -201,9 +196,9 @@ async def export_data(job: Job) -> Doc:
         wanted = _Wanted(options["attributes"])
         with zipfile.ZipFile(_Sink(write), "w", zipfile.ZIP_DEFLATED) as archive:
             for number, device in enumerate(selection.scan(snapshot, job.application)):
-                if number >= FILES_MAX:
+                if number >= limits.export_files_max:
                     raise PayloadTooLarge(
-                        f"More than {FILES_MAX} devices are selected, which is the most for one archive; "
+                        f"More than {limits.export_files_max} devices are selected, which is the most for one archive; "
                         "narrow the query, or ask for one table."
                     )
                 wanted.see(device)

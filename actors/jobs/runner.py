@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 STOP_S = 5.0
 """How long the server waits at its stop until running jobs are put back into the queue."""
 
-PAUSE_MAX_S = 300.0
 DELETE_SLICE = 100
 DAY_MS = 86_400_000
 
@@ -126,7 +125,9 @@ class Jobs:
         self.queue.add(application, id)
 
     def _retry_later(self, application: bytes, id: bytes, attempt: int) -> None:
-        pause_s = min(self._system.limits.job_pause_s * 2 ** (attempt - 1), PAUSE_MAX_S)
+        pause_s = min(
+            self._system.limits.job_pause_s * 2 ** (attempt - 1), self._system.limits.job_pause_max_s
+        )
         assert self._nursery is not None
         self._nursery.start_soon(self._add_later, application, id, pause_s)
 
@@ -239,7 +240,7 @@ class Jobs:
             except DomainError as refusal:
                 _log.warning("end of a job not stored yet", job=message.id.hex(), reason=refusal.message)
                 await trio.sleep(pause_s)
-                pause_s = min(2 * pause_s, PAUSE_MAX_S)
+                pause_s = min(2 * pause_s, self._system.limits.job_pause_max_s)
             else:
                 return
 

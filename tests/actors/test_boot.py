@@ -10,6 +10,7 @@ import trio
 
 from tests.actors.house import START_MS, ManualClock
 from trunkline.actors import boot
+from trunkline.actors.accounts import passwords
 from trunkline.actors.accounts.messages import LogIn
 from trunkline.actors.accounts.passwords import check_new_password
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
@@ -21,6 +22,7 @@ from trunkline.actors.values.errors import Invalid, NotFound, Overloaded
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
 from trunkline.store import keys
 
 PASSWORD = "Correct-horse-7"
@@ -153,6 +155,13 @@ def test_made_passwords_are_strong_and_differ() -> None:
     assert len(made) == 100
     for password in made:
         check_new_password(password)
+
+
+async def test_passwords_are_hashed_in_as_many_threads_as_the_limits_say(tmp_path: Path) -> None:
+    limits = Limits().override({"password_threads_max": 3})
+    with boot.opened(Settings(data_dir=str(tmp_path / "data"), limits=limits)) as system:
+        async with boot.running(system):
+            assert passwords._limiter().total_tokens == 3
 
 
 async def test_an_address_belongs_to_one_user(settings: Settings) -> None:
