@@ -278,6 +278,16 @@ async def test_rows_are_deleted_by_query_and_no_more_than_the_limit(server: Serv
     await server.call("POST", f"{path}/rows", {"name": "n0000"}, status=201)
 
 
+async def test_a_row_by_its_id_in_an_empty_table(server: Server) -> None:
+    path = await filled(server, [{"name": "only"}])
+    (row,) = await shown(server, path, field="id")
+    for removed in (1, 0, 0):
+        assert await server.call("POST", f"{path}/rows/delete", {"id": row}) == {"removed": removed}
+    for query in ({"id": row}, {"name": "only"}, {"id": {"$gte": row}}):
+        assert (await server.call("POST", f"{path}/rows/query", query))["totalCount"] == 0
+        assert await server.call("POST", f"{path}/rows/delete", query) == {"removed": 0}
+
+
 async def test_a_table_is_truncated_and_goes_on(server: Server) -> None:
     path = await filled(server, [{"name": f"{n}"} for n in range(300)])
     (row, *_) = await shown(server, path, field="id")
