@@ -18,7 +18,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "creationDate": "When it was created",
     "lastUpdated": "When it was last changed",
     "_type": "The kind of the record",
-    "_etag": "The revision, for `If-Match` and `If-None-Match`",
+    "_etag": "The revision of the record, for `If-Match`",
     "_links": "Addresses of this record and of its parents",
     "items": "The items of this page",
     "count": "The number of items on this page",
