@@ -22,7 +22,7 @@ from trunkline.actors.devices.read_messages import (
     ListTagKeys,
     ListTagValues,
 )
-from trunkline.actors.devices.reads import show_device
+from trunkline.actors.devices.reads import Ancestors, show_device
 from trunkline.actors.devices.selection import (
     DeviceFilter,
     device_filter,
@@ -87,7 +87,8 @@ def list_devices(reading: Reading, message: ListDevices) -> dict[str, Any]:
         tags_as_object=query.tags_as_object,
         attributes_as_object=query.attributes_as_object,
     )
-    items = [show_device(snapshot, message.application, each, shape) for each in found]
+    ancestors = Ancestors(snapshot, message.application)
+    items = [show_device(ancestors, each, shape) for each in found]
     shown = envelope("devices", items, total, query)
     if query.device_class is not None:
         shown["deviceClass"] = ",".join(query.device_class)

@@ -25,6 +25,10 @@ DECLARED_MAX = 4096
 """Records whose decoded attributes are cached, by the bytes of the record: some 10 MB."""
 
 
+ANCESTORS_SHOWN_MAX = 1000
+"""The API's bound on the ancestors of a device."""
+
+
 class Opened(NamedTuple):
     """A device that was read from a snapshot, with its declared attributes."""
 
@@ -76,16 +80,37 @@ def get_device(reading: Reading, message: GetDevice) -> dict[str, Any]:
     """Return one device."""
     snapshot = reading.snapshot
     found = open_device(snapshot, message.application, message.device).found
-    return show_device(snapshot, message.application, found, message.query)
+    return show_device(Ancestors(snapshot, message.application), found, message.query)
 
 
-def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: DeviceShape) -> dict[str, Any]:
+class Ancestors:
+    """The ancestors of the devices of an application: a read that shows many devices reads each ancestor once."""
+
+    def __init__(self, snapshot: Snapshot, application: bytes) -> None:
+        self.application = application
+        self._snapshot = snapshot
+        self._parents: dict[str, str | None] = {}
+
+    def of(self, doc: Doc) -> list[str]:
+        """Return the ids of the parent, its parent and so on: at most `ANCESTORS_SHOWN_MAX`."""
+        found: dict[str, None] = {}
+        parent = doc.get("parentId")
+        while parent is not None and parent not in found and len(found) < ANCESTORS_SHOWN_MAX:
+            found[parent] = None
+            if parent not in self._parents:
+                above = records.find(self._snapshot, DEVICE, self.application, bytes.fromhex(parent))
+                self._parents[parent] = None if above is None else above.doc.get("parentId")
+            parent = self._parents[parent]
+        return list(found)
+
+
+def show_device(ancestors: Ancestors, found: Found, shape: DeviceShape) -> dict[str, Any]:
     """Return a device as the caller sees it."""
     doc, id = found.doc, found.id.hex()
     shown: dict[str, Any] = {
         "id": id,
         "deviceId": id,
-        "applicationId": application.hex(),
+        "applicationId": ancestors.application.hex(),
         "creationDate": iso(doc["creationDate"]),
         "lastUpdated": iso(doc["lastUpdated"]),
         "name": doc["name"],
@@ -95,7 +120,7 @@ def show_device(snapshot: Snapshot, application: bytes, found: Found, shape: Dev
         if doc.get(field) is not None:
             shown[field] = doc[field]
     if "parentId" in shown:
-        shown["ancestorIds"] = ancestors(snapshot, application, doc)
+        shown["ancestorIds"] = ancestors.of(doc)
     attributes = [shown_attribute(attribute) for attribute in doc["attributes"]]
     shown["tags"] = tags_as_object(doc["tags"]) if shape.tags_as_object else doc["tags"]
     shown["attributes"] = attributes_as_object(attributes) if shape.attributes_as_object else attributes
@@ -124,17 +149,6 @@ def tags_as_object(tags: Collection[Mapping[str, str]]) -> dict[str, list[str]]:
 def attributes_as_object(attributes: Collection[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return declared attributes by name."""
     return {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in attributes}
-
-
-def ancestors(snapshot: Snapshot, application: bytes, doc: Doc) -> list[str]:
-    """Return the ids of the parent, its parent and so on."""
-    found_ids: list[str] = []
-    parent = doc.get("parentId")
-    while parent is not None and parent not in found_ids and len(found_ids) < 1000:
-        found_ids.append(parent)
-        found = records.find(snapshot, DEVICE, application, bytes.fromhex(parent))
-        parent = found.doc.get("parentId") if found is not None else None
-    return found_ids
 
 
 # Attributes.

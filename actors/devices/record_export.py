@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import DeviceShape
-from trunkline.actors.devices.reads import open_device, show_device
+from trunkline.actors.devices.reads import Ancestors, open_device, show_device
 from trunkline.actors.devices.selection import device_filter
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
@@ -43,6 +43,7 @@ async def export_devices(job: Job) -> Doc:
 
     def shown(snapshot: Snapshot) -> Iterator[Doc]:
         match = None
+        ancestors = Ancestors(snapshot, job.application)
         if query is None:
             job.total = records.total(snapshot, DEVICE, job.application)
         else:
@@ -50,7 +51,7 @@ async def export_devices(job: Job) -> Doc:
         for id, doc in records.scan(snapshot, DEVICE, job.application):
             if match is None or match(doc):
                 found = open_device(snapshot, job.application, id).found
-                device = show_device(snapshot, job.application, found, DeviceShape())
+                device = show_device(ancestors, found, DeviceShape())
                 yield {name: value for name, value in device.items() if not name.startswith("_")}
 
     return await export_records(job, "devices", _COLUMNS, shown, _row)

@@ -17,7 +17,7 @@ from trunkline.actors.devices.kind import DEVICE, connection_status
 from trunkline.actors.devices.read_messages import (
     SelectDevices,
 )
-from trunkline.actors.devices.reads import Opened, ancestors, open_device
+from trunkline.actors.devices.reads import Ancestors, Opened, open_device
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.compile import Bounds, compile_query
@@ -61,12 +61,13 @@ def device_filter(
         )
     if not query:
         return DeviceFilter()
+    ancestors = Ancestors(snapshot, application)
     derived: dict[str, Callable[[dict[str, Any]], Any]] = {
         "attributeName": lambda doc: [attribute["name"] for attribute in doc["attributes"]],
         "connectedAt": lambda doc: (doc.get("connection") or {}).get("connectedAt"),
         "disconnectedAt": lambda doc: (doc.get("connection") or {}).get("disconnectedAt"),
         "connectionStatus": lambda doc: connection_status(doc) or "notConnected",
-        "ancestorId": lambda doc: ancestors(snapshot, application, doc),
+        "ancestorId": ancestors.of,
     }
     needed = [(name, make) for name, make in derived.items() if name in compiled.fields]
     if not needed:
