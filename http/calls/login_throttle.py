@@ -17,6 +17,7 @@ that is near its limit.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import ipaddress
 import math
@@ -118,7 +119,7 @@ class LoginThrottle:
         self._undecided.update(keys)
         self._checking += 1
         try:
-            async with self._lock(account.casefold()):
+            async with self._lock(_name_of(account)):
                 yield
         except (Unauthorized, trio.Cancelled):
             for bucket in buckets:
@@ -143,7 +144,7 @@ class LoginThrottle:
         limits = self._limits
         found = [
             ("login_per_address", self.addresses, network_of(address), limits.login_per_address),
-            ("login_per_account", accounts, account.casefold(), limits.login_per_account),
+            ("login_per_account", accounts, _name_of(account), limits.login_per_account),
         ]
         return [
             _Bucket(name, windows, subject, rate)
@@ -169,6 +170,12 @@ class LoginThrottle:
             # If others wait, the lock is handed to the next of them and stays locked.
             if not lock.locked():
                 self._locks.pop(account, None)
+
+
+def _name_of(account: str) -> str:
+    """The name of an account's window, without regard to case. A long one is hashed, so a window stays small."""
+    name = account.casefold()
+    return name if len(name) <= 64 else hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def network_of(address: str) -> str:

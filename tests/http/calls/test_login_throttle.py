@@ -245,6 +245,14 @@ async def test_failures_that_no_longer_count_are_displaced_first(clock: Seconds)
     assert await succeed(guard, clock, "grace") == await succeed(guard, clock, "mary") == "TooManyRequests"
 
 
+async def test_long_names_of_accounts_are_told_apart_and_not_kept(clock: Seconds) -> None:
+    guard = guard_of(account=1)
+    for end in ("a", "b"):
+        assert await fail(guard, clock, "x" * 1000 + end) == "Unauthorized"
+        assert await fail(guard, clock, "X" * 1000 + end) == "TooManyRequests"
+    assert max(map(len, guard.users._windows)) <= 64
+
+
 def test_a_wrong_secret_is_counted_after_it_was_checked(clock: Seconds) -> None:
     guard = guard_of()
     for _ in range(3):
