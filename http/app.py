@@ -17,6 +17,7 @@ from quart.wrappers.response import ResponseBody
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
+from werkzeug.exceptions import NotFound as NoSuchPath
 
 from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.dispatch import Dispatcher
@@ -127,8 +128,8 @@ def create_app(
 
     @app.errorhandler(HTTPException)
     async def handle_http_error(error: HTTPException) -> QuartResponse:
-        if isinstance(error, NoSuchMethod):
-            # A method that no route has: the dispatcher answers with the methods of the path.
+        if isinstance(error, NoSuchMethod | NoSuchPath):
+            # A method that no route has, or a path with a line break: the dispatcher answers.
             return await dispatch(b"")
         return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 

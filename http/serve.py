@@ -155,7 +155,13 @@ async def _listen(
             run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
         else:
             connections = engine = Engine(
-                app, config, settings.limits, protocol_error, fast_path=fast_path, log_access=log_access
+                app,
+                config,
+                settings.limits,
+                protocol_error,
+                fast_path=fast_path,
+                log_access=log_access,
+                http2_prior_knowledge=settings.http2_prior_knowledge,
             )
             run = partial(engine.serve, trigger)
         # `start` returns the bound addresses; the nursery then waits until the engine ends.
@@ -196,7 +202,6 @@ def _hypercorn_config(settings: Settings) -> Config:
     config.h11_max_incomplete_size = limits.header_bytes_max
     config.include_server_header = False
     config.errorlog = logging.getLogger("hypercorn.error")
-    config.websocket_max_message_size = limits.link_frame_bytes_max
     # A TLS handshake has the same deadline as a request head.
     config.ssl_handshake_timeout = limits.head_timeout_s
     _use_tls(config, settings)

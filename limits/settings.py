@@ -62,10 +62,13 @@ class Settings:
         False, "Take the client's address from X-Forwarded-For (behind a proxy)."
     )
 
+    http2_prior_knowledge: bool = _setting(
+        False, "Also accept HTTP/2 without TLS, from clients that begin with it (such as a proxy)."
+    )
     engine: str = _setting(
         "fast",
-        "The implementation of HTTP/1.1: our own, or Hypercorn's stock one, which is slower and which a single "
-        "client can stop with a malformed WebSocket: for comparisons only.",
+        "The implementation of HTTP: our own, or Hypercorn as it is, which is slower, has none of the bounds on "
+        "connections, and can be stopped by a single client: for comparisons only.",
         choices=("fast", "stock"),
     )
     hot_rows: bool = _setting(

@@ -252,6 +252,16 @@ class Limits:
         "Requests that a connection may send before their answers; above it 429.",
         "connection",
     )
+    http2_streams_max: int = _bound(
+        100, "requests", "The least that RFC 9113 recommends; browsers rely on it.", "HTTP/2 connection"
+    )
+    http2_answers_max: int = _bound(
+        8,
+        "answers",
+        "Answers that are made or wait for the client's window at a time: each is in memory. Open streams do not "
+        "count.",
+        "HTTP/2 connection",
+    )
     connections_max: int = _bound(16_384, "connections", "Each costs a task and its buffers, some 7 kB.")
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"

@@ -160,9 +160,7 @@ def serve_command(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(
-            metavar="fast|stock", help="The HTTP/1.1 engine (default: fast); stock is for comparisons."
-        ),
+        typer.Option(metavar="fast|stock", help="The HTTP engine (default: fast); stock is for comparisons."),
     ] = None,
     config: ConfigOption = None,
     demo: Annotated[

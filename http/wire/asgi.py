@@ -1,18 +1,19 @@
 """The application as an ASGI callable: the scope of a request, its client, and what is logged when a call fails.
 
-Owns the scope of our own HTTP/1.1 connections. Does not own `receive` and `send`, which are methods of `Exchange`, nor
-the scopes of the stock protocols, which are Hypercorn's.
+Owns the scope of a request. Does not own `receive` and `send`, which are methods of `Exchange` and `Http2Exchange`.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import structlog
 
-from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.transport import ClientGone
 
 Application = Callable[..., Awaitable[None]]
@@ -20,15 +21,28 @@ Address = tuple[str, int] | None
 """Host and port of one end of a connection; None for a Unix socket."""
 
 EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
-"""What the scope says of this connection: here, that a body has to come in time. The stock protocol has no such
-bound, so an application that waits for a body there has to bound it itself."""
+"""What the scope says of this connection: here, that a body has to come in time. Hypercorn has no such bound, so an
+application that waits for a body there has to bound it itself."""
 
 _VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 _log = structlog.get_logger("trunkline.http")
 
 
+class Message(Protocol):
+    """A request in any version of HTTP."""
+
+    @property
+    def version(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+    method: str
+    target: bytes
+    headers: Headers
+
+
 def http_scope(
-    exchange: Exchange, client: Address, server: Address, state: dict[str, Any] | None
+    exchange: Message, client: Address, server: Address, state: dict[str, Any] | None, scheme: str = "http"
 ) -> dict[str, Any]:
     """The scope of a request. `state` is what the lifespan has put there; each request gets a copy."""
     raw_path, _, query = exchange.target.partition(b"?")
@@ -38,7 +52,7 @@ def http_scope(
         "asgi": _VERSIONS,
         "http_version": exchange.version,
         "method": exchange.method,
-        "scheme": "http",
+        "scheme": scheme,
         "path": unquote(path) if "%" in path else path,
         "raw_path": raw_path,
         "query_string": query,
@@ -61,7 +75,21 @@ def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes
     return str(client[0]) if client else ""
 
 
-def log_crash(exchange: Exchange, bug: Exception) -> None:
+def log_unanswered(exchange: Message) -> None:
+    """Log that an application has returned without a response."""
+    _log.error("request not answered", method=exchange.method, path=exchange.path)
+
+
+def place_of(bug: BaseException) -> str:
+    """The types of an exception, and where it was raised: what a log may show of it where its message may not be."""
+    if isinstance(bug, BaseExceptionGroup):
+        return ", ".join(place_of(each) for each in bug.exceptions)
+    frames = traceback.extract_tb(bug.__traceback__)
+    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(bug).__name__} at {places}"
+
+
+def log_crash(exchange: Message, bug: Exception) -> None:
     """Log what an application raised, unless it is only that the client has left."""
     rest: BaseException | None = bug
     if isinstance(bug, BaseExceptionGroup):

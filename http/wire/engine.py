@@ -1,13 +1,13 @@
-"""The HTTP engine: accepts connections and serves HTTP/1.1 itself; Hypercorn serves everything else.
+"""The HTTP engine: accepts connections, and serves HTTP/1.1 and HTTP/2 on them, with and without TLS.
 
 Owns how many connections there are, which of them are over a deadline, and how they end when the server stops. A bug
 in one connection, ours or the application's, is logged and ends that connection only. Does not own what happens on a
-connection: that is `http1.py` for cleartext HTTP/1.1, and `stock.py` for TLS, HTTP/2 with prior knowledge and
-WebSocket, which get the bytes that were received so far.
+connection: that is `http1.py` and `http2.py`. Over TLS the handshake chooses one of them (ALPN). HTTP/2 without TLS is
+only for clients that begin with it, where the settings allow that.
 
-Why not Hypercorn alone: it spends about 290 us on a request, spread over its parser, tasks, timers and event objects,
-so no single fix helps. This engine keeps its configuration, lifespan and protocols, and replaces the two parts that
-every request goes through: the accept loop and the connection.
+Why not Hypercorn: it spends about 290 us on a request, spread over its parser, tasks, timers and event objects, so no
+single fix helps; and it waits without bounds, for a window, for a body, for the next request. This engine keeps its
+configuration and lifespan.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import resource
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 import trio
 from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
-from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.utils import wrap_app
 
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import Address, Application
+from trunkline.http.wire.asgi import Address, Application, place_of
 from trunkline.http.wire.fast_path import FastPath
-from trunkline.http.wire.http1 import Http1Connection, Refuse
-from trunkline.http.wire.protocol_switch import ProtocolSwitch
+from trunkline.http.wire.http1 import Http1Connection
+from trunkline.http.wire.http2 import Http2Connection
 from trunkline.http.wire.readiness import Readiness
+from trunkline.http.wire.refusal import Refuse
 from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
 from trunkline.http.wire.response_head import final_response
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, has_input, send_last
-from trunkline.http.wire.stock import Stock
-from trunkline.http.wire.stock_requests import with_request_ids
+from trunkline.http.wire.tls_transport import TlsTransport
+from trunkline.http.wire.transport import ClientGone
 from trunkline.limits.table import Limits
 
 REAP_S = 0.5
@@ -52,6 +52,16 @@ _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EN
 _log = structlog.get_logger("trunkline.http")
 
 
+class Connection(Protocol):
+    """What the engine asks of a connection from outside of its task."""
+
+    def expire(self, now_s: float) -> bool: ...
+
+    def drain(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Engine:
     """Serves one application on the sockets of a Hypercorn configuration."""
 
@@ -64,6 +74,7 @@ class Engine:
         *,
         fast_path: FastPath | None,
         log_access: LogAccess | None = None,
+        http2_prior_knowledge: bool = False,
     ) -> None:
         """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none."""
         self._app = app
@@ -79,19 +90,21 @@ class Engine:
             body_timeout_s=limits.body_timeout_s,
             write_timeout_s=limits.write_timeout_s,
             idle_s=limits.connection_idle_s,
+            http2_streams_max=limits.http2_streams_max,
+            http2_answers_max=limits.http2_answers_max,
         )
         self._log_access = log_access
         self._state: dict[str, Any] = {}
-        self._wrapped = wrap_app(with_request_ids(app, log_access), config.wsgi_max_body_size, "asgi")
-        self._context = WorkerContext(None)
-        self._stock = Stock(self._wrapped, config, self._context, self._state, limits.write_timeout_s)
-        self._connections: set[Http1Connection] = set()
+        self._tls = config.create_ssl_context()
+        self._http2_prior_knowledge = http2_prior_knowledge
+        self._connections: set[Connection] = set()
+        self._handshakes: set[trio.CancelScope] = set()
         self._readiness = Readiness()
         self.heads = RequestHeads(limits.head_cache_length_max)
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
-        """Open connections, those of the stock protocols among them."""
+        """Open connections, those in a handshake among them."""
         self.accepted = 0
         self.refused = 0
         self.timed_out = 0
@@ -106,7 +119,7 @@ class Engine:
 
         `task_status` gets the addresses that were bound. Raises OSError where one cannot be bound.
         """
-        lifespan = Lifespan(self._wrapped, self._config, self._state)
+        lifespan = Lifespan(wrap_app(self._app, 0, "asgi"), self._config, self._state)
         async with trio.open_nursery() as lifespan_nursery:
             await lifespan_nursery.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
@@ -150,9 +163,10 @@ class Engine:
 
     async def _drain(self, connections: trio.Nursery) -> None:
         """Idle connections end now, the others after their current response, all within the graceful time-out."""
-        await self._context.terminated.set()
         for connection in list(self._connections):
             connection.drain()
+        for handshake in self._handshakes:
+            handshake.cancel()
         with trio.move_on_after(self._config.graceful_timeout):
             if self.connections:
                 await self._empty.wait()
@@ -199,21 +213,18 @@ class Engine:
             if self.connections > self._limits.connections_max:
                 self.refused += 1
                 self._refuse_connection(sock, tls)
-            elif tls:
-                await self._stock.serve_tls(sock)
             else:
-                switch = await self._serve_http1(sock, address)
-                if switch is not None:
-                    await self._stock.serve(sock, switch)
+                await self._serve(sock, address, tls=tls)
         except OSError:
             return  # the client is gone
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
-            _log.error("connection failed", exc_info=bug)
+            # Without its message, which may quote what the client has sent.
+            _log.error("connection failed", fault=place_of(bug))
         except BaseExceptionGroup as group:
             # Cancelled must be raised on; everything else in the group is logged here.
             cancelled, rest = group.split(trio.Cancelled)
             if rest is not None:
-                _log.error("connection failed", exc_info=rest)
+                _log.error("connection failed", fault=place_of(rest))
             if cancelled is not None:
                 raise cancelled from None
         finally:
@@ -222,15 +233,55 @@ class Engine:
             if self._draining and not self.connections:
                 self._empty.set()
 
-    async def _serve_http1(self, sock: socket.socket, address: Any) -> ProtocolSwitch | None:
-        """Serve a connection until it ends, or until another protocol has to continue on it."""
-        client: Address = None
-        server: Address = None
-        if isinstance(address, tuple):
-            client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
-        if self._draining and not has_input(sock):
-            return None
-        transport = SocketTransport(sock, self._readiness, self._bounds.write_timeout_s)
+    async def _serve(self, sock: socket.socket, address: Any, *, tls: bool) -> None:
+        """Serve a connection to its end, with the protocol that its client has chosen."""
+        if self._draining and (tls or not has_input(sock)):
+            return
+        transport: SocketTransport | None = None
+        try:
+            if tls:
+                assert self._tls is not None
+                transport = secured = TlsTransport(
+                    sock, self._readiness, self._bounds.write_timeout_s, self._tls
+                )
+                protocol = await self._shake_hands(secured)
+            else:
+                transport = SocketTransport(sock, self._readiness, self._bounds.write_timeout_s)
+                protocol = "http/1.1"
+            if protocol is None:
+                return
+            client: Address = None
+            server: Address = None
+            if isinstance(address, tuple):
+                client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+            scheme = "https" if tls else "http"
+            first = b""
+            if protocol != "h2":
+                first = await self._serve_http1(transport, client, server, scheme)
+            if protocol == "h2" or first:
+                await self._serve_http2(transport, client, server, scheme, first)
+        finally:
+            if transport is not None:
+                transport.detach()
+
+    async def _shake_hands(self, transport: TlsTransport) -> str | None:
+        """The protocol that was chosen; None where there was no handshake in time, or a drain has begun."""
+        with trio.CancelScope() as scope:
+            scope.deadline = trio.current_time() + self._bounds.head_timeout_s
+            self._handshakes.add(scope)
+            try:
+                return await transport.handshake() or "http/1.1"
+            except ClientGone:
+                return None
+            finally:
+                self._handshakes.discard(scope)
+        self.timed_out += not self._draining
+        return None
+
+    async def _serve_http1(
+        self, transport: SocketTransport, client: Address, server: Address, scheme: str
+    ) -> bytes:
+        """Serve a connection until it ends, or until HTTP/2 has to continue with the returned bytes."""
         connection = Http1Connection(
             transport,
             self._app,
@@ -240,6 +291,8 @@ class Engine:
             client,
             server,
             fast_path=self._fast_path,
+            scheme=scheme,
+            http2=self._http2_prior_knowledge,
             log_access=self._log_access,
             state=self._state,
             draining=self._draining,
@@ -250,7 +303,29 @@ class Engine:
         finally:
             self._connections.discard(connection)
             connection.close()
-            transport.detach()
+
+    async def _serve_http2(
+        self, transport: SocketTransport, client: Address, server: Address, scheme: str, first: bytes
+    ) -> None:
+        connection = Http2Connection(
+            transport,
+            self._app,
+            self._bounds,
+            self._refuse,
+            client,
+            server,
+            scheme=scheme,
+            first=first,
+            log_access=self._log_access,
+            state=self._state,
+            draining=self._draining,
+        )
+        self._connections.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+            connection.close()
 
     def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
         """Say why, where that needs no TLS handshake."""

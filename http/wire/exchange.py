@@ -56,13 +56,11 @@ class Exchange:
         "_connection",
         "_id_line",
         "_left_bytes",
-        "after_upgrade",
         "body",
         "complete",
         "expects",
         "finished",
         "headers",
-        "is_handshake",
         "keep_alive",
         "known",
         "method",
@@ -103,9 +101,6 @@ class Exchange:
         self.expects = False
         """The client waits for `100 Continue` before it sends the body."""
         self.upgrade = b""
-        self.is_handshake = False
-        """It asks for a WebSocket; `after_upgrade` holds the bytes behind its head."""
-        self.after_upgrade = b""
         self.status = 0
         self.response_headers: Any = ()
         self.started = False
@@ -134,11 +129,6 @@ class Exchange:
             given = given_id_line(self.headers) if self.known is None else self.known.id_line
             self._id_line = line = given or next(new_id_lines)
         return line
-
-    def handshake(self) -> bytes:
-        """The head of a request for a WebSocket, for the protocol that begins with it."""
-        fields = b"".join(b"%b: %b\r\n" % field for field in self.headers)
-        return b"GET %b HTTP/1.1\r\n%b\r\n" % (self.target, fields)
 
     def whole_body(self) -> bytes:
         """The body of a complete request. It stays where it is: `receive` returns it all the same."""

@@ -1,4 +1,4 @@
-"""One cleartext HTTP/1.1 connection: receive, parse, answer, send, until either side ends it.
+"""One HTTP/1.1 connection: receive, parse, answer, send, until either side ends it.
 
 Owns the phase of the connection (`phase.py`), its current request, and when its time is over. Does not own the socket
 (`transport.py`), what a request is (`request_parser.py`), how a response is framed (`exchange.py`), nor anything of
@@ -18,18 +18,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
-import structlog
 import trio
 
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import Address, Application, http_scope, log_crash
+from trunkline.http.wire.asgi import Address, Application, http_scope, log_crash, log_unanswered
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.exchange_channel import ExchangeChannel
 from trunkline.http.wire.fast_path import FastPath
-from trunkline.http.wire.headers import Fields, Headers
+from trunkline.http.wire.headers import Fields
 from trunkline.http.wire.phase import (
     AWAITED,
     CLOSED,
@@ -40,19 +38,15 @@ from trunkline.http.wire.phase import (
     TAKEN,
     Phase,
 )
-from trunkline.http.wire.protocol_switch import ProtocolSwitch
+from trunkline.http.wire.refusal import Refuse
 from trunkline.http.wire.request_context import beginning, current_request
 from trunkline.http.wire.request_heads import RequestHeads
-from trunkline.http.wire.request_parser import Bounds
+from trunkline.http.wire.request_parser import Bounds, Malformed
 from trunkline.http.wire.response_head import final_response
 from trunkline.http.wire.transport import ClientGone, Transport
 
-Refuse = Callable[[int, str], tuple[Headers, bytes]]
-"""`(status, sentence) -> headers and body` of a response that the connection gives by itself."""
-
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-_log = structlog.get_logger("trunkline.http")
+"""What HTTP/2 begins with."""
 
 
 class Http1Connection:
@@ -66,11 +60,13 @@ class Http1Connection:
         "_client",
         "_exchange",
         "_fast_path",
+        "_http2",
         "_log_access",
         "_parser",
         "_phase",
         "_refuse",
         "_request_heads",
+        "_scheme",
         "_scope",
         "_server",
         "_state",
@@ -88,17 +84,24 @@ class Http1Connection:
         server: Address,
         *,
         fast_path: FastPath | None,
+        scheme: str = "http",
+        http2: bool = False,
         log_access: LogAccess | None = None,
         state: dict[str, Any] | None = None,
         draining: bool = False,
     ) -> None:
-        """`fast_path` is asked before `app` where it is given. `state` is that of the lifespan."""
+        """`fast_path` is asked before `app` where it is given. `state` is that of the lifespan.
+
+        With `http2`, a client may begin with HTTP/2 without having asked for it.
+        """
         self._transport = transport
         self._app = app
         self._fast_path = fast_path
         self._bounds = bounds
         self._refuse = refuse
         self._request_heads = request_heads
+        self._scheme = scheme
+        self._http2 = http2
         self._client = client
         self._server = server
         self._log_access = log_access
@@ -143,14 +146,17 @@ class Http1Connection:
 
     # The task.
 
-    async def run(self) -> ProtocolSwitch | None:
-        """Answer requests until either side ends the connection, or until another protocol has to continue."""
+    async def run(self) -> bytes:
+        """Answer requests until either side ends the connection.
+
+        Returns what was received where HTTP/2 has to continue with it, else b"".
+        """
         parser, transport = self._parser, self._transport
         try:
             with self._scope:
                 # Each turn does one thing that the state asks for; what a callback changed is seen in the next.
                 if preface := await self._receive_first():
-                    return ProtocolSwitch(preface, None)
+                    return preface
                 while (phase := self._phase) is not CLOSED:
                     if phase is IDLE or phase is TAKEN:
                         await transport.wait(self._on_readable)
@@ -160,10 +166,8 @@ class Http1Connection:
                         await self._flush()
                     elif phase is LINGERING:
                         await transport.linger()
-                        return None
+                        return b""
                     elif parser.requests:
-                        if parser.requests[0].is_handshake:
-                            return self._switch_to_websocket(parser.requests.popleft())
                         self._begin()
                     elif parser.failure is not None:
                         await self._send_refusal(parser.failure.status, parser.failure.message)
@@ -173,15 +177,15 @@ class Http1Connection:
                     else:
                         await transport.wait(self._on_readable)
         except ClientGone:
-            return None
+            return b""
         if self._scope.cancelled_caught:
             transport.send_last(self._timeout_response())
-        return None
+        return b""
 
     async def _receive_first(self) -> bytes:
         """Parse the first bytes of the connection. Returns them if they are the beginning of HTTP/2, else b""."""
         data = b""
-        while len(data) < 4 and PREFACE.startswith(data):
+        while len(data) < len(PREFACE) and PREFACE.startswith(data):
             received = await self._transport.receive()
             if not received:
                 self._enter(CLOSED)
@@ -189,13 +193,15 @@ class Http1Connection:
             if not data:
                 self._head_began()
             data += received
-        if data.startswith(b"PRI "):
+        if not data.startswith(PREFACE):
+            self._parser.feed(data)
+        elif self._http2:
             return data
-        self._parser.feed(data)
+        else:
+            self._parser.failure = Malformed(
+                505, "HTTP/2 is only spoken over TLS, where the handshake chooses it; use HTTP/1.1 here."
+            )
         return b""
-
-    def _switch_to_websocket(self, exchange: Exchange) -> ProtocolSwitch:
-        return ProtocolSwitch(exchange.handshake(), exchange.after_upgrade + self._channel.backlog)
 
     def _head_began(self) -> None:
         """The first bytes of a head have come: from now on it has to be complete in time."""
@@ -317,7 +323,7 @@ class Http1Connection:
         crashed = False
         current_request.set(exchange)
         try:
-            scope = http_scope(exchange, self._client, self._server, self._state)
+            scope = http_scope(exchange, self._client, self._server, self._state, self._scheme)
             await self._app(scope, exchange.receive, exchange.send)
         except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
             crashed = True
@@ -342,7 +348,7 @@ class Http1Connection:
         else:
             exchange.status, message = 500, "The server failed to answer; the fault is logged."
             if not crashed:
-                _log.error("request not answered", method=exchange.method, path=exchange.path)
+                log_unanswered(exchange)
         exchange.started, exchange.keep_alive = True, False
         try:
             await self._send_refusal(

@@ -23,7 +23,7 @@ from trunkline.http.wire.request_heads import RequestHeads
 
 _FRAMING_BYTES_PER_BODY_BYTE_MAX = 16
 """A chunk of one byte takes six bytes. A client that needs more than this per byte only wants to keep us busy."""
-_HOST_CHARS = b"!$%&'()*+,-.:;=[]_~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+HOST_CHARS = b"!$%&'()*+,-.:;=[]_~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _CHECKED = frozenset({b"host", b"transfer-encoding", b"expect", b"upgrade"})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
@@ -41,6 +41,8 @@ class Bounds:
     body_timeout_s: float
     write_timeout_s: float
     idle_s: float
+    http2_streams_max: int
+    http2_answers_max: int
 
 
 class Malformed(Exception):
@@ -50,6 +52,15 @@ class Malformed(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+def head_too_large(bounds: Bounds) -> Malformed:
+    """The refusal of a head that is over a bound."""
+    return Malformed(
+        431,
+        f"The fields of the request are too large: it takes at most {bounds.header_bytes_max} bytes of head "
+        f"and {bounds.headers_length_max} fields, and no more than that in trailers.",
+    )
 
 
 class RequestParser:
@@ -100,8 +111,8 @@ class RequestParser:
     def feed(self, data: bytes) -> Exchange | None:
         """Parse `data`. If it is not acceptable, `failure` is set.
 
-        Returns the request if exactly one waits in `requests`, it is complete and not a handshake, and nothing else
-        was begun behind it; else None.
+        Returns the request if exactly one waits in `requests`, it is complete, and nothing else was begun behind it;
+        else None.
         """
         if self.partial is None and not self.requests and (found := self._heads.find(data)) is not None:
             # llhttp is between two requests, so it need not see one that is whole.
@@ -128,7 +139,7 @@ class RequestParser:
             if self.partial is not None:
                 self._bound_unfinished(partial, had, len(data))
             data = rest
-        if len(self.requests) != 1 or self.partial is not None or self.requests[0].is_handshake:
+        if len(self.requests) != 1 or self.partial is not None:
             return None
         return self.requests[0]
 
@@ -149,12 +160,6 @@ class RequestParser:
         """llhttp stops at an upgrade. Returns the bytes that still have to be parsed."""
         exchange = self.partial
         assert exchange is not None
-        if exchange.is_handshake:
-            # WebSocket: what follows is parsed by another protocol.
-            exchange.after_upgrade = rest
-            exchange.complete = True
-            self.partial = None
-            return b""
         self._parser = httptools.HttpRequestParser(self)
         # A new parser expects a head before a body. This one is not seen by anybody: the exchange has its own.
         framing = b"".join(b"%b: %b\r\n" % field for field in exchange.headers if field[0] in _FRAMING)
@@ -198,7 +203,7 @@ class RequestParser:
     def _check_field(self, exchange: Exchange, name: bytes, value: bytes) -> None:
         if name == b"host":
             self._hosts += 1
-            if value.translate(None, _HOST_CHARS):
+            if value.translate(None, HOST_CHARS):
                 raise Malformed(400, "The Host field of the request is not a valid host.")
         elif name == b"upgrade":
             exchange.upgrade = value.lower()
@@ -212,11 +217,7 @@ class RequestParser:
                 raise Malformed(501, "Transfer-Encoding: this server knows only chunked, and only once.")
 
     def _too_large(self) -> Malformed:
-        return Malformed(
-            431,
-            f"The fields of the request are too large: it takes at most {self._head_bytes_max} bytes of head "
-            f"and {self._headers_length_max} fields, and no more than that in trailers.",
-        )
+        return head_too_large(self._bounds)
 
     def on_headers_complete(self) -> None:
         exchange, parser = self.partial, self._parser
@@ -240,15 +241,9 @@ class RequestParser:
         name = _METHODS.get(method) or _rare_method(method)
         if exchange.target[:1] != b"/" or b"#" in exchange.target:
             _to_origin_form(exchange, name)
-        if (
-            exchange.upgrade == b"websocket"
-            and name == "GET"
-            and version == "1.1"
-            and parser.should_upgrade()
-        ):
-            if any(field in _FRAMING for field, _ in exchange.headers):
-                raise Malformed(400, "A request for a WebSocket must not have a body.")
-            exchange.is_handshake = True
+        if exchange.upgrade == b"websocket" and parser.should_upgrade():
+            # Any answer but 101 ends the attempt; this one says why.
+            raise Malformed(501, "This server does not speak WebSocket; its streams are server-sent events.")
         exchange.method = name
         self.requests.append(exchange)
 
@@ -298,7 +293,7 @@ def _to_origin_form(exchange: Exchange, method: str) -> None:
     authority, question, query = authority.partition(b"?")
     if not separator or scheme.lower() not in (b"http", b"https") or not authority:
         raise Malformed(400, "The target of the request is neither a path nor a URL.")
-    if authority.translate(None, _HOST_CHARS):
+    if authority.translate(None, HOST_CHARS):
         raise Malformed(400, "The target of the request has no valid host.")
     exchange.target = b"/" + question + query + slash + path if question else b"/" + path
     exchange.headers = [(name, authority if name == b"host" else value) for name, value in exchange.headers]

@@ -1,7 +1,7 @@
 """The interface through which a connection uses its socket.
 
-Owns the contract only. `socket_transport.py` implements it for cleartext. A connection never calls its socket
-directly, so that TLS can implement the same contract one day.
+Owns the contract only. `socket_transport.py` implements it for cleartext, `tls_transport.py` for TLS. A connection
+never calls its socket directly.
 
 Why there are methods that do not wait (`nowait`): most requests are received, and most responses sent, by callbacks,
 which cannot wait. The connection's task does only what is left.

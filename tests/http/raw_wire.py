@@ -354,7 +354,15 @@ async def serving(
         wrapped = with_request_ids(app, log_access)
         run: Any = partial(hypercorn_serve, wrapped, config, shutdown_trigger=told_to_stop, mode="asgi")
     else:
-        ours = Engine(app, config, chosen.limits, protocol_error, fast_path=fast_path, log_access=log_access)
+        ours = Engine(
+            app,
+            config,
+            chosen.limits,
+            protocol_error,
+            fast_path=fast_path,
+            log_access=log_access,
+            http2_prior_knowledge=chosen.http2_prior_knowledge,
+        )
         run = partial(ours.serve, told_to_stop)
 
     async def served(task_status: trio.TaskStatus[list[str]]) -> None:

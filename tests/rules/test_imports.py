@@ -30,7 +30,17 @@ MAY_ALSO_IMPORT = {
 OWNED_BY_STORE = {"lmdb", "cbor2"}
 
 # The rooms below `http` do not know the HTTP server.
-EDGE_ONLY = {"hypercorn", "quart", "quart_trio", "trio_websocket", "wsproto", "h11", "h2", "httptools"}
+EDGE_ONLY = {
+    "hypercorn",
+    "quart",
+    "quart_trio",
+    "trio_websocket",
+    "wsproto",
+    "h11",
+    "h2",
+    "httptools",
+    "hyperframe",
+}
 
 # `limits` does no I/O, waits for nothing and reads no clock: `now` is passed in.
 NOT_IN_LIMITS = {

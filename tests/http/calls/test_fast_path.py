@@ -300,3 +300,14 @@ async def test_an_address_as_target_finds_its_route(tmp_path: Path, engine: str)
             target = "http://x" + paths.fast.path(route)
             answer = await paths.fast.ask(request(paths.fast, route, path=target), method="GET")
             assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_path_with_a_line_break_is_not_found(tmp_path: Path) -> None:
+    async with both_paths(tmp_path / "data") as paths:
+        for path in ("/%0d%0a", "/a%0ab", "/applications%0a"):
+            for method in ("GET", "POST", "DELETE"):
+                data = f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+                for twin in paths:
+                    answer = await twin.wired.ask(data)
+                    assert answer.error() == (404, "NotFound")
+                    assert "There is nothing at" in answer.json()["message"]

@@ -313,11 +313,14 @@ async def test_a_request_that_waits_on_an_idle_connection_is_answered_by_a_serve
         idle = await wired.connect()
         await idle.exchange(GET)
 
-        async def terminated() -> None:
+        accept = wired.engine._accept_nowait
+
+        def accept_the_last(*args: Any) -> OSError | None:
             # The request comes between the last look at the sockets and the end of idle connections.
             os.write(idle.stream.socket.fileno(), GET)
+            return accept(*args)
 
-        monkeypatch.setattr(wired.engine._context.terminated, "set", terminated)
+        monkeypatch.setattr(wired.engine, "_accept_nowait", accept_the_last)
         wired.drain()
         answer = await idle.answer()
         assert answer is not None

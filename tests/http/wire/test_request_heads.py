@@ -32,6 +32,8 @@ BOUNDS = Bounds(
     body_timeout_s=1,
     write_timeout_s=1,
     idle_s=1,
+    http2_streams_max=1,
+    http2_answers_max=1,
 )
 
 
@@ -171,8 +173,6 @@ def understood(exchange: Exchange) -> tuple[Any, ...]:
         exchange.keep_alive,
         exchange.expects,
         exchange.upgrade,
-        exchange.is_handshake,
-        exchange.after_upgrade,
     )
 
 
@@ -197,7 +197,7 @@ def test_what_is_looked_up_is_what_would_be_parsed(pieces: list[bytes]) -> None:
         assert str(parsed.failure) == str(looked_up.failure)
         assert [*map(understood, parsed.requests)] == [*map(understood, looked_up.requests)]
         assert (parsed.partial is None) == (looked_up.partial is None)
-        if parsed.failure is not None or any(exchange.is_handshake for exchange in parsed.requests):
+        if parsed.failure is not None:
             return
         if begins and len(looked_up.requests) == 1 and looked_up.partial is None:
             SHARED.keep(piece, looked_up.requests[0])

@@ -1,4 +1,4 @@
-"""TLS: handed to Hypercorn's protocols, with client certificates where the operator wants them."""
+"""TLS: every bound of cleartext holds, with client certificates where the operator wants them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import trio
 import trustme
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.other_protocols import APP, pour, talking
-from tests.http.raw_wire import Wired, application, serving
+from tests.http.other_protocols import pour
+from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, part, reply, serving
 from tests.patience import PATIENCE_S
 from trunkline.http.serve import _hypercorn_config
 from trunkline.http.wire.engine import REAP_S
@@ -22,6 +22,7 @@ from trunkline.limits.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("silent")
 
+APP = application(echo)
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 ENGINES = pytest.mark.parametrize("engine", ["fast", "stock"])
 
@@ -80,14 +81,6 @@ async def test_calls_over_tls(
 
 
 @ENGINES
-async def test_a_websocket_over_tls(engine: str, secured: dict[str, Any], trusting: ssl.SSLContext) -> None:
-    async with serving(APP, engine, **secured) as wired:
-        with trio.fail_after(PATIENCE_S):
-            async with talking(wired, "/chat", trusting) as connection:
-                assert await connection.get_message() == "/chat? 1"
-
-
-@ENGINES
 async def test_only_clients_with_a_certificate_of_the_authority_are_served(
     engine: str, pem: dict[str, Any], trusting: ssl.SSLContext, authority: trustme.CA
 ) -> None:
@@ -125,6 +118,123 @@ async def test_a_handshake_that_does_not_come_is_not_waited_for(
         mock_clock.jump(10 + REAP_S)
         await wait_all_tasks_blocked()
         assert wired.engine.connections == 0
+        assert wired.engine.timed_out == 1
+
+
+async def test_a_drain_does_not_wait_for_a_handshake(secured: dict[str, Any]) -> None:
+    """With a grace of an hour: nothing here uses it."""
+    async with serving(APP, limits={"drain_s": 3600, "head_timeout_s": 3600}, **secured) as wired:
+        peer = await wired.connect()
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 1
+        await wired.stop()
+        assert await peer.rest() == b""
+
+
+async def over_tls(wired: Wired, context: ssl.SSLContext, **options: Any) -> Peer:
+    """A raw connection over TLS, with HTTP/1.1."""
+    peer = await wired.connect(**options)
+    stream = trio.SSLStream(peer.stream, context, server_hostname="localhost", https_compatible=True)
+    await stream.do_handshake()
+    return Peer(stream)  # type: ignore[arg-type]
+
+
+async def test_requests_in_all_sizes_and_splits(secured: dict[str, Any], trusting: ssl.SSLContext) -> None:
+    async with serving(APP, **secured) as wired:
+        peer = await over_tls(wired, trusting)
+        for size in (0, 1, 16_383, 16_384, 16_385, 65_536, 1_000_000):
+            head = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+            answer = await peer.exchange(head, bytes(size))
+            assert (answer.status, len(answer.json()["body"])) == (200, size)
+        await peer.send(GET + GET, *(bytes([byte]) for byte in GET))
+        for _ in range(3):
+            pipelined = await peer.answer()
+            assert pipelined is not None
+            assert pipelined.status == 200
+
+
+async def test_the_scope_says_https(secured: dict[str, Any], trusting: ssl.SSLContext) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send, scope["scheme"].encode())
+
+    async with serving(application(app), **secured) as wired:
+        assert (await (await over_tls(wired, trusting)).exchange(GET)).body == b"https"
+
+
+async def test_connections_that_idle_are_closed(
+    secured: dict[str, Any], trusting: ssl.SSLContext, mock_clock: MockClock
+) -> None:
+    async with serving(APP, limits={"head_timeout_s": 10, "connection_idle_s": 75}, **secured) as wired:
+        silent = await over_tls(wired, trusting)
+        answered = await over_tls(wired, trusting)
+        await answered.exchange(GET)
+        await wait_all_tasks_blocked()
+        mock_clock.jump(10 + REAP_S)
+        await wait_all_tasks_blocked()
+        assert wired.engine.connections == 1
+        mock_clock.jump(65)
+        await wait_all_tasks_blocked()
+        mock_clock.jump(REAP_S)
+        await wired.deserted()
+        await silent.rest()
+        await answered.rest()
+        assert wired.engine.timed_out == 2
+
+
+async def test_a_body_that_does_not_come_is_answered(
+    secured: dict[str, Any], trusting: ssl.SSLContext, mock_clock: MockClock
+) -> None:
+    async with serving(APP, limits={"body_timeout_s": 20}, **secured) as wired:
+        peer = await over_tls(wired, trusting)
+        await peer.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+        assert (await peer.head() or b"").startswith(b"HTTP/1.1 100 ")
+        await wait_all_tasks_blocked()
+        mock_clock.jump(20 + REAP_S)
+        answer = await peer.answer()
+        assert answer is not None
+        assert answer.error()[0] == 408
+        assert await peer.rest() == b""
+
+
+async def test_an_early_answer_reaches_a_client_that_goes_on_sending(
+    secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send, b"too large", 413)
+
+    async with serving(application(app), **secured) as wired:
+        for _ in range(20):
+            peer = await over_tls(wired, trusting)
+            await peer.send(
+                b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n", bytes(1_000_000)
+            )
+            answer = await peer.answer()
+            assert answer is not None
+            assert (answer.status, answer.body) == (413, b"too large")
+            await peer.close()
+        await wired.deserted()
+
+
+async def test_a_drain_answers_what_is_open(secured: dict[str, Any], trusting: ssl.SSLContext) -> None:
+    """With a grace of an hour: nothing here uses it."""
+    release = trio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send, b"begin", more=True)
+        await release.wait()
+        await send(part(b" end"))
+
+    async with serving(application(app), limits={"drain_s": 3600}, **secured) as wired:
+        peer = await over_tls(wired, trusting)
+        await peer.send(GET)
+        assert await peer.head() is not None
+        wired.drain()
+        await wait_all_tasks_blocked()
+        assert not wired.stopped.is_set()
+        release.set()
+        assert await peer.rest() == b"5\r\nbegin\r\n4\r\n end\r\n0\r\n\r\n"
+        with trio.fail_after(PATIENCE_S):
+            await wired.stopped.wait()
 
 
 async def test_tls_connections_are_bounded_and_drained(
@@ -153,7 +263,8 @@ async def test_a_client_over_tls_that_never_reads_is_closed(
         assert wired.engine.connections == 1
         mock_clock.jump(20)
         await wait_all_tasks_blocked()
-        assert wired.engine.connections == 0
+        mock_clock.jump(REAP_S)
+        await wired.deserted()
 
 
 async def test_a_client_that_leaves_does_not_keep_its_place(
