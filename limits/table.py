@@ -447,7 +447,7 @@ class Limits:
     )
     read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; above it 503.")
     start_check_s: float = _bound(
-        5.0, "seconds", "Pages of the store are verified before it is served: about 200 MB a second."
+        5.0, "seconds", "Pages of the store are verified before it is served: about 150 MB a second."
     )
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ Written by the overlay (`overlay.py`), and verified by every read and by `trunkl
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 from zlib import crc32
 
@@ -26,6 +27,11 @@ _pack = struct.Struct("<I").pack
 def sealed(key: bytes, value: bytes) -> bytes:
     """Return `value` with the checksum for its place under `key`."""
     return value + _pack(crc32(value, crc32(key)))
+
+
+def sealed_items(items: Iterable[tuple[bytes, bytes | None]]) -> list[tuple[bytes, bytes]]:
+    """The same for keys and values, without the calls: for each commit. Values that are None are left out."""
+    return [(key, value + _pack(crc32(value, crc32(key)))) for key, value in items if value is not None]
 
 
 def opened(key: bytes, stored: bytes) -> bytes | None:

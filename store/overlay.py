@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import lmdb
 
 from trunkline.store.batch import Batch
-from trunkline.store.checksums import opened, sealed
+from trunkline.store.checksums import opened, sealed_items
 from trunkline.store.counters import apply_increments, merge_increments
 from trunkline.store.memory_map import MemoryMap
 
@@ -119,7 +119,7 @@ class Overlay:
                     if value is None:
                         transaction.delete(key, db=handle)
                         deletes += 1
-            items = [(key, sealed(key, value)) for key, value in ordered if value is not None]
+            items = sealed_items(ordered)
             if items:
                 with transaction.cursor(handle) as cursor:
                     cursor.putmulti(items)

@@ -58,15 +58,6 @@ class Snapshot:
         `hi` None: to the end of the database. `reverse`: from the last key to the first. Raises StoreDamaged at a
         value that is not what was written.
         """
-        for key, stored in self.stored(db, lo, hi, reverse=reverse, skip=skip):
-            if crc32(stored, crc32(key)) != RESIDUE:
-                raise self._map.damaged(db, key)
-            yield key, stored[:-BYTES]
-
-    def stored(
-        self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Like `range`, but each value still has its checksum, which is not verified."""
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -77,11 +68,25 @@ class Snapshot:
                 for key, value in cursor.iterprev() if reverse else cursor.iternext():
                     if key < lo if reverse else hi is not None and key >= hi:
                         return
-                    yield key, value
+                    if crc32(value, crc32(key)) != RESIDUE:
+                        raise self._map.damaged(db, key)
+                    yield key, value[:-BYTES]
                     left -= 1
                     if not left:
                         left = STEP_ENTRIES
                         self._step()
+        except lmdb.Error as error:
+            raise translate(error, "read") from error
+
+    def stored(self, db: str, lo: bytes, hi: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Like `range`, but each value still has its checksum, which is not verified."""
+        try:
+            with self._open().cursor(self._map.handles[db]) as cursor:
+                if _place(cursor, lo, hi, reverse=False):
+                    for key, value in cursor.iternext():
+                        if hi is not None and key >= hi:
+                            return
+                        yield key, value
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
