@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import socket
+import ssl
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import trio
+import trustme
 
 from tests.e2e.conftest import Server
 from tests.e2e.test_exports import export
+from tests.http.other_protocols import H2Peer
 from tests.patience import PATIENCE_S
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.http.app import create_app
@@ -19,6 +28,7 @@ from trunkline.http.serve import make_dispatcher
 from trunkline.http.wire.transport import ClientGone
 
 ROUNDS = 20
+PROTOCOLS = pytest.mark.parametrize("protocol", ["http/1.1", "http/1.1 over tls", "h2", "h2 over tls"])
 
 
 async def targets(server: Server) -> list[str]:
@@ -91,3 +101,141 @@ async def test_what_was_opened_is_closed_where_the_head_cannot_be_sent(server: S
             await leaver.call(app, server, target)
             assert leaver.heads == 1
             assert opened(server) == 0
+
+
+# Over sockets, in every protocol.
+
+
+class Wire:
+    """Connects to a server in one protocol, and asks for a path."""
+
+    def __init__(self, protocol: str, context: ssl.SSLContext) -> None:
+        self.http2 = protocol.startswith("h2")
+        self.context = context if protocol.endswith("tls") else None
+
+    async def connect(self, server: Server) -> Any:
+        """A stream of bytes, over TLS after its handshake."""
+        address = urlsplit(server.url)
+        assert address.port is not None
+        stream: Any = await trio.open_tcp_stream("127.0.0.1", address.port)
+        if self.context is not None:
+            self.context.set_alpn_protocols(["h2" if self.http2 else "http/1.1"])
+            stream = trio.SSLStream(stream, self.context, server_hostname="localhost", https_compatible=True)
+            await stream.do_handshake()
+        return stream
+
+    async def ask(self, stream: Any, server: Server, target: str) -> None:
+        """Send a request; over HTTP/2 four of them, of which one is reset at once."""
+        if not self.http2:
+            fields = f"Host: x\r\nAuthorization: Bearer {server.token}\r\n\r\n"
+            await stream.send_all(f"GET {target} HTTP/1.1\r\n{fields}".encode())
+            return
+        peer = H2Peer(stream)
+        for n in range(4):
+            number = peer.begin("GET", target, ("authorization", f"Bearer {server.token}"))
+            if n == 1:
+                peer.h2.reset_stream(number)
+        await peer.flush()
+
+
+@asynccontextmanager
+async def wire_to(
+    protocol: str, tmp_path: Path, start_server: Any, **settings: Any
+) -> AsyncIterator[tuple[Server, Wire]]:
+    """A server that speaks the protocol, and a way to connect to it."""
+    authority, context = trustme.CA(), ssl.create_default_context()
+    authority.configure_trust(context)
+    if protocol.endswith("tls"):
+        issued = authority.issue_cert("localhost")
+        settings |= {"certfile": str(tmp_path / "chain.pem"), "keyfile": str(tmp_path / "key.pem")}
+        issued.cert_chain_pems[0].write_to_path(settings["certfile"])
+        issued.private_key_pem.write_to_path(settings["keyfile"])
+    elif protocol == "h2":
+        settings["http2_prior_knowledge"] = True
+    async with start_server(**settings) as server:
+        yield server, Wire(protocol, context)
+
+
+async def leave(stream: Any, when: int) -> None:
+    """Leave at once, a moment later, when the first bytes have come, or with a reset."""
+    if when % 4 == 1:
+        for _ in range(when % 7):
+            await trio.lowlevel.checkpoint()
+    elif when % 4 == 2:
+        await stream.receive_some(1000)
+    elif when % 4 == 3:
+        transport = stream if isinstance(stream, trio.SocketStream) else stream.transport_stream
+        transport.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    await trio.aclose_forcefully(stream)
+
+
+async def connections_open(server: Server) -> int:
+    async with server.client("") as client:
+        text = (await client.get("/metrics")).text
+    found = re.search(r"^trunkline_connections_open (\d+)", text, re.MULTILINE)
+    assert found is not None
+    return int(found[1]) - 1  # that of this call
+
+
+async def leavers(server: Server, wire: Wire, rounds: int) -> None:
+    """Clients that leave early, ten at a time; then nothing of them is left."""
+    for target in await targets(server):
+        async with trio.open_nursery() as nursery:
+            limit = trio.CapacityLimiter(10)
+
+            async def one(when: int, target: str = target, limit: trio.CapacityLimiter = limit) -> None:
+                async with limit:
+                    with trio.fail_after(PATIENCE_S):
+                        stream = await wire.connect(server)
+                        await wire.ask(stream, server, target)
+                        await leave(stream, when)
+
+            for when in range(rounds):
+                nursery.start_soon(one, when)
+        with trio.fail_after(PATIENCE_S):
+            while opened(server) or await connections_open(server):
+                await trio.lowlevel.checkpoint()
+
+
+@PROTOCOLS
+async def test_nothing_is_left_of_clients_that_leave_early(
+    protocol: str, tmp_path: Path, start_server: Any
+) -> None:
+    async with wire_to(protocol, tmp_path, start_server) as (server, wire):
+        await leavers(server, wire, 60)
+
+
+@pytest.mark.load
+@PROTOCOLS
+async def test_nothing_is_left_of_thousands_that_leave_early(
+    protocol: str, tmp_path: Path, start_server: Any
+) -> None:
+    async with wire_to(protocol, tmp_path, start_server) as (server, wire):
+        await leavers(server, wire, 2000)
+        await leavers(server, wire, 60)
+
+
+@PROTOCOLS
+async def test_idle_connections_and_open_streams_do_not_hold_up_a_drain(
+    protocol: str, tmp_path: Path, start_server: Any
+) -> None:
+    """With a grace of an hour: nothing here uses it."""
+    async with wire_to(protocol, tmp_path, start_server, limits={"drain_s": 3600}) as (server, wire):
+        stream_of_states = (await targets(server))[1]
+        idle, asked, listening = [await wire.connect(server) for _ in range(3)]
+        await wire.ask(asked, server, "/healthz")
+        await wire.ask(listening, server, stream_of_states)
+        with trio.fail_after(PATIENCE_S):
+            while not opened(server):
+                await trio.lowlevel.checkpoint()
+            await server.stop()
+            for stream in (idle, asked, listening):
+                while await received(stream):
+                    pass
+
+
+async def received(stream: Any) -> bytes:
+    try:
+        return bytes(await stream.receive_some(65_536))
+    except trio.BrokenResourceError:
+        return b""
