@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from trunkline.http.serve import RunningServer
 
 app = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

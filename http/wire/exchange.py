@@ -137,14 +137,15 @@ class Exchange:
             body[:] = [b"".join(body)]
         return body[0] if body else b""
 
-    def whole_response(self, status: int, headers: Fields, body: bytes) -> bytes:
+    def whole_response(self, status: int, headers: Fields, body: bytes, *, with_id: bool = True) -> bytes:
         """The bytes of a whole response, which the caller sends: the same that `send` would send.
 
+        Without `with_id` it names the id of the request only if the client gave one, or it was logged meanwhile.
         Raises ValueError for a response that cannot be framed.
         """
         self.status = status
         self.response_headers = headers
-        data = self._head(body, more=False)
+        data = self._head(body, more=False, with_id=with_id)
         if self.method != "HEAD" and status not in BODILESS:
             self.sent_bytes = len(body)
             data += body
@@ -218,7 +219,7 @@ class Exchange:
                 raise ValueError("the body of a response is not as long as its head says")
         return body
 
-    def _head(self, body: bytes, *, more: bool) -> bytes:
+    def _head(self, body: bytes, *, more: bool, with_id: bool = True) -> bytes:
         headers = self.response_headers
         lines, length, closes = (
             cached_field_lines(headers) if type(headers) is tuple else field_lines(headers)
@@ -233,7 +234,11 @@ class Exchange:
             framing += b"connection: close\r\n"
         elif self.version == "1.0":
             framing += b"connection: keep-alive\r\n"
-        id_line = self._id_line or self._request_id_line()
+        id_line = self._id_line
+        if id_line is None:
+            known = self.known
+            named = with_id or known is None or known.id_line is not None
+            id_line = self._request_id_line() if named else b""
         return b"".join((status_line(self.status), lines, id_line, framing, date_line()))
 
     def _length_line(self, length: bytes | None, body: bytes, *, more: bool) -> bytes:

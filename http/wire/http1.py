@@ -295,7 +295,9 @@ class Http1Connection:
             return  # the connection has ended since
         assert exchange is not None
         try:
-            if transport.send_nowait(exchange.whole_response(status, headers, body)):
+            # An id costs more than a hundredth of a state: a success that nothing was logged about needs none.
+            with_id = status >= 400 or self._log_access is not None
+            if transport.send_nowait(exchange.whole_response(status, headers, body, with_id=with_id)):
                 self._end_response(keep_alive=exchange.keep_alive)
             else:
                 self._enter(FLUSHING, exchange)

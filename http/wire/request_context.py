@@ -4,26 +4,27 @@ Owns the id of a request and the way by which log lines and the access log learn
 request on our own connections; `StockRequest` is that of a request on Hypercorn's protocols.
 
 The id is the client's `X-Request-Id` if that is short and has only harmless characters, so that it can be followed
-through several services; else a new one. Each response names it in the same header.
+through several services; else a new one. Responses name it in the same header; only a success of the fast path does
+so not, if the client gave no id and nothing was logged about the request.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 import secrets
 from collections.abc import Iterable, MutableMapping
 from contextvars import ContextVar
+from itertools import count
 from typing import Any, Protocol
 
 REQUEST_ID = b"x-request-id"
 
 _ID = re.compile(rb"[A-Za-z0-9._:/+=@~-]{1,128}")
-_PREFIX = b"%b-" % secrets.token_hex(6).encode()
+_LINE = b"%b: %b-%%x\r\n" % (REQUEST_ID, secrets.token_hex(6).encode())
 
-new_id_lines = map((b"%b: %b%%x\r\n" % (REQUEST_ID, _PREFIX)).__mod__, itertools.count(1))
+new_id_lines = map(_LINE.__mod__, count(1))
 """The header lines of new ids: each `next` gives one that no other request of this process has, nor, as far as can be
-expected, one of another process. All of it is one call of C, because each request of a busy device needs one."""
+expected, one of another process."""
 
 
 class RequestContext(Protocol):

@@ -271,6 +271,13 @@ async def test_a_rotated_secret_ends_every_token(tmp_path: Path) -> None:
 # The API and the version as text.
 
 
+@pytest.mark.parametrize("command", [(), ("user",), ("user", "delete"), ("bench", "replay")])
+async def test_help_has_a_short_form(command: tuple[str, ...]) -> None:
+    short, long = [await trunkline(*command, form) for form in ("-h", "--help")]
+    assert (short.returncode, short.stdout) == (0, long.stdout)
+    assert "Usage: " in short.stdout
+
+
 async def test_the_version_is_printed_by_both_forms() -> None:
     for arguments in (("version",), ("--version",)):
         done = await trunkline(*arguments)

@@ -311,3 +311,30 @@ async def test_a_path_with_a_line_break_is_not_found(tmp_path: Path) -> None:
                     answer = await twin.wired.ask(data)
                     assert answer.error() == (404, "NotFound")
                     assert "There is nothing at" in answer.json()["message"]
+
+
+# Request ids.
+
+
+async def request_id(twin: Twin, body: bytes, *fields: str) -> tuple[int, bytes | None]:
+    """The status and the request id of the answer to a state whose head has come before."""
+    peer = await twin.wired.connect()
+    for _ in range(4):
+        answer = await peer.exchange(request(twin, FAST_ROUTES["device.sendState"], body, *fields))
+    await peer.close()
+    return answer.status, answer.header(b"x-request-id")
+
+
+async def test_a_success_has_an_id_only_if_somebody_knows_it(tmp_path: Path) -> None:
+    """The client that gave it, or the access log. An error always has one."""
+    good = GOOD_BODIES["device.sendState"]
+    async with both_paths(tmp_path / "data") as paths:
+        assert await request_id(paths.fast, good) == (200, None)
+        assert await request_id(paths.fast, good, "X-Request-Id: mine-7") == (200, b"mine-7")
+        for twin, body, status in (
+            (paths.fast, b'{"data":{"a":"no number"}}', 400),
+            (paths.quart, good, 200),
+        ):
+            answered, id = await request_id(twin, body)
+            assert answered == status
+            assert id
