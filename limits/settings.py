@@ -7,7 +7,7 @@ nor the effect of a setting.
 
 An unknown name is an error, because a server with a misspelt setting would otherwise silently run with the
 default. The exception are the variables by which a container platform announces a service named `trunkline`: nobody
-wrote them. A secret appears in no repr, no error and no listing.
+wrote them. A secret appears in no repr and no error.
 """
 
 from __future__ import annotations
@@ -151,14 +151,6 @@ class Settings:
             )
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
-
-    def shown(self) -> dict[str, object]:
-        """Every setting by name for a listing, with secrets hidden and without the limits."""
-        values = {name: getattr(self, name) for name in _FIELDS}
-        return {
-            name: _HIDDEN if _FIELDS[name].metadata["secret"] and value is not None else value
-            for name, value in values.items()
-        }
 
 
 # The settings with a single value: all but the table of limits.

@@ -145,11 +145,8 @@ def test_a_password_never_shows() -> None:
     environ = {"TRUNKLINE_ADMIN_EMAIL": "a@b.c", "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
     settings = load(None, environ)
     assert settings.admin_password == PASSWORD
-    for text in (repr(settings), str(settings), f"{settings}", repr(settings.shown())):
+    for text in (repr(settings), str(settings), f"{settings}"):
         assert PASSWORD not in text
-    assert settings.shown()["admin_password"] == "***"
-    assert settings.shown()["admin_email"] == "a@b.c"
-    assert load().shown()["admin_password"] is None
 
 
 @pytest.mark.parametrize(
