@@ -1,48 +1,95 @@
-"""The page of the API in a real browser, where one is installed: it is filled in for the demo, and invents nothing."""
+"""The page of the API in a real browser, where one is installed: filled in for the demo, no filter is invented, a
+log-in counts for the other calls, and a stream shows its events.
+"""
 
 from __future__ import annotations
 
-import re
-import shutil
+import json
 from pathlib import Path
 
 import pytest
-import trio
 
-from tests.e2e.server_process import started
-from tests.patience import PATIENCE_S
+from tests.e2e.browser import CHROMIUM, shown
+from tests.e2e.server_process import OWNER, started
 from trunkline.http.routes import TABLE
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ("quic", "gpu", "background-networking", "component-update", "sync")
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
 ]
 
-
-async def rendered(url: str, profile: Path) -> str:
-    """The page as its scripts have made it."""
-    assert CHROMIUM is not None
-    options = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUIET)]
-    options += [f"--user-data-dir={profile}", "--virtual-time-budget=30000", "--dump-dom"]
-    with trio.fail_after(PATIENCE_S):
-        done = await trio.run_process([CHROMIUM, *options, url], capture_stdout=True, capture_stderr=True)
-    return done.stdout.decode()
+BLOCKS = "document.querySelectorAll('.opblock')"
+FIELDS = """Object.fromEntries([...block.querySelectorAll("tr[data-param-name]")].map(
+    (row) => [row.dataset.paramName, (row.querySelector("input, select, textarea") || {}).value]))"""
+VISIBLE = """[...block.querySelectorAll("tr[data-param-name]")].filter(
+    (row) => row.offsetParent !== null).map((row) => row.dataset.paramName)"""
 
 
-async def test_the_page_is_filled_in_and_invents_no_filter(tmp_path: Path) -> None:
+def block(operation: str, script: str) -> str:
+    """A script about the block of an operation, which is `block` in it."""
+    find = f"[...{BLOCKS}].find((each) => each.id.replaceAll('\\\\', '').endsWith('-{operation}'))"
+    return f"((block) => {script})({find})"
+
+
+OPEN = 'block.querySelector(".opblock-summary-control").click()'
+EXECUTE = 'block.querySelector(".execute").click()'
+STATUS = '(block.querySelector(".live-responses-table tbody .response-col_status") || {}).innerText'
+
+
+async def test_the_page_of_the_api_can_be_used_as_it_stands(tmp_path: Path) -> None:
     async with started(tmp_path / "data", "--demo") as server:
         await server.prints("The token is valid for a day")
         assert await server.listens()
         server.token = await server.log_in()
         (application,) = (await server.call("GET", "/applications"))["items"]
-        page = await rendered(f"{server.url}/docs#/Devices/devices.get", tmp_path / "profile")
-    assert page.count('class="opblock ') == len(TABLE.routes)
-    rows = dict(re.findall(r'<tr data-param-name="([^"]+)"[^>]*>(.*?)</tr>', page, re.S))
-    given = {name: re.search(r'<input [^>]*value="([^"]*)"', row) for name, row in rows.items()}
-    values = {name: found[1] for name, found in given.items() if found is not None}
-    assert values.pop("applicationId") == application["id"]
-    assert {name: value for name, value in values.items() if value} == {"page": "0", "perPage": "100"}
-    assert {"query", "tagFilter", "filter", "parentId", "deviceClass"} <= values.keys()
+        async with shown(f"{server.url}/docs", tmp_path / "profile") as page:
+            await page.until(f"{BLOCKS}.length === {len(TABLE.routes)}")
+
+            await page.run(block("devices.get", OPEN))
+            await page.until(block("devices.get", 'block.querySelector(".execute") && true'))
+            fields = await page.run(block("devices.get", FIELDS))
+            assert fields["applicationId"] == application["id"]
+            assert {"query", "tagFilter", "filter", "parentId", "deviceClass"} <= fields.keys()
+            assert {name for name, value in fields.items() if value} == {
+                *("applicationId", "page", "perPage", "sortField", "sortDirection"),
+                *("queryDeleted", "excludeConnectionInfo", "tagsAsObject", "attributesAsObject"),
+            }
+            assert not {"_links", "_actions", "_embedded"} & set(
+                await page.run(block("devices.get", VISIBLE))
+            )
+
+            password = json.dumps(OWNER["TRUNKLINE_ADMIN_PASSWORD"])
+            email = json.dumps(OWNER["TRUNKLINE_ADMIN_EMAIL"])
+            await page.run(block("auth.authenticateUser", OPEN))
+            await page.until(
+                block("auth.authenticateUser", 'block.querySelector(".body-param__text") && true')
+            )
+            await page.run(
+                block(
+                    "auth.authenticateUser",
+                    f"""{{
+                        const text = block.querySelector(".body-param__text");
+                        const {{ set }} = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value");
+                        set.call(text, JSON.stringify({{ email: {email}, password: {password} }}));
+                        text.dispatchEvent(new Event("input", {{ bubbles: true }}));
+                        text.dispatchEvent(new Event("change", {{ bubbles: true }}));
+                    }}""",
+                )
+            )
+            await page.run(block("auth.authenticateUser", EXECUTE))
+            assert await page.until(block("auth.authenticateUser", STATUS)) == "200"
+            await page.until("document.querySelector('.authorize.locked') && true")
+
+            await page.run(block("devices.get", EXECUTE))
+            assert await page.until(block("devices.get", STATUS)) == "200"
+
+            await page.run(block("device.stateStream", OPEN))
+            await page.until(block("device.stateStream", 'block.querySelector(".execute") && true'))
+            await page.run(block("device.stateStream", EXECUTE))
+            await page.until(
+                "document.getElementById('stream-events').textContent.includes('event: deviceState')"
+            )
+            await page.run("document.getElementById('stream-stop').click()")
+            assert await page.until(block("device.stateStream", STATUS)) == "200"
+            assert await page.run("document.getElementById('stream').hidden")
+        assert await server.terminate() == 0
