@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import ipaddress
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -68,7 +69,7 @@ class Settings:
     engine: str = _setting(
         "fast",
         "The implementation of HTTP: our own, or Hypercorn as it is, which is slower, has none of the bounds on "
-        "connections, and can be stopped by a single client: for comparisons only.",
+        "connections, and can be stopped by a single client: for comparisons only, on a loopback address.",
         choices=("fast", "stock"),
     )
     hot_rows: bool = _setting(
@@ -149,8 +150,19 @@ class Settings:
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
             )
+        if self.engine == "stock" and not _is_loopback(self.host):
+            raise SettingsError(
+                "engine", f"is stock although host is {self.host!r}", "use stock only on 127.0.0.1 or ::1"
+            )
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 # The settings with a single value: all but the table of limits.

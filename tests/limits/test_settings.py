@@ -102,6 +102,12 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("certfile = 'c.pem'", {}, {}, "keyfile is not set although certfile is; set both or neither"),
         ("keyfile = 'k.pem'", {}, {}, "certfile is not set although keyfile is"),
         ("ca_certs = 'a.pem'", {}, {}, "certfile is not set although ca_certs is; set it and keyfile"),
+        (
+            "engine = 'stock'\nhost = '0.0.0.0'",
+            {},
+            {},
+            "engine is stock although host is '0.0.0.0'; use stock",
+        ),
         ("smtp_user = 'u'", {}, {}, "smtp_password and smtp_password_file: there must be one of them for"),
         ("smtp_password = 'x'", {}, {}, "smtp_user is not set although there is a password; set it or"),
         ('smtp_from = "a@b\\nBcc: x"', {}, {}, "smtp_from is 'a@b"),
