@@ -21,7 +21,7 @@ from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
 from trunkline.store.directory import data_file
 from trunkline.store.env import Store
-from trunkline.store.errors import StoreDamaged
+from trunkline.store.errors import StoreBroken, StoreDamaged
 
 PAGE = 4096
 ENTRIES = 300
@@ -259,6 +259,8 @@ def outcome(data: Path, held: Content) -> str:
             return "harmless" if content(store) == held else "missed"
     except StoreDamaged as refusal:
         return "read" if "is not what was written" in str(refusal) else "start"
+    except StoreBroken:
+        return "start"  # LMDB itself refuses to open the file
 
 
 def one_bit(random_: random.Random, data: Path, used: list[int]) -> None:
@@ -331,3 +333,21 @@ def test_no_damage_is_served_in_many_rounds(
         for name, found in table.items():
             sys.stdout.write(f"\n{name}: {dict(sorted(found.items()))}")
     assert sum(found["missed"] for found in table.values()) == 0
+
+
+@pytest.mark.load
+@pytest.mark.timeout(3600)
+def test_one_bit_of_the_meta_pages_is_not_found(sound: tuple[Path, Content], tmp_path: Path) -> None:
+    """It makes the newest commit look like one that is older than the commit before; nothing else in the file tells."""
+    source, held = sound
+    missed = []
+    for place in [page * PAGE + offset for page in (0, 1) for offset in range(pages._META_BYTES)]:
+        for bit in range(8):
+            data = tmp_path / f"{place} {bit}"
+            shutil.copytree(source, data)
+            flip(data, place, bit)
+            if outcome(data, held) == "missed":
+                missed.append((place % PAGE, bit))
+            shutil.rmtree(data)
+    transaction = pages._HEADER_BYTES + 128
+    assert missed == [(transaction, 1)]
