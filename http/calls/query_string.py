@@ -30,7 +30,7 @@ _PART = re.compile(r"\[([^\[\]]*)\]")
 class QueryParser:
     """Parses query strings into one struct type. Made once for each route."""
 
-    __slots__ = ("_default", "_fields", "_lists", "_structured", "_type")
+    __slots__ = ("_default", "_fields", "_lists", "_names", "_structured", "_type")
 
     def __init__(self, type: type[msgspec.Struct]) -> None:
         self._type = type
@@ -40,6 +40,7 @@ class QueryParser:
             self._default = None
         hints = get_type_hints(type, include_extras=True)
         names = dict(zip(type.__struct_fields__, type.__struct_encode_fields__, strict=True))
+        self._names = frozenset(names.values())
         shapes = {names[field]: _container_types(hints[field]) for field in names}
         tables = {names[field]: query_fields(hints[field]) for field in names}
         self._fields = {name: table for name, table in tables.items() if table is not None}
@@ -49,18 +50,16 @@ class QueryParser:
     def parse(self, raw: bytes) -> tuple[Any, bool]:
         """Return the struct, and whether the response contains links. Raises `Invalid` with the parameter.
 
-        `_links=false` leaves the links out; `_actions` and `_embedded` are accepted and have no effect.
+        `_links=false` leaves the links out; `_actions` and `_embedded` are checked and have no effect.
         """
         if not raw and self._default is not None:
             return self._default, True
         values = _nested_values(raw)
-        links = str(values.pop("_links", "true")).lower() not in ("false", "0")
-        values.pop("_actions", None)
-        values.pop("_embedded", None)
+        links, _, _ = [_switch(values, name) for name in ("_links", "_actions", "_embedded")]
         for name in self._structured & values.keys():
             values[name] = self._decode_structured(name, values[name])
-        # A blank parameter counts as not given, because clients send forms with empty fields.
-        given = {name: value for name, value in values.items() if value != ""}
+        # A blank parameter that is known counts as not given, because clients send forms with empty fields.
+        given = {name: value for name, value in values.items() if value != "" or name not in self._names}
         try:
             return msgspec.convert(given, self._type, strict=False), links
         except msgspec.ValidationError as error:
@@ -83,6 +82,14 @@ class QueryParser:
         if name in self._fields:
             return query_brackets.read_query(value, self._fields[name])
         return value
+
+
+def _switch(values: dict[str, Any], name: str) -> bool:
+    """Take a parameter that is true or false out of `values`; true if it is not given or blank."""
+    value = str(values.pop(name, "") or "true").lower()
+    if value not in ("true", "1", "false", "0"):
+        raise Invalid(f"{name}: must be true or false.")
+    return value in ("true", "1")
 
 
 def query_fields(hint: Any) -> Fields | None:

@@ -52,7 +52,19 @@ def test_a_blank_parameter_is_an_absent_one() -> None:
     assert page("filterField=&filter=&page=") == DevicePage()
 
 
-@pytest.mark.parametrize("text", ["_links=false", "_links=0", "_actions=x&_links=false&_embedded=y"])
+def test_an_unknown_parameter_is_refused_even_if_it_is_blank() -> None:
+    with pytest.raises(Invalid, match=r"^fliter:"):
+        page("fliter=")
+
+
+@pytest.mark.parametrize("name", ["_links", "_actions", "_embedded"])
+@pytest.mark.parametrize("value", ["null", "2", "yes", "+", "true&{name}=true"])
+def test_a_switch_is_true_or_false(name: str, value: str) -> None:
+    with pytest.raises(Invalid, match=f"^{name}: must be true or false"):
+        PAGE.parse(f"{name}={value.format(name=name)}".encode())
+
+
+@pytest.mark.parametrize("text", ["_links=false", "_links=0", "_actions=TRUE&_links=false&_embedded=1"])
 def test_links_can_be_dropped_and_what_clients_of_the_family_send_is_accepted(text: str) -> None:
     assert PAGE.parse(text.encode()) == (DevicePage(), False)
 

@@ -1,0 +1,21 @@
+"""The short form of `python -m tests.e2e.fuzz`: a few generated calls to every operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.e2e.fuzz import fuzz
+from tests.e2e.server_process import serving
+
+
+@pytest.mark.slow
+async def test_generated_calls_get_documented_answers(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data", "--limits", "off") as server:
+        found = await trio.to_thread.run_sync(fuzz, server.url, server.token, 4)
+        assert await server.terminate() == 0
+    assert found.failures == {}
+    assert found.calls > 300
+    assert "Traceback" not in server.log
