@@ -253,7 +253,10 @@ class Limits:
         "connection",
     )
     http2_streams_max: int = _bound(
-        100, "requests", "The least that RFC 9113 recommends; browsers rely on it.", "HTTP/2 connection"
+        100,
+        "streams",
+        "Each request is one. The least that RFC 9113 recommends; browsers rely on it.",
+        "HTTP/2 connection",
     )
     http2_answers_max: int = _bound(
         8,
