@@ -180,10 +180,16 @@ def _rejection(case: Case[Any], response: Any, real: bool) -> list[Any]:
     invalid = {location for location, part in case.meta.components.items() if part.mode.is_negative}
     broken = ParameterLocation.BODY in invalid or (ParameterLocation.PATH in invalid and not real)
     sent = parse_qsl(urlsplit(response.request.url).query, keep_blank_values=True)
-    schemas = {each.name: each.definition.get("schema", {"type": "boolean"}) for each in case.operation.query}
+    schemas = {each.name: _schema(each.definition) for each in case.operation.query}
     if broken or any(not _may_be(value, schemas.get(name)) for name, value in sent if "[" not in name):
         return [schemathesis.checks.negative_data_rejection]
     return []
+
+
+def _schema(parameter: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a query parameter. The shared parameters are switches; one with JSON may be anything."""
+    schema: dict[str, Any] = {"type": "boolean"} if "$ref" in parameter else parameter.get("schema", {})
+    return schema
 
 
 def _may_be(text: str, schema: dict[str, Any] | None) -> bool:
