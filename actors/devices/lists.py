@@ -144,7 +144,9 @@ def composite_listing(snapshot: Snapshot, message: ListCompositeStates) -> Listi
 _Search = ListAttributeNames | ListDeviceNames | ListTagKeys | ListTagValues
 
 
-def _devices_searched(snapshot: Snapshot, message: _Search) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
+def _devices_searched(reading: Reading, message: _Search) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
+    snapshot = reading.snapshot
+    reading.check_time(is_long=scans_application(snapshot, message.application))
     query = message.query.query
     filter = DeviceFilter() if query is None else device_filter(snapshot, message.application, query)
     for id, doc in devices_within(snapshot, message.application, filter.bounds):
@@ -159,12 +161,10 @@ def _names_starting_with(found: Iterable[str], starts_with: str | None, names_ma
 
 def list_attribute_names(reading: Reading, message: ListAttributeNames) -> dict[str, Any]:
     """Return the names of attributes, optionally of certain data types only."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=scans_application(snapshot, message.application))
     types = message.query.data_type
     found = (
         attribute["name"]
-        for _, doc in _devices_searched(snapshot, message)
+        for _, doc in _devices_searched(reading, message)
         for attribute in doc["attributes"]
         if types is None or attribute["dataType"] in types
     )
@@ -175,12 +175,10 @@ def list_attribute_names(reading: Reading, message: ListAttributeNames) -> dict[
 
 def list_device_names(reading: Reading, message: ListDeviceNames) -> dict[str, Any]:
     """Return id, class and name of devices, sorted by name."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=scans_application(snapshot, message.application))
     starts_with = message.query.starts_with
     found = [
         {"id": id.hex(), "deviceClass": doc["deviceClass"], "name": doc["name"]}
-        for id, doc in _devices_searched(snapshot, message)
+        for id, doc in _devices_searched(reading, message)
         if starts_with is None or doc["name"].startswith(starts_with)
     ]
     found.sort(key=lambda each: (each["name"].casefold(), each["name"], each["id"]))
@@ -189,20 +187,16 @@ def list_device_names(reading: Reading, message: ListDeviceNames) -> dict[str, A
 
 def list_tag_keys(reading: Reading, message: ListTagKeys) -> dict[str, Any]:
     """Return the keys of tags."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=scans_application(snapshot, message.application))
-    found = (tag["key"] for _, doc in _devices_searched(snapshot, message) for tag in doc["tags"])
+    found = (tag["key"] for _, doc in _devices_searched(reading, message) for tag in doc["tags"])
     return {"tagKeys": _names_starting_with(found, message.query.starts_with, reading.limits.names_max)}
 
 
 def list_tag_values(reading: Reading, message: ListTagValues) -> dict[str, Any]:
     """Return the values of one tag key."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=scans_application(snapshot, message.application))
     key = message.query.key
     found = (
         tag["value"]
-        for _, doc in _devices_searched(snapshot, message)
+        for _, doc in _devices_searched(reading, message)
         for tag in doc["tags"]
         if tag["key"] == key
     )
