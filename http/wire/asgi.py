@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import structlog
 
 from trunkline.http.wire.headers import Headers
+from trunkline.http.wire.request_context import RequestContext, current_request
 from trunkline.http.wire.transport import ClientGone
 
 Application = Callable[..., Awaitable[None]]
@@ -41,6 +42,13 @@ class Message(Protocol):
     headers: Headers
 
 
+class Exchange(Message, RequestContext, Protocol):
+    """A request that an application answers."""
+
+    async def receive(self) -> dict[str, Any]: ...
+    async def send(self, message: dict[str, Any]) -> None: ...
+
+
 def http_scope(
     exchange: Message, client: Address, server: Address, state: dict[str, Any] | None, scheme: str = "http"
 ) -> dict[str, Any]:
@@ -65,6 +73,24 @@ def http_scope(
     if state:
         scope["state"] = state.copy()
     return scope
+
+
+async def run_application(
+    app: Application,
+    exchange: Exchange,
+    client: Address,
+    server: Address,
+    state: dict[str, Any] | None,
+    scheme: str,
+) -> bool:
+    """Let the application answer a request. False if it failed, which is logged: other requests never notice."""
+    current_request.set(exchange)
+    try:
+        await app(http_scope(exchange, client, server, state, scheme), exchange.receive, exchange.send)
+    except Exception as bug:  # noqa: BLE001
+        log_crash(exchange, bug)
+        return False
+    return True
 
 
 def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 import trio
 
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import Address, Application, http_scope, log_crash, log_unanswered
+from trunkline.http.wire.asgi import Address, Application, log_crash, log_unanswered, run_application
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.exchange_channel import ExchangeChannel
 from trunkline.http.wire.fast_path import FastPath
@@ -322,14 +322,9 @@ class Http1Connection:
         exchange, transport, began_s = self._exchange, self._transport, self._began_s
         assert exchange is not None
         self._channel.begin_body()
-        crashed = False
-        current_request.set(exchange)
-        try:
-            scope = http_scope(exchange, self._client, self._server, self._state, self._scheme)
-            await self._app(scope, exchange.receive, exchange.send)
-        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
-            crashed = True
-            log_crash(exchange, bug)
+        crashed = not await run_application(
+            self._app, exchange, self._client, self._server, self._state, self._scheme
+        )
         left = transport.gone or (transport.input_ended and not exchange.finished)
         if not (left or exchange.started):
             await self._respond_instead(exchange, crashed=crashed)

@@ -35,11 +35,10 @@ import trio
 from hyperframe.frame import GoAwayFrame
 
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import Address, Application, http_scope, log_crash, log_unanswered
+from trunkline.http.wire.asgi import Address, Application, log_unanswered, run_application
 from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.http2_exchange import Http2Exchange, read_request
 from trunkline.http.wire.refusal import Refuse
-from trunkline.http.wire.request_context import current_request
 from trunkline.http.wire.request_parser import Bounds, Malformed
 from trunkline.http.wire.transport import ClientGone, Transport
 
@@ -268,14 +267,9 @@ class Http2Connection:
             self._ended(exchange)
 
     async def _await_application(self, exchange: Http2Exchange) -> None:
-        crashed = False
-        current_request.set(exchange)
-        try:
-            scope = http_scope(exchange, self._client, self._server, self._state, self._scheme)
-            await self._app(scope, exchange.receive, exchange.send)
-        except Exception as bug:  # noqa: BLE001 - this request ends, the others never notice
-            crashed = True
-            log_crash(exchange, bug)
+        crashed = not await run_application(
+            self._app, exchange, self._client, self._server, self._state, self._scheme
+        )
         if not (exchange.gone or exchange.started):
             if not crashed:
                 log_unanswered(exchange)
