@@ -1,4 +1,4 @@
-"""The base of actors that have one record of their own and are the parent of plain records."""
+"""The bases of actors that are the parent of plain records, and of those that also have one record of their own."""
 
 from __future__ import annotations
 
@@ -21,61 +21,10 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.ref import Ref
 
 
-class RecordOwner(Actor):
-    """Base of users and applications. `doc` is the actor's own record, of kind `own`; `raw` its stored bytes."""
+class RecordParent(Actor):
+    """Base of actors whose plain records have `ref.id` as their parent."""
 
-    own: ClassVar[Kind]
-
-    __slots__ = ("doc", "raw")
-
-    def __init__(self, system: Host, ref: Ref) -> None:
-        self.doc: Doc = {}
-        self.raw = b""
-        super().__init__(system, ref)
-
-    def load(self) -> bool:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(self.own.name, ROOT, self.ref.id))
-        if raw is None:
-            return False
-        self.raw, self.doc = raw, decode(raw)
-        return True
-
-    # Its own record.
-
-    def create(self, fields: Doc) -> Created:
-        """Stage the actor's own record, which is new."""
-        now_ms = self.system.clock.wall_ms()
-        self.doc = {"creationDate": now_ms, "lastUpdated": now_ms, **fields}
-        self.raw = records.write(self, self.own, ROOT, self.ref.id, None, self.doc)
-        self.exists = True
-        return Created(self.ref.id)
-
-    def change(self, named: Doc) -> None:
-        """Stage changed fields of the actor's own record; None removes a field."""
-        now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
-        doc = records.apply_patch(self.doc, named) | {"lastUpdated": now_ms}
-        self.raw = records.write(self, self.own, ROOT, self.ref.id, self.doc, doc)
-        self.doc = doc
-
-    def claim(self, field: str, new: str | None, taken: str, *, fold: bool = False) -> None:
-        """Stage the claim of a unique value of a field: no other record of the kind may have it.
-
-        Raises `Invalid` with the message `taken` if another record has it. `fold` ignores case.
-        """
-        old = self.doc.get(field)
-        key, old_key = (
-            None if each is None else unique_key(self.own, field, each, fold=fold) for each in (new, old)
-        )
-        if key == old_key:
-            return
-        if key is not None:
-            if self.system.journal.get(keys.UNIQUE, key) is not None:
-                raise Invalid(taken)
-            self.put(keys.UNIQUE, key, self.ref.id)
-        if old_key is not None:
-            self.delete(keys.UNIQUE, old_key)
-
-    # Plain records.
+    __slots__ = ()
 
     def on_create_record(self, message: CreateRecord) -> Created:
         """Create a record."""
@@ -126,6 +75,59 @@ class RecordOwner(Actor):
         if raw is None:
             raise missing(kind, id)
         return raw, decode(raw)
+
+
+class RecordOwner(RecordParent):
+    """Base of users and applications. `doc` is the actor's own record, of kind `own`; `raw` its stored bytes."""
+
+    own: ClassVar[Kind]
+
+    __slots__ = ("doc", "raw")
+
+    def __init__(self, system: Host, ref: Ref) -> None:
+        self.doc: Doc = {}
+        self.raw = b""
+        super().__init__(system, ref)
+
+    def load(self) -> bool:
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(self.own.name, ROOT, self.ref.id))
+        if raw is None:
+            return False
+        self.raw, self.doc = raw, decode(raw)
+        return True
+
+    def create(self, fields: Doc) -> Created:
+        """Stage the actor's own record, which is new."""
+        now_ms = self.system.clock.wall_ms()
+        self.doc = {"creationDate": now_ms, "lastUpdated": now_ms, **fields}
+        self.raw = records.write(self, self.own, ROOT, self.ref.id, None, self.doc)
+        self.exists = True
+        return Created(self.ref.id)
+
+    def change(self, named: Doc) -> None:
+        """Stage changed fields of the actor's own record; None removes a field."""
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
+        doc = records.apply_patch(self.doc, named) | {"lastUpdated": now_ms}
+        self.raw = records.write(self, self.own, ROOT, self.ref.id, self.doc, doc)
+        self.doc = doc
+
+    def claim(self, field: str, new: str | None, taken: str, *, fold: bool = False) -> None:
+        """Stage the claim of a unique value of a field: no other record of the kind may have it.
+
+        Raises `Invalid` with the message `taken` if another record has it. `fold` ignores case.
+        """
+        old = self.doc.get(field)
+        key, old_key = (
+            None if each is None else unique_key(self.own, field, each, fold=fold) for each in (new, old)
+        )
+        if key == old_key:
+            return
+        if key is not None:
+            if self.system.journal.get(keys.UNIQUE, key) is not None:
+                raise Invalid(taken)
+            self.put(keys.UNIQUE, key, self.ref.id)
+        if old_key is not None:
+            self.delete(keys.UNIQUE, old_key)
 
 
 def unique_key(kind: Kind, field: str, value: str, *, fold: bool = False) -> bytes:

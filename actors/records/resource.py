@@ -62,6 +62,9 @@ class Change:
 class Resource:
     """A plain resource. `name` is one record as in the names of operations, `parent` names the id of its parent.
 
+    `within` is the kind of the parent, if that is itself a record of an application (the workflow of a version): reads
+    first check that the application has it.
+
     Fields of the bodies are stored under their JSON names. A field that is null in a body is removed. Times (fields
     that the view shows as `IsoTime`) are given as ISO 8601 text and stored in milliseconds.
 
@@ -79,6 +82,7 @@ class Resource:
     page: type[Page]
     view: type[View]
     parent: str = "application"
+    within: Kind | None = None
     fields: Fields | None = None
     choice: type[Query] | None = None
     hidden: frozenset[str] = frozenset()
@@ -141,6 +145,7 @@ def get_record(resources: Mapping[str, Resource], reading: Reading, message: Get
     """One record."""
     resource = resources[message.resource]
     kind, id = resource.kind, message.ids[resource.kind.name]
+    _check_parent(resource, reading, message.ids)
     found = records.find(reading.snapshot, kind, message.ids[resource.parent], id)
     if found is None:
         raise missing(kind, id)
@@ -151,6 +156,7 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
     """A page of records."""
     resource, query = resources[message.resource], message.query
     parent = message.ids[resource.parent]
+    _check_parent(resource, reading, message.ids)
     matches = glob_match(query, query.filter_field)
     asked = getattr(query, "query", None)
     if asked is not None:
@@ -162,6 +168,13 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
     if "application" in message.ids:
         shown["applicationId"] = message.ids["application"].hex()
     return shown if resource.owner is None else shown | resource.owner(message.ids)
+
+
+def _check_parent(resource: Resource, reading: Reading, ids: Ids) -> None:
+    """Raise `NotFound` if the parent is not a record of the application."""
+    within, parent = resource.within, ids[resource.parent]
+    if within is not None and records.find(reading.snapshot, within, ids["application"], parent) is None:
+        raise missing(within, parent)
 
 
 def missing(kind: Kind, id: bytes) -> NotFound:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from trunkline.http.calls.route import (
     APPLICATION_ACTOR,
     ME_PATH,
     USER_ACTOR,
+    ActorAddress,
     Handler,
     LinkTemplates,
     NoQuery,
@@ -25,10 +27,15 @@ def resource_routes(
     resource: Resource,
     *,
     many: str | None = None,
+    to: ActorAddress | None = None,
+    parents: Mapping[str, str] | None = None,
     create: Handler | None = None,
     remove: type[msgspec.Struct] = NoQuery,
 ) -> tuple[Route, ...]:
     """The five routes of a resource whose records are at `path`.
+
+    `to` is the actor that writes the records (by default the application or the user); the parents of the records are
+    its ids. `parents` are the names and paths of further links of a record (its workflow).
 
     The operations are named `<resource>.get` and so on, and `<many>.get` and `<many>.post` (by default the name of the
     resource with an s). `create` replaces the ask that creates a record; `remove` is the query type of the deletion.
@@ -38,8 +45,8 @@ def resource_routes(
     record_path = f"{path}/{{{kind.name}Id}}"
     noun, nouns = kind.noun, f"{kind.noun}s"
     one = f"{'an' if noun[0] in 'aeioA' else 'a'} {noun}"
-    to = USER_ACTOR if of_user else APPLICATION_ACTOR
-    parents = {"me": ME_PATH} if of_user else {"application": APP_PATH}
+    to = to or (USER_ACTOR if of_user else APPLICATION_ACTOR)
+    parents = {**(parents or {}), **({"me": ME_PATH} if of_user else {"application": APP_PATH})}
     own = {"self": record_path, **parents}
     common: dict[str, Any] = {"resource": resource, "area": "user" if of_user else "application"}
     shown: dict[str, Any] = {

@@ -292,6 +292,16 @@ FIELDS: Final[Mapping[str, str]] = {
     "basicAuthPassword": "The password that a sender has to give; never shown",
     "castBuffersAs": "How binary bodies are given to workflows",
     "includeWorkflows": "Accepted, has no effect",
+    # Workflows.
+    # Deployments.
+    # Experience.
+    # Credentials and integrations.
+    # Certificates.
+    # Application templates.
+    # Bulk changes of devices, and recipes.
+    # Organizations and the audit log.
+    # Reports of dashboards.
+    # Two-factor authentication and single sign-on.
     # Conditions of the advanced query.
     "$and": "All of these queries match",
     "$or": "At least one of these queries matches",

@@ -26,6 +26,16 @@ IDS: Final[Mapping[str, str]] = {
     "deviceRecipeId": "6920c0de000000000000000a",
     "webhookId": "6920c0de000000000000000b",
     "jobId": "6920c0de000000000000000c",
+    # Workflows.
+    # Deployments.
+    # Experience.
+    # Credentials and integrations.
+    # Certificates.
+    # Application templates.
+    # Bulk changes of devices, and recipes.
+    # Organizations and the audit log.
+    # Reports of dashboards.
+    # Two-factor authentication and single sign-on.
 }
 """Ids of no record, one for each kind."""
 
@@ -34,6 +44,16 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "dataTable.removeColumn": {"columnName": "note"},
     "devices.tagValues": {"key": "demo"},
     "downloads.get": {"token": "TOKEN"},
+    # Workflows.
+    # Deployments.
+    # Experience.
+    # Credentials and integrations.
+    # Certificates.
+    # Application templates.
+    # Bulk changes of devices, and recipes.
+    # Organizations and the audit log.
+    # Reports of dashboards.
+    # Two-factor authentication and single sign-on.
 }
 """The parameters of the query that an operation needs."""
 
@@ -107,6 +127,16 @@ BODIES: Final[Mapping[str, Any]] = {
     "deviceRecipe.patch": {"description": "For every room."},
     "webhooks.post": {"name": "deliveries"},
     "webhook.patch": {"description": "For the warnings of the weather service."},
+    # Workflows.
+    # Deployments.
+    # Experience.
+    # Credentials and integrations.
+    # Certificates.
+    # Application templates.
+    # Bulk changes of devices, and recipes.
+    # Organizations and the audit log.
+    # Reports of dashboards.
+    # Two-factor authentication and single sign-on.
 }
 """The body of each operation that takes one."""
 
