@@ -46,6 +46,7 @@ from trunkline.http.terminal import LossyStderr
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.access_log import LogAccess, access_log
+from trunkline.http.wire.cors import CrossOrigin
 from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
 from trunkline.http.wire.request_context import add_request_id
 from trunkline.http.wire.stock_requests import with_request_ids
@@ -144,8 +145,15 @@ async def _listen(
     )
     fast_path = None
     if settings.hot_rows:
-        fast_path = FastPath(dispatcher, quart_app, trust_forwarded_for=settings.trust_forwarded_for)
+        fast_path = FastPath(
+            dispatcher,
+            quart_app,
+            trust_forwarded_for=settings.trust_forwarded_for,
+            cross_origin=settings.cors_origins is not None,
+        )
     app: Any = fast_path or quart_app
+    if settings.cors_origins is not None:
+        app = CrossOrigin(app, settings.cors_origins.split())
     # The engine closes the socket when it drains, so the engine owns it from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:

@@ -33,6 +33,7 @@ _SERVICE_VARIABLE: Final = re.compile(
     re.ASCII,
 )
 _SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://", re.ASCII)
+_ORIGIN: Final = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -63,6 +64,11 @@ class Settings:
         False, "Take the client's address from X-Forwarded-For (behind a proxy)."
     )
 
+    cors_origins: str | None = _setting(
+        None,
+        "The origins whose pages may call the API from a browser, separated by spaces, such as "
+        "https://app.example.com; * for all.",
+    )
     http2_prior_knowledge: bool = _setting(
         False, "Also accept HTTP/2 without TLS, from clients that begin with it (such as a proxy)."
     )
@@ -154,6 +160,13 @@ class Settings:
             raise SettingsError(
                 "engine", f"is stock although host is {self.host!r}", "use stock only on 127.0.0.1 or ::1"
             )
+        for origin in (self.cors_origins or "").split():
+            if origin != "*" and _ORIGIN.fullmatch(origin) is None:
+                raise SettingsError(
+                    "cors_origins",
+                    f"has {origin!r}",
+                    "give origins such as https://app.example.com, in lower case and without a path, or *",
+                )
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
 

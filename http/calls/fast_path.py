@@ -31,12 +31,23 @@ _DEADLINES = next(iter(EXTENSIONS))
 
 
 class FastPath:
-    """An ASGI application in front of another one."""
+    """An ASGI application in front of another one.
 
-    def __init__(self, dispatcher: Dispatcher, app: Application, *, trust_forwarded_for: bool) -> None:
+    `cross_origin`: calls of pages of another origin need headers that only the ASGI layers add (`wire/cors.py`).
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        app: Application,
+        *,
+        trust_forwarded_for: bool,
+        cross_origin: bool = False,
+    ) -> None:
         self._dispatcher = dispatcher
         self._app = app
         self._trust_forwarded_for = trust_forwarded_for
+        self._cross_origin = cross_origin
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
@@ -64,6 +75,8 @@ class FastPath:
         target, _, query = exchange.target.partition(b"?")
         path = target.decode("ascii")
         headers = dict(exchange.headers)
+        if self._cross_origin and b"origin" in headers:
+            return None
         admission = self._dispatcher.find_admission(exchange.method, path, headers.get(b"authorization"))
         if admission is None:
             return None

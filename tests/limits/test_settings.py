@@ -57,6 +57,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
     special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
+    special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
     together = (
         ("admin_email", "admin_password"),
