@@ -4,35 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from trunkline.actors.jobs.job import parse_job_id
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import parse_id
 
-_ID = r"^[A-Fa-f0-9]{24}$"
+NAME_CHARS_MAX: Final = 255
+"""Characters of a name that a path may contain in place of an id."""
+
+_ID: Final = {"pattern": r"^[A-Fa-f0-9]{24}$"}
 
 
 class PathParameter(NamedTuple):
-    """A path parameter: its placeholder in the path, its name in `Call.ids`, its parser and its pattern.
+    """A path parameter: its placeholder in the path, its name in `Call.ids`, its parser and the form of its texts.
 
-    `read` raises `Invalid` with the name of the placeholder.
+    `read` takes the text as it stands in the path, and raises `Invalid` with the name of the placeholder. `form` is
+    what JSON Schema says of the text beside its type.
     """
 
     placeholder: str
     name: str
     read: Callable[[str], Any]
-    pattern: str
+    form: Mapping[str, Any]
 
 
 def _text(text: str) -> str:
     return text
 
 
-SPECIAL_PARAMETERS: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
-    "name": (_text, r"^[0-9a-zA-Z_-]{1,255}$"),
-    "jobId": (parse_job_id, r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$"),
+def _id_or_name(placeholder: str) -> Callable[[str], str]:
+    """The parser of an id or a name: decodes what is percent-encoded. Which of the two a text is the record tells."""
+
+    def read(text: str) -> str:
+        try:
+            name = unquote(text, errors="strict")
+        except UnicodeDecodeError:
+            raise Invalid(f"{placeholder}: is not percent-encoded UTF-8; give an id or a name.") from None
+        if len(name) > NAME_CHARS_MAX:
+            raise Invalid(f"{placeholder}: has {len(name)} characters; a name has at most {NAME_CHARS_MAX}.")
+        return name
+
+    return read
+
+
+_NAMED: Final = {"minLength": 1, "maxLength": NAME_CHARS_MAX}
+
+SPECIAL_PARAMETERS: Final[Mapping[str, tuple[str, Callable[[str], Any], Mapping[str, Any]]]] = {
+    "name": ("name", _text, {"pattern": r"^[0-9a-zA-Z_-]{1,255}$"}),
+    "jobId": ("job", parse_job_id, {"pattern": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$"}),
+    "flowVersionId": ("flowVersion", _id_or_name("flowVersionId"), _NAMED),
+    "experienceVersionIdOrName": (
+        "experienceVersion",
+        _id_or_name("experienceVersionIdOrName"),
+        _NAMED,
+    ),
 }
-"""The path parameters that are not ids of 24 hexadecimal digits."""
+"""The path parameters that are not ids of 24 hexadecimal digits: name, parser and form of each."""
 
 
 def parse_path(path: str) -> tuple[PathParameter, ...]:
@@ -41,9 +69,9 @@ def parse_path(path: str) -> tuple[PathParameter, ...]:
 
 
 def _parameter(placeholder: str) -> PathParameter:
-    name = placeholder.removesuffix("Id")
     if placeholder in SPECIAL_PARAMETERS:
-        return PathParameter(placeholder, name, *SPECIAL_PARAMETERS[placeholder])
+        return PathParameter(placeholder, *SPECIAL_PARAMETERS[placeholder])
+    name = placeholder.removesuffix("Id")
     if name == placeholder:
         raise TypeError(f"{{{placeholder}}} is not an id; define its parser in SPECIAL_PARAMETERS")
     return PathParameter(placeholder, name, lambda text: parse_id(text, placeholder), _ID)

@@ -183,7 +183,7 @@ def _with_example(schema: dict[str, Any], operation: str) -> dict[str, Any]:
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     found = []
     for part in route.path_parameters:
-        schema = {"type": "string", "pattern": part.pattern}
+        schema = {"type": "string", **part.form}
         found.append(
             {
                 "name": part.placeholder,
