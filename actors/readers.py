@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from trunkline.actors.accounts.messages import GetMe
+from trunkline.actors.applications import payload_counts
 from trunkline.actors.applications import reads as applications
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.catalogue import COUNTED, RESOURCES
-from trunkline.actors.devices import counts, history, lists, measurements, selection
+from trunkline.actors.devices import counts, history, lists, measurements, period_summaries, selection
 from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
@@ -70,8 +71,11 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     QueryTimeSeries: measurements.query_time_series,
     counts.CountDevices: counts.count_devices,
     counts.CountMyDevices: counts.count_my_devices,
-    counts.CountPayloads: counts.count_payloads,
     counts.CountDevicePayloads: counts.count_device_payloads,
+    counts.BreakDownDevicePayloads: counts.break_down_device_payloads,
+    period_summaries.ListPeriodSummaries: period_summaries.list_period_summaries,
+    payload_counts.CountPayloads: payload_counts.count_payloads,
+    payload_counts.BreakDownPayloads: payload_counts.break_down_payloads,
     GetEvent: events.get_event,
     ListEvents: events.list_events,
     GetMostRecentEvent: events.get_most_recent_event,

@@ -1,4 +1,4 @@
-"""Counts of devices per day (of an application or a user) and of payloads (of an application or a device).
+"""Counts of devices per day (of an application or a user), and of the payloads of a device.
 
 Query strings, messages, reads and answers. Pure reads of a snapshot.
 """
@@ -6,9 +6,10 @@ Query strings, messages, reads and answers. Pure reads of a snapshot.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
+from trunkline.actors.applications.payload_counts import DAY_MS, Periods, hour_span, hourly_counts
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import PayloadRange
@@ -21,35 +22,12 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message, Query, View
 from trunkline.actors.values.terms import IsoTime, QueryTime
-from trunkline.actors.values.timestamps import HOUR_MS, iso, resolve_range
+from trunkline.actors.values.timestamps import iso, resolve_range
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
-DAY_MS = 24 * HOUR_MS
-
 DEVICE_PAYLOADS = ("deviceCommand", "deviceConnect", "deviceDisconnect", "deviceState", "mqttIn", "mqttOut")
-APPLICATION_PAYLOADS = (
-    "appFile",
-    "dataTable",
-    "deviceCreate",
-    "deviceCommand",
-    "deviceConnect",
-    "deviceDisconnect",
-    "deviceState",
-    "endpoint",
-    "event",
-    "flowError",
-    "inboundEmail",
-    "integration",
-    "mqttIn",
-    "mqttOut",
-    "notebook",
-    "resourceJob",
-    "timer",
-    "virtualButton",
-    "webhook",
-)
 
 
 # Query strings.
@@ -62,12 +40,10 @@ class CountRange(Query, frozen=True):
     end: QueryTime | None = None
 
 
-class PayloadCountRange(Query, frozen=True):
-    """The hours that are counted (default: 30 days). `asBytes` is refused: bytes are not measured yet."""
+class DevicePayloadPeriods(PayloadRange, frozen=True):
+    """The hours or days that are counted (default: 30 days)."""
 
-    start: QueryTime = -2592000000
-    end: QueryTime = 0
-    as_bytes: bool = False
+    resolution: Literal[86400000, 3600000] = 86400000
 
 
 # Messages of reads.
@@ -89,14 +65,6 @@ class CountMyDevices(Message, frozen=True):
     now_ms: int
 
 
-class CountPayloads(Message, frozen=True):
-    """Payloads of one application."""
-
-    application: bytes
-    query: PayloadCountRange
-    now_ms: int
-
-
 class CountDevicePayloads(Message, frozen=True):
     """Payloads of one device."""
 
@@ -106,13 +74,22 @@ class CountDevicePayloads(Message, frozen=True):
     now_ms: int
 
 
+class BreakDownDevicePayloads(Message, frozen=True):
+    """Payloads of one device for each hour or day."""
+
+    application: bytes
+    device: bytes
+    query: DevicePayloadPeriods
+    now_ms: int
+
+
 # Reads.
 
 
 def count_devices(reading: Reading, message: CountDevices) -> dict[str, Any]:
     """Return the devices per day of one application."""
     reading.check_time(is_long=True)
-    return _device_counts(reading, [message.application], message.query, message.now_ms)
+    return device_counts_of(reading, [message.application], message.query, message.now_ms)
 
 
 def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any]:
@@ -120,13 +97,16 @@ def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any
     snapshot = reading.snapshot
     reading.check_time(is_long=True)
     owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, message.user.hex()))
-    return _device_counts(reading, owned, message.query, message.now_ms)
+    return device_counts_of(reading, owned, message.query, message.now_ms)
 
 
-def _device_counts(
+def device_counts_of(
     reading: Reading, applications: list[bytes], query: CountRange, now_ms: int
 ) -> dict[str, Any]:
-    """Count devices per day. The total of each day is computed backwards from the current number of devices."""
+    """Return the devices per day of these applications, as `DeviceCounts`.
+
+    The total of each day is computed backwards from the current number of devices.
+    """
     span = resolve_range(
         now_ms, start=query.start, end=query.end, default_end=0, default_duration=30 * DAY_MS
     )
@@ -136,74 +116,73 @@ def _device_counts(
         raise Invalid(f"start: the range covers more than {days_max} days; ask for a shorter one.")
     created: Counter[int] = Counter()
     deleted: Counter[int] = Counter()
+    restored: Counter[int] = Counter()
     total = 0
     for application in applications:
         total += records.total(snapshot, DEVICE, application)
-        for hour, counts in _hours(snapshot, application, first * 24, 1 << 32):
+        for hour, counts in hourly_counts(snapshot, application, first * 24, 1 << 32):
             created[hour // 24] += counts.get("deviceCreate", 0)
             deleted[hour // 24] += counts.get("deviceDelete", 0)
-    newest = max([last, *created, *deleted])
+            restored[hour // 24] += counts.get("deviceRestore", 0)
+    newest = max([last, *created, *deleted, *restored])
     days = []
     for day in range(newest, first - 1, -1):
         if day <= last:
             days.append(
                 {"date": iso(day * DAY_MS), "created": created[day], "deleted": deleted[day], "total": total}
             )
-        total -= created[day] - deleted[day]
+        total -= created[day] + restored[day] - deleted[day]
     return {"start": iso(span.start_ms), "end": iso(span.end_ms), "counts": days[::-1]}
-
-
-def _hours(
-    snapshot: Snapshot, application: bytes, first: int, last: int
-) -> Iterable[tuple[int, dict[str, int]]]:
-    """Yield `(hour since the epoch, counts)` of an application, from `first` to `last`, both included."""
-    low = keys.app_counts_key(application, first)
-    high = keys.app_counts_key(application, min(last, (1 << 32) - 1)) + b"\x00"
-    for key, raw in snapshot.range(keys.COUNTS, low, high):
-        yield int.from_bytes(key[-4:], "big"), decode(raw)
-
-
-def count_payloads(reading: Reading, message: CountPayloads) -> dict[str, Any]:
-    """Return the payloads of one application by kind. The range is extended to whole hours."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=True)
-    if message.query.as_bytes:
-        raise Invalid("asBytes: this server counts payloads and not their bytes; leave it out.")
-    first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
-    sums: Counter[str] = Counter()
-    for _, counts in _hours(snapshot, message.application, first, last):
-        sums.update(counts)
-    return {name: ({"total": sums[name]} if sums[name] else {}) for name in APPLICATION_PAYLOADS}
 
 
 def count_device_payloads(reading: Reading, message: CountDevicePayloads) -> dict[str, int]:
     """Return the payloads of one device by kind. The range is extended to whole hours."""
-    snapshot = reading.snapshot
     reading.check_time(is_long=True)
-    open_device(snapshot, message.application, message.device)
-    first, last = _hour_span(message.query.start, message.query.end, message.now_ms)
+    open_device(reading.snapshot, message.application, message.device)
+    first, last = hour_span(message.query.start, message.query.end, message.now_ms)
+    return device_payloads(reading.snapshot, message.device, first, last)
+
+
+def device_payloads(snapshot: Snapshot, device: bytes, first: int, last: int) -> dict[str, int]:
+    """Return the payloads of a device by kind, from the hour `first` to the hour `last`, both included."""
     sums: Counter[str] = Counter()
-    low = keys.counts_key(message.device, first)
-    high = keys.counts_key(message.device, last) + b"\x00"
-    for _, raw in snapshot.range(keys.TIMELINE, low, high):
-        sums.update(decode(raw))
-    head = Head.read(snapshot, message.device)
-    if first <= head.hour <= last:
-        sums.update(head.counts)
+    for _, counts in _hourly_counts(snapshot, device, first, last):
+        sums.update(counts)
     return {name: sums[name] for name in DEVICE_PAYLOADS}
 
 
-def _hour_span(start: QueryTime, end: QueryTime, now_ms: int) -> tuple[int, int]:
-    span = resolve_range(now_ms, start=start, end=end)
-    last = min(span.end_ms // HOUR_MS, (1 << 32) - 1)
-    return span.start_ms // HOUR_MS, last
+def break_down_device_payloads(reading: Reading, message: BreakDownDevicePayloads) -> dict[str, Any]:
+    """Return the payloads of one device for each hour or day."""
+    reading.check_time(is_long=True)
+    query = message.query
+    open_device(reading.snapshot, message.application, message.device)
+    periods = Periods.of(reading, query.start, query.end, query.resolution, message.now_ms)
+    for hour, counts in _hourly_counts(reading.snapshot, message.device, *periods.hours):
+        periods.add(hour, sum(counts.get(kind, 0) for kind in DEVICE_PAYLOADS))
+    return periods.shown()
+
+
+def _hourly_counts(
+    snapshot: Snapshot, device: bytes, first: int, last: int
+) -> Iterator[tuple[int, dict[str, int]]]:
+    """Yield `(hour since the epoch, counts)` of a device; the hour of its head comes last, and maybe twice."""
+    low = keys.counts_key(device, first)
+    high = keys.counts_key(device, last) + b"\x00"
+    for key, raw in snapshot.range(keys.TIMELINE, low, high):
+        yield int.from_bytes(key[-4:], "big"), decode(raw)
+    head = Head.read(snapshot, device)
+    if first <= head.hour <= last:
+        yield head.hour, head.counts
 
 
 # Answers.
 
 
 class DayCount(View, frozen=True):
-    """Devices created and deleted in the day that begins at `date` (UTC), and how many there were at its end."""
+    """Devices created and deleted in the day that begins at `date` (UTC), and how many there were at its end.
+
+    A device that is restored counts in `total` again, and not as created.
+    """
 
     date: IsoTime
     created: int
@@ -217,27 +196,3 @@ class DeviceCounts(View, frozen=True):
     start: IsoTime
     end: IsoTime
     counts: list[DayCount]
-
-
-class PayloadStats(View, frozen=True):
-    """Payloads by kind, and within a kind by source (`total` if no finer source is known)."""
-
-    app_file: dict[str, int]
-    data_table: dict[str, int]
-    device_create: dict[str, int]
-    device_command: dict[str, int]
-    device_connect: dict[str, int]
-    device_disconnect: dict[str, int]
-    device_state: dict[str, int]
-    endpoint: dict[str, int]
-    event: dict[str, int]
-    flow_error: dict[str, int]
-    inbound_email: dict[str, int]
-    integration: dict[str, int]
-    mqtt_in: dict[str, int]
-    mqtt_out: dict[str, int]
-    notebook: dict[str, int]
-    resource_job: dict[str, int]
-    timer: dict[str, int]
-    virtual_button: dict[str, int]
-    webhook: dict[str, int]

@@ -198,6 +198,26 @@ FIELDS: Final[Mapping[str, str]] = {
     "timer": "Runs of timers",
     "virtualButton": "Presses of virtual buttons",
     "webhook": "Requests to webhooks",
+    "PayloadPeriods.resolution": "The length of a period in ms: a day or an hour",
+    "DevicePayloadPeriods.resolution": "The length of a period in ms: a day or an hour",
+    "PayloadBreakdown.counts": "The payloads of each period, the oldest first",
+    "PeriodCount.date": "The beginning of the period (UTC)",
+    "PeriodCount.value": "The payloads of the period",
+    "includeNonBillable": (
+        "Also counts what is no message of a device, a person or another system: `appFile`, `dataTable`, "
+        "`deviceCreate`, `event`, `flowError`, `notebook` and `resourceJob`"
+    ),
+    "PeriodPage.include": "The only counts to show in `summary`, separated by commas",
+    "PeriodPage.exclude": "Counts to leave out of `summary`, separated by commas",
+    "PeriodSummary.summary": "The counts of the application per day",
+    "deviceCounts": "Devices per day",
+    "notebookMinuteCounts": "Minutes of notebooks per day; always zero",
+    "payloadCounts": "Payloads per day",
+    "minutes": "The minutes that notebooks ran",
+    "NotebookDay.completed": "Runs that completed",
+    "canceled": "Runs that were cancelled",
+    "errored": "Runs that ended with an error",
+    "timeout": "Runs that took too long",
     # Jobs and exports.
     "callbackUrl": "A URL that gets a POST at the end of the job",
     "jobQueued": "Always true: the job is stored and will run",

@@ -22,15 +22,17 @@ from trunkline.actors.applications.messages import (
     PatchApplication,
     SummaryChoice,
 )
-from trunkline.actors.authority import session_claims
-from trunkline.actors.devices.counts import (
-    CountDevices,
+from trunkline.actors.applications.payload_counts import (
+    BreakDownPayloads,
     CountPayloads,
-    CountRange,
-    DeviceCounts,
+    PayloadBreakdown,
     PayloadCountRange,
+    PayloadPeriods,
     PayloadStats,
 )
+from trunkline.actors.authority import session_claims
+from trunkline.actors.devices.counts import CountDevices, CountRange, DeviceCounts
+from trunkline.actors.devices.period_summaries import ListPeriodSummaries, PeriodPage, PeriodSummary
 from trunkline.actors.records.messages import CreateRecord, GetRecord
 from trunkline.actors.values.errors import Forbidden
 from trunkline.actors.values.structs import Created
@@ -101,6 +103,16 @@ ROUTES = (
     ),
     Route(
         method="GET",
+        path="/applications/periodSummaries",
+        operation="applications.periodSummaries",
+        summary="List the applications of the user with their counts per day",
+        message=ListPeriodSummaries,
+        query=PeriodPage,
+        reply=("list", PeriodSummary),
+        area="user",
+    ),
+    Route(
+        method="GET",
         path=APP_PATH,
         operation="application.get",
         summary="Get an application",
@@ -149,6 +161,15 @@ ROUTES = (
         message=CountPayloads,
         query=PayloadCountRange,
         reply=PayloadStats,
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/payloadCountsBreakdown",
+        operation="application.payloadCountsBreakdown",
+        summary="Count payloads per hour or day",
+        message=BreakDownPayloads,
+        query=PayloadPeriods,
+        reply=PayloadBreakdown,
     ),
     *resource_routes(APP_PATH + "/keys", KEYS),
     *resource_routes(APP_PATH + "/tokens", APPLICATION_TOKENS, create=create_token),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from trunkline.actors.devices.counts import CountDevicePayloads
+from trunkline.actors.applications.payload_counts import PayloadBreakdown
+from trunkline.actors.devices.counts import (
+    BreakDownDevicePayloads,
+    CountDevicePayloads,
+    DevicePayloadPeriods,
+)
 from trunkline.actors.devices.messages import (
     AddAttribute,
     AttributeList,
@@ -317,6 +322,15 @@ ROUTES = (
         message=CountDevicePayloads,
         query=PayloadRange,
         reply=DevicePayloadCounts,
+    ),
+    Route(
+        method="GET",
+        path=DEVICE_PATH + "/payloadCountsBreakdown",
+        operation="device.payloadCountsBreakdown",
+        summary="Count the payloads of a device per hour or day",
+        message=BreakDownDevicePayloads,
+        query=DevicePayloadPeriods,
+        reply=PayloadBreakdown,
     ),
     Route(
         method="GET",

@@ -138,6 +138,61 @@ async def test_payloads_per_hour(server: Server, clock: ManualClock) -> None:
     assert await payloads(server, device, "start=1") == total
 
 
+async def periods(server: Server, path: str, query: str) -> list[tuple[str, int]]:
+    found = await server.call("GET", f"{path}/payloadCountsBreakdown?{query}")
+    return [(each["date"], each["value"]) for each in found["counts"]]
+
+
+async def test_payloads_per_hour_and_per_day(server: Server, clock: ManualClock) -> None:
+    application, shed = await server.application("farm"), await server.application("shed")
+    device, other = await server.device(application), await server.device(shed)
+    await work(server, device, 3, 1)
+    clock.set_wall(START_MS + 2 * HOUR_MS)
+    await work(server, device, 10, 0)
+    clock.set_wall(START_MS + DAY_MS)
+    await work(server, device, 100, 0)
+    await work(server, other, 7, 0)
+    hours = f"start={START_MS}&end={START_MS + 3 * HOUR_MS}&resolution={HOUR_MS}"
+    expected = [(at(0), 4), (at(HOUR_MS), 0), (at(2 * HOUR_MS), 10), (at(3 * HOUR_MS), 0)]
+    for path in (device, application):
+        assert await periods(server, path, hours) == expected
+        assert (await periods(server, path, ""))[-3:] == [(this(-1), 0), (this(0), 14), (this(1), 100)]
+        assert len(await periods(server, path, "")) == 31
+        assert await periods(server, path, f"start={START_MS}&end={START_MS - 3 * DAY_MS}") == []
+        assert len(await periods(server, path, f"start={-365 * DAY_MS}&resolution={HOUR_MS}")) == 365 * 24 + 1
+        for query, sentence in (
+            (f"start={-366 * DAY_MS}", "start: the range covers more than 366 days"),
+            ("start=x", "start: "),
+            ("resolution=60000", "resolution: "),
+        ):
+            refused = await server.call("GET", f"{path}/payloadCountsBreakdown?{query}", status=400)
+            assert refused["message"].startswith(sentence), refused["message"]
+    # The creation of the device is no message of a device.
+    assert (await periods(server, application, f"{hours}&includeNonBillable=true"))[0] == (at(0), 5)
+    refused = await server.call("GET", f"{application}/payloadCountsBreakdown?asBytes=true", status=400)
+    assert refused["message"].startswith("asBytes: ")
+
+    days = f"start={START_MS}&end={START_MS + DAY_MS}"
+    found = await server.call("GET", f"/applications/periodSummaries?{days}")
+    assert (found["count"], [each["name"] for each in found["items"]]) == (2, ["farm", "shed"])
+    for path, each in zip((application, shed), found["items"], strict=True):
+        assert path == f"/applications/{each['id']}"
+        summary = each["summary"]
+        assert summary["deviceCounts"] == await server.call("GET", f"{path}/deviceCounts?{days}")
+        assert summary["payloadCounts"] == await server.call("GET", f"{path}/payloadCountsBreakdown?{days}")
+        assert [day["minutes"] for day in summary["notebookMinuteCounts"]["counts"]] == [0, 0]
+    query = f"{days}&include=payloadCounts&includeNonBillable=true&filterField=name&filter=s*"
+    (only,) = (await server.call("GET", f"/applications/periodSummaries?{query}"))["items"]
+    payload_counts = {"start": at(0), "end": at(DAY_MS), "counts": [{"date": this(0), "value": 1}]}
+    payload_counts["counts"].append({"date": this(1), "value": 7})  # type: ignore[attr-defined]
+    assert only["summary"] == {"payloadCounts": payload_counts}
+    left = await server.call("GET", "/applications/periodSummaries?exclude=payloadCounts,deviceCounts")
+    assert [set(each["summary"]) for each in left["items"]] == [{"notebookMinuteCounts"}] * 2
+    for query, field in (("include=devices", "include"), ("asBytes=true", "asBytes"), ("start=1", "start")):
+        refused = await server.call("GET", f"/applications/periodSummaries?{query}", status=400)
+        assert refused["message"].startswith(f"{field}: "), refused["message"]
+
+
 async def test_counts_stay_right_when_the_clock_is_set_back_and_after_a_restart(
     start_server: Any, clock: ManualClock
 ) -> None:

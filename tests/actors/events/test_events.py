@@ -11,7 +11,7 @@ import pytest
 from tests.actors.event_house import BY, Events
 from tests.actors.house import START_MS, at, running_house
 from trunkline.actors.applications.messages import DeleteApplication
-from trunkline.actors.devices.counts import CountPayloads, PayloadCountRange
+from trunkline.actors.applications.payload_counts import CountPayloads, PayloadCountRange
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
 from trunkline.actors.events.kind import EVENT_STATES
 from trunkline.actors.events.messages import DeleteEvent, EventPatch, PatchEvent
