@@ -25,6 +25,7 @@ from trunkline.actors.events.messages import EVENT_FIELDS
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
+from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
 from trunkline.actors.plain.dashboards import DASHBOARDS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.webhooks import WEBHOOKS
@@ -47,6 +48,8 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     DASHBOARDS,
     RECIPES,
     WEBHOOKS,
+    CERTIFICATES,
+    AUTHORITIES,
 )
 """The plain resources."""
 

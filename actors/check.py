@@ -77,6 +77,7 @@ def verify(path: Path, report: backup.Report | None = None) -> backup.Report:
     """Verify the data directory or backup at `path` in this process, which damaged pages may end."""
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
+        yield from records.unique_problems(KINDS, snapshot)
         yield from row_problems(snapshot)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))

@@ -160,6 +160,7 @@ def _row_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
 
 def _record_step(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> Step:
     deletes = [(keys.INDEXES, key) for key in records.entries(kind, parent, id, doc)]
+    deletes += [(keys.UNIQUE, key) for key in records.unique_keys(kind, parent, doc).values()]
     deletes.append((keys.RECORDS, keys.record_key(kind.name, parent, id)))
     return Step(deletes, keys.total_key(kind.name, parent))
 

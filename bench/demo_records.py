@@ -42,6 +42,19 @@ RECIPE: Json = {
     "attributes": [{"name": "temperature", "dataType": "number"}],
 }
 WEBHOOK: Json = {"name": "weather warnings", "description": "For the warnings of a weather service."}
+CERTIFICATE_TEXT = (
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBMzCB26ADAgECAhQMfAVI+kRdZmjwhO/+tgPB9HUcZjAKBggqhkjOPQQDAjAP\n"
+    "MQ0wCwYDVQQDDARkZW1vMCAXDTI2MDEwMTAwMDAwMFoYDzIxMjYwMTAxMDAwMDAw\n"
+    "WjAPMQ0wCwYDVQQDDARkZW1vMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/0ss\n"
+    "tgMoody0tkmGlQI1Ru53VbohrJzjmon8BVch3Jc1Vcvf70Ij6lZ8GAtS4rvE2rHn\n"
+    "P7PpHaH06+pWkA+hNaMTMBEwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNH\n"
+    "ADBEAiBmLgJsO0sOK4LkPbNVrByJFFLrv5ZWb/70m7kqt7e2uQIgcJbFxYQx53Hd\n"
+    "+fNd/BMCL9MDN/WTApR7n2bkOQu/tXA=\n"
+    "-----END CERTIFICATE-----\n"
+)
+CERTIFICATE: Json = {"certificate": CERTIFICATE_TEXT, "description": "Nobody has its key."}
+AUTHORITY: Json = {"name": "authority of the demo", "caBundle": CERTIFICATE_TEXT}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",
@@ -73,6 +86,10 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
             "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
+            "applicationCertificateId": await _first_certificate(session, f"{application}/certificates"),
+            "applicationCertificateAuthorityId": await _named(
+                session, f"{application}/certificate-authorities", AUTHORITY
+            ),
             "jobId": await _first_job(session, application),
         }
     finally:
@@ -92,6 +109,11 @@ async def _first_row(session: Session, path: str) -> str:
     if not rows:
         return str((await session.call("POST", path, ROWS))["rowIds"][0])
     return record_id(rows[0])
+
+
+async def _first_certificate(session: Session, path: str) -> str:
+    found = (await session.call("GET", path, query={"perPage": 1}))["items"]
+    return record_id(found[0] if found else await session.call("POST", path, CERTIFICATE))
 
 
 async def _first_event(session: Session, application: str, device_ids: Mapping[str, str]) -> str:

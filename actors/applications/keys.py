@@ -121,33 +121,44 @@ class KeyView(RecordView, frozen=True, kw_only=True):
 def _check(change: Change) -> None:
     """Check the selection of devices and the addresses; give a new key its text, secret and defaults."""
     new = change.new
-    selects_devices = bool(new.get("deviceIds") or new.get("deviceTags"))
     if change.old is None:
         secret = secrets.token_urlsafe(48)
         change.shown_once["secret"] = secret
         new["secretHash"] = hash_secret(secret)
         new["key"] = (change.owner.ref.id + change.id).hex()
+        for name in ("pubTopics", "subTopics", "addresses"):
+            new.setdefault(name, [])
+        new.setdefault("status", "active")
+        new.setdefault("addressFilterType", "all")
+    check_selection(change)
+    _check_addresses(new)
+
+
+def check_selection(change: Change) -> None:
+    """Check which devices a new or changed key selects; give a new one the defaults of these fields.
+
+    For all records that select devices by `filterType`, `deviceIds` and `deviceTags`.
+    """
+    new = change.new
+    selects_devices = bool(new.get("deviceIds") or new.get("deviceTags"))
+    if change.old is None:
         filter_type = new.setdefault("filterType", "whitelist" if selects_devices else "all")
         if filter_type in ("all", "none") and selects_devices:
             raise Invalid(
                 f"filterType: {filter_type} names every device or none; leave deviceIds and deviceTags out, "
                 "or use whitelist or blacklist."
             )
-        for name in ("deviceIds", "deviceTags", "pubTopics", "subTopics", "addresses"):
-            new.setdefault(name, [])
-        new.setdefault("status", "active")
-        new.setdefault("addressFilterType", "all")
-        new["deviceIds"] = [id.lower() for id in new["deviceIds"]]
+        new["deviceIds"] = [id.lower() for id in new.get("deviceIds", [])]
+        new.setdefault("deviceTags", [])
     if new["filterType"] == "whitelist" and not selects_devices:
         if change.old is not None:
             raise Invalid(
-                "filterType: a whitelist needs deviceIds or deviceTags, and a PATCH cannot add them to a key; "
-                "create a new key that has them."
+                "filterType: a whitelist needs deviceIds or deviceTags, and a PATCH cannot add them; "
+                "create a new one that has them."
             )
         raise Invalid(
             "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
         )
-    _check_addresses(new)
 
 
 def _check_addresses(fields: Doc) -> None:

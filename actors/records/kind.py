@@ -6,7 +6,7 @@ of a store derive theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,6 +24,14 @@ def _nothing(_parent: bytes, _id: bytes) -> Prefixes:
     return ()
 
 
+def value_at(doc: Mapping[str, Any], field: str) -> Any:
+    """The value of a field, which may be a field of an object (`certificateInfo.commonName`); None if there is none."""
+    if "." not in field:
+        return doc.get(field)
+    outer, inner = field.split(".", 1)
+    return value_at(doc.get(outer) or {}, inner)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """What all records of one kind have in common.
@@ -31,6 +39,7 @@ class Kind:
     `name` is the kind on disk and in `_type`, `noun` its name in messages. `home` is the placement of its records.
     `indexes` are the document fields by which lists are sorted without a scan (`id` needs none).
     `sort_key` returns the sort value of a document for a field; the default is the field itself.
+    `unique` are fields whose texts no two records under one parent may have in common.
     `facet` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
     each of its values have their own count and, for each of `facet_indexes`, their own index.
     `counted_as` is the field of an application's summary that counts these records.
@@ -42,7 +51,8 @@ class Kind:
     noun: str
     home: Home = "application"
     indexes: tuple[str, ...] = ("name", "creationDate", "lastUpdated")
-    sort_key: Callable[[Doc, str], Any] = lambda doc, field: doc.get(field)
+    sort_key: Callable[[Doc, str], Any] = value_at
+    unique: tuple[str, ...] = ()
     facet: str | None = None
     facet_indexes: tuple[str, ...] = ()
     counted_as: str | None = None

@@ -135,5 +135,17 @@ def unique_key(kind: Kind, field: str, value: str, *, fold: bool = False) -> byt
     return keys.unique_key(kind.name, ROOT, field, value.casefold() if fold else value)
 
 
+def check_unused(change: Change, kind: Kind, field: str, body_field: str) -> None:
+    """Raise `Invalid` for `body_field` if another record has the text of `field`, one of `Kind.unique`.
+
+    For texts that are made from a field of the body; `records.write` refuses the others by their own name.
+    """
+    owner = change.owner
+    key = records.unique_keys(kind, owner.ref.id, change.new)[field]
+    holder = owner.system.journal.get(keys.UNIQUE, key)
+    if holder is not None and holder != change.id:
+        raise Invalid(f"{body_field}: the {kind.noun} {holder.hex()} has it already; give each its own.")
+
+
 def _by(verb: str, creator: Creator) -> Doc:
     return {f"{verb}ById": creator.id, f"{verb}ByType": creator.type, f"{verb}ByName": creator.name}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline.actors.query.compile import Bounds, compile_glob, glob_bounds
+from trunkline.actors.records.kind import value_at
 from trunkline.actors.values.structs import Query
 from trunkline.actors.values.terms import (
     SortDirection,
@@ -41,7 +42,7 @@ def glob_match(query: Page, field: str | None) -> list[Match]:
     if field is None or not query.filter:
         return []
     matches = compile_glob(query.filter)
-    return [lambda doc: matches(str(doc.get(field) or ""))]
+    return [lambda doc: matches(str(value_at(doc, field) or ""))]
 
 
 def glob_range(query: Page, field: str | None) -> Mapping[str, Bounds]:

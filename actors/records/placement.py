@@ -74,8 +74,8 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         "application",
         keys.UNIQUE,
         "root",
-        "the endpoint slug, which is unique in the server",
-        "the slug is claimed by an ask of the root before the turn",
+        "the endpoint slug, which is unique in the server, and unique texts of plain records of the application",
+        "the slug is claimed by an ask of the root before the turn; the other keys will begin with the application",
     ),
 )
 """In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""

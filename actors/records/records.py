@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trunkline.actors.records.kind import Doc, Kind, facet_count, facet_index
+from trunkline.actors.records.kind import Doc, Kind, facet_count, facet_index, value_at
 from trunkline.actors.records.revision import Found
+from trunkline.actors.records.unreadable import UNREADABLE
+from trunkline.actors.values.errors import Invalid
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
 def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> bytes:
     """Stage a new or changed record with its index entries and its count; return the stored bytes.
 
-    If a field of `Kind.ends_access` changes, access that depends on the record is revoked after the commit.
+    If a field of `Kind.ends_access` changes, access that depends on the record is revoked after the commit. Raises
+    `Invalid` if another record under `parent` has the text of a field of `Kind.unique`.
     """
+    _claim(actor, kind, parent, id, old, new)
     raw = encode(new)
     actor.put(keys.RECORDS, keys.record_key(kind.name, parent, id), raw)
     before = [] if old is None else entries(kind, parent, id, old)
@@ -60,6 +64,8 @@ def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
     actor.delete(keys.RECORDS, keys.record_key(kind.name, parent, id))
     for key in entries(kind, parent, id, old):
         actor.delete(keys.INDEXES, key)
+    for key in unique_keys(kind, parent, old).values():
+        actor.delete(keys.UNIQUE, key)
     counts = {name: -number for name, number in _counted(kind, old).items()}
     actor.add(keys.COUNTS, keys.total_key(kind.name, parent), counts)
     if kind.ends_access:
@@ -74,6 +80,47 @@ def apply_patch(old: Doc, named: Doc) -> Doc:
 def next_update_ms(now_ms: int, old: Doc) -> int:
     """The `lastUpdated` of a changed record: now, but always later than before, even if the clock was set back."""
     return max(now_ms, int(old["lastUpdated"]) + 1)
+
+
+def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> None:
+    """Stage the claim of the unique texts of a record. Raises `Invalid` if another record has one of them."""
+    before = {} if old is None else unique_keys(kind, parent, old)
+    after = unique_keys(kind, parent, new)
+    for field, key in after.items():
+        if key == before.get(field):
+            continue
+        holder = actor.system.journal.get(keys.UNIQUE, key)
+        if holder is not None:
+            raise Invalid(f"{field}: the {kind.noun} {holder.hex()} has it already; give each its own.")
+        actor.put(keys.UNIQUE, key, id)
+    for field, key in before.items():
+        if key != after.get(field):
+            actor.delete(keys.UNIQUE, key)
+
+
+def unique_keys(kind: Kind, parent: bytes, doc: Doc) -> dict[str, bytes]:
+    """By field of `Kind.unique`: the key at which the id of the record with this text is stored."""
+    texts = {field: value_at(doc, field) for field in kind.unique}
+    return {
+        field: keys.unique_key(kind.name, parent, field, text)
+        for field, text in texts.items()
+        if text is not None
+    }
+
+
+def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[str]:
+    """Yield a sentence for each record that does not hold its unique texts; used by the verification of a store."""
+    for kind in (kind for kind in kinds.values() if kind.unique):
+        prefix = keys.kind_prefix(kind.name)
+        for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+            parent, id = bytes(key[-24:-12]), bytes(key[-12:])
+            try:
+                held = unique_keys(kind, parent, decode(raw))
+            except UNREADABLE:
+                continue  # the check of the records reports it
+            for field, unique in held.items():
+                if snapshot.get(keys.UNIQUE, unique) != id:
+                    yield f"records: the {kind.noun} {id.hex()} does not hold its unique {field}"
 
 
 def _counted(kind: Kind, doc: Doc) -> dict[str, int]:

@@ -317,6 +317,18 @@ FIELDS: Final[Mapping[str, str]] = {
     # Experience.
     # Credentials and integrations.
     # Certificates.
+    "applicationCertificateId": "The id of the certificate",
+    "applicationCertificateAuthorityId": "The id of the certificate authority",
+    "certificate": "The certificate of the device in PEM, which its issuers may follow; a private key is refused",
+    "certificateInfo": "What the certificate says",
+    "caBundle": "Certificates of authorities in PEM; a private key is refused",
+    "caInfo": "What the certificates of the bundle say, in their order",
+    "serialNumber": "The serial number, in hexadecimal",
+    "fingerprint": "The SHA-256 of the certificate, in hexadecimal",
+    "commonName": "The common name, or an empty text",
+    "issuerName": "The common name of the issuer, or else its whole name",
+    "notValidBefore": "When it begins to be valid",
+    "notValidAfter": "When it expires",
     # Application templates.
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.

@@ -31,6 +31,8 @@ IDS: Final[Mapping[str, str]] = {
     # Experience.
     # Credentials and integrations.
     # Certificates.
+    "applicationCertificateId": "6920c0de0000000000000080",
+    "applicationCertificateAuthorityId": "6920c0de0000000000000081",
     # Application templates.
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
@@ -59,6 +61,19 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 _TEMPERATURES: Final = {"deviceIds": [IDS["deviceId"]], "attributes": ["temperature"]}
 _BLOCK: Final = {"blockType": "graph", "startX": 0, "startY": 0, "width": 4, "height": 3, "title": "Power"}
+
+_CERTIFICATE: Final = (
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBNTCB26ADAgECAhQ/BZb6MsiF7C5zPGt5PsLv3b9JvzAKBggqhkjOPQQDAjAP\n"
+    "MQ0wCwYDVQQDDARiYXJuMCAXDTI2MDEwMTAwMDAwMFoYDzIxMjYwMTAxMDAwMDAw\n"
+    "WjAPMQ0wCwYDVQQDDARiYXJuMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEG6d/\n"
+    "gzjpKItjL1J8rqC+Dayu1BUUBr9fKYJNqdQEx2TGxBhE4F0XHrlns05TazOSeM4A\n"
+    "g5DKb3ekOmz8bIucsKMTMBEwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNJ\n"
+    "ADBGAiEArqywVewo8ryZYiaqwQ3uyqfbzpI2lwOebiJOaOc1thwCIQDRQZJbcB36\n"
+    "o/kFE15FiZke5Ce/MsNuN/a62Dh/uT+WzQ==\n"
+    "-----END CERTIFICATE-----\n"
+)
+"""A certificate that signed itself, as an authority does; nobody has its key."""
 
 BODIES: Final[Mapping[str, Any]] = {
     "auth.authenticateUser": {"email": "admin@localhost", "password": "PASSWORD"},
@@ -132,6 +147,10 @@ BODIES: Final[Mapping[str, Any]] = {
     # Experience.
     # Credentials and integrations.
     # Certificates.
+    "applicationCertificates.post": {"certificate": _CERTIFICATE, "description": "Of the barn."},
+    "applicationCertificate.patch": {"description": "For all devices of the farm."},
+    "applicationCertificateAuthorities.post": {"name": "farm", "caBundle": _CERTIFICATE},
+    "applicationCertificateAuthority.patch": {"description": "Issues the certificates of the farm."},
     # Application templates.
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.

@@ -59,6 +59,15 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationJobLogs", "applicationJobLog", "downloads"),
     ),
     "Access keys": ("Devices log in with a key and its secret.", ("applicationKeys", "applicationKey")),
+    "Certificates": (
+        "Certificates of devices, and the authorities that issue them.",
+        (
+            "applicationCertificates",
+            "applicationCertificate",
+            "applicationCertificateAuthorities",
+            "applicationCertificateAuthority",
+        ),
+    ),
     "API tokens": (
         "Tokens for programs, with chosen scopes.",
         ("applicationApiTokens", "applicationApiToken", "userApiTokens", "userApiToken"),

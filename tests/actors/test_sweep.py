@@ -16,6 +16,7 @@ import trio
 import trio.testing
 
 from tests.actors.house import House, ManualClock, running_house
+from tests.certificates import make_certificate
 from trunkline.actors import boot
 from trunkline.actors import sweep as purge
 from trunkline.actors.accounts.tokens import TokenPost
@@ -26,6 +27,7 @@ from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.events import messages as events
 from trunkline.actors.events.kind import EVENT
+from trunkline.actors.plain.certificates import CertificatePost
 from trunkline.actors.records import messages, records
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.runtime.ref import Ref
@@ -63,6 +65,8 @@ def space(system: System) -> Space:
 def check(system: System) -> None:
     """Lists, indexes and counts agree."""
     assert verify(system.store, partial(records.index_keys, KINDS), row_problems).problems == []
+    with system.store.snapshot() as snapshot:
+        assert list(records.unique_problems(KINDS, snapshot)) == []
 
 
 @asynccontextmanager
@@ -98,6 +102,9 @@ async def application(house: House, *, filled: bool = True) -> Ref:
         for _ in range(3):
             message = messages.CreateRecord(resource=resource, body=msgspec.convert(plain, type), by=creator)
             await house.system.ask(ref, message)
+    certificate = CertificatePost(certificate=make_certificate("a certificate"))
+    message = messages.CreateRecord(resource="applicationCertificate", body=certificate, by=creator)
+    await house.system.ask(ref, message)
     for number in range(3):
         post = events.EventPost(level="error", subject="hot", message="too hot", data=[number])
         log = Ref("eventLog", ref.id, ref.id)

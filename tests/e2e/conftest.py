@@ -145,8 +145,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         port=0,
         admin_email=EMAIL,
         admin_password=PASSWORD,
-        log_level="error",
-        **{"engine": ENGINE, **settings},
+        **{"engine": ENGINE, "log_level": "error", **settings},
     )
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits))
     stopping = trio.Event()

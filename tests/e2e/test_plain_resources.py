@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.certificates import make_certificate
 from tests.e2e.conftest import Server
 from trunkline.actors import boot
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.records import records
+from trunkline.actors.records.kind import value_at
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
@@ -29,8 +31,30 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "applicationDashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
     "deviceRecipe": ({"name": "first"}, {"description": "changed"}),
     "webhook": ({"name": "first", "basicAuthPassword": PLANTED}, {"description": "changed"}),
+    "applicationCertificate": ({}, {"description": "changed"}),
+    "applicationCertificateAuthority": (
+        {"name": "first", "caBundle": make_certificate("farm", ca=True)},
+        {"description": "changed"},
+    ),
 }
 """For each resource a body that creates a record, with what is to be hidden, and one that changes it."""
+
+NAME_FIELDS = {"applicationCertificate": "certificateInfo.commonName"}
+"""The field by which the lists of a resource are sorted and filtered, where it is not the name."""
+
+
+def post_of(name: str, label: str = "first") -> dict[str, Any]:
+    """A body that creates a record with this name, and with no unique value that another one has."""
+    post, _ = BODIES[name]
+    if name == "applicationCertificate":
+        return {**post, "certificate": make_certificate(label)}
+    return {**post, "name": label}
+
+
+def label_of(name: str, record: dict[str, Any]) -> Any:
+    """The name of a record as `post_of` gave it."""
+    return value_at(record, NAME_FIELDS.get(name, "name"))
+
 
 RESOURCE = pytest.mark.parametrize("name", sorted(RESOURCES))
 
@@ -62,12 +86,12 @@ async def place(server: Server, name: str) -> str:
 
 @RESOURCE
 async def test_a_record_lives_and_ends(server: Server, name: str) -> None:
-    resource, (post, patch) = RESOURCES[name], BODIES[name]
+    resource, (_, patch) = RESOURCES[name], BODIES[name]
     path = await place(server, name)
-    made = await server.call("POST", path, post, status=201)
+    made = await server.call("POST", path, post_of(name), status=201)
     each = f"{path}/{made['id']}"
     assert made[f"{resource.kind.name}Id"] == made["id"]
-    assert made["name"] == "first"
+    assert label_of(name, made) == "first"
     assert made["_type"] == resource.kind.name
     assert made["_links"]["self"]["href"] == each
     shown = await server.call("GET", each)
@@ -89,25 +113,27 @@ async def test_a_record_lives_and_ends(server: Server, name: str) -> None:
 
 @RESOURCE
 async def test_a_list_is_sorted_paged_and_filtered(server: Server, name: str) -> None:
-    path, (post, _) = await place(server, name), BODIES[name]
+    path, field = await place(server, name), NAME_FIELDS.get(name, "name")
     names = ["delta", "Alpha", "charlie", "bravo"]
     for each in names:
-        await server.call("POST", path, {**post, "name": each}, status=201)
+        await server.call("POST", path, post_of(name, each), status=201)
+
+    async def listed(query: str) -> tuple[list[Any], int]:
+        found = await server.call("GET", f"{path}?{query}")
+        return [label_of(name, each) for each in found["items"]], found["totalCount"]
+
     in_order = sorted(names, key=str.casefold)
-    listed = await server.call("GET", f"{path}?sortField=name&sortDirection=desc")
-    assert [each["name"] for each in listed["items"]] == in_order[::-1]
-    second = await server.call("GET", f"{path}?sortField=name&sortDirection=asc&perPage=2&page=1")
-    assert ([each["name"] for each in second["items"]], second["totalCount"]) == (in_order[2:], 4)
-    found = await server.call("GET", f"{path}?filterField=name&filter=*a&sortField=name&sortDirection=asc")
-    assert [each["name"] for each in found["items"]] == ["Alpha", "delta"]
-    oldest = await server.call("GET", f"{path}?sortField=creationDate&sortDirection=asc")
-    assert [each["name"] for each in oldest["items"]] == names
+    assert await listed(f"sortField={field}&sortDirection=desc") == (in_order[::-1], 4)
+    assert await listed(f"sortField={field}&sortDirection=asc&perPage=2&page=1") == (in_order[2:], 4)
+    filtered = f"filterField={field}&filter=*a&sortField={field}&sortDirection=asc"
+    assert await listed(filtered) == (["Alpha", "delta"], 2)
+    assert await listed("sortField=creationDate&sortDirection=asc") == (names, 4)
 
 
 @RESOURCE
 async def test_a_revision_guards_a_change(server: Server, name: str) -> None:
-    path, (post, patch) = await place(server, name), BODIES[name]
-    made = await server.call("POST", path, post, status=201)
+    path, (_, patch) = await place(server, name), BODIES[name]
+    made = await server.call("POST", path, post_of(name), status=201)
     each, stale = f"{path}/{made['id']}", {"If-Match": '"0123456789abcdef"'}
     async with server.client() as client:
         assert (await client.patch(each, json=patch, headers=stale)).status_code == 412
@@ -121,7 +147,7 @@ async def test_a_revision_guards_a_change(server: Server, name: str) -> None:
 
 @RESOURCE
 async def test_a_field_that_is_not_known_is_refused_by_its_name(server: Server, name: str) -> None:
-    path, (post, _) = await place(server, name), BODIES[name]
+    path, post = await place(server, name), post_of(name)
     made = await server.call("POST", path, post, status=201)
     for method, target in (("POST", path), ("PATCH", f"{path}/{made['id']}")):
         refusal = await server.call(method, target, {**post, "colour": "red"}, status=400)
@@ -131,9 +157,9 @@ async def test_a_field_that_is_not_known_is_refused_by_its_name(server: Server, 
 
 @RESOURCE
 async def test_what_is_hidden_or_shown_once_comes_back_nowhere(server: Server, name: str) -> None:
-    resource, (post, patch) = RESOURCES[name], BODIES[name]
+    resource, (_, patch) = RESOURCES[name], BODIES[name]
     path = await place(server, name)
-    made = await server.call("POST", path, post, status=201)
+    made = await server.call("POST", path, post_of(name), status=201)
     each = f"{path}/{made['id']}"
     later = [
         await server.call("GET", each),
@@ -163,7 +189,7 @@ async def test_the_summary_of_the_application_counts_them(server: Server) -> Non
         if RESOURCES[name].parent == "application":
             path = row(name, "POST").path.replace("/applications/{applicationId}", application)
             for _ in range(2):
-                await server.call("POST", path, BODIES[name][0], status=201)
+                await server.call("POST", path, post_of(name), status=201)
     summary = (await server.call("GET", application))["summary"]
     counted = {resource.kind.counted_as for resource in RESOURCES.values()}
     assert {field: summary[field] for field in counted if field} == dict.fromkeys(counted, 2)

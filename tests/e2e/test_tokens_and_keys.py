@@ -86,7 +86,7 @@ async def test_a_key_loses_its_name_by_null(server: Server) -> None:
     path = f"{application}/keys/{key['id']}"
     assert "name" not in await server.call("PATCH", path, {"name": None})
     refused = await server.call("PATCH", path, {"filterType": "whitelist"}, status=400)
-    assert "create a new key" in refused["message"]
+    assert "create a new one" in refused["message"]
 
 
 async def found(server: Server, path: str, query: str, field: str = "name") -> list[Any]:

@@ -1,0 +1,60 @@
+"""Certificates for tests: made when they are needed, so that none expires and no key is in the repository."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+
+class Issued(NamedTuple):
+    """A certificate with its key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @property
+    def pem(self) -> str:
+        """The certificate as text."""
+        return self.certificate.public_bytes(Encoding.PEM).decode()
+
+    @property
+    def key_pem(self) -> str:
+        """The key as text."""
+        return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def issue(
+    common_name: str | None,
+    issuer: Issued | None = None,
+    *,
+    ca: bool = False,
+    days: tuple[int, int] = (-1, 30),
+) -> Issued:
+    """A new certificate, signed by itself without `issuer`. It is valid between two days, counted from now."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    common = [] if common_name is None else [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
+    name = x509.Name([*common, x509.NameAttribute(NameOID.ORGANIZATION_NAME, "farm")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name if issuer is None else issuer.certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now + timedelta(days=days[0]))
+        .not_valid_after(now + timedelta(days=days[1]))
+        .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        .sign(key if issuer is None else issuer.key, SHA256())
+    )
+    return Issued(certificate, key)
+
+
+def make_certificate(common_name: str, *, ca: bool = False) -> str:
+    """The text of a new certificate that signed itself."""
+    return issue(common_name, ca=ca).pem
