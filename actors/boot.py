@@ -40,6 +40,8 @@ from trunkline.store import backup
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import DirectoryInUse, StoreError
+from trunkline.store.keyring import FILE
+from trunkline.store.reseal import Rotation, rotate_keys
 
 __all__ = [
     "DirectoryInUse",
@@ -52,6 +54,7 @@ __all__ = [
     "delete_user",
     "ensure_first_user",
     "opened",
+    "rotate_encryption_key",
     "rotate_secret",
     "running",
     "set_password",
@@ -85,6 +88,7 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
     limits = settings.limits
     store = Store.open(
         Path(settings.data_dir),
+        encryption_keys=_keys_file(settings),
         map_size_bytes=settings.map_size_bytes,
         store_size_max_bytes=settings.store_size_max_bytes,
         journal_bytes_max=limits.journal_bytes_max,
@@ -107,7 +111,8 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
 
 
 def add_parts(system: System, settings: Settings) -> None:
-    """Add the parts of a system: the plain resources, and the queue, the results and the runner of jobs."""
+    """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
+    system.add_component(system.store.keyring)
     system.add_component(RESOURCES)
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
@@ -215,6 +220,27 @@ def rotate_secret(path: Path) -> None:
     """Replace the secret that signs tokens: every token of this data directory becomes invalid."""
     with DataDirectory.open(path) as directory:
         directory.rotate_secret()
+
+
+def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
+    """Seal all stored secrets with a new encryption key, and remove the old one. No server may be running.
+
+    `discard` removes secrets whose key is lost. Raises `StoreError`; then all keys are kept.
+    """
+    path = Path(settings.data_dir)
+    keys_file = _keys_file(settings)
+    with Store.open(path, encryption_keys=keys_file, lost_keys=discard) as store:
+        return rotate_keys(
+            store,
+            keys_file or path / FILE,
+            records_per_commit=settings.limits.reseal_records_max,
+            discard=discard,
+        )
+
+
+def _keys_file(settings: Settings) -> Path | None:
+    """The file of the encryption keys; None if it is in the data directory."""
+    return None if settings.encryption_keys_file is None else Path(settings.encryption_keys_file)
 
 
 def back_up(path: Path, target: Path) -> None:

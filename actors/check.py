@@ -27,19 +27,24 @@ from trunkline.store import backup
 from trunkline.store.blobs import Blobs
 from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
+from trunkline.store.keyring import FILE, Keyring
+from trunkline.store.reseal import seal_problems
 from trunkline.store.snapshot import Snapshot
 
 _PROGRAM: Final = "trunkline.actors.check"
 _REASON_CHARACTERS_MAX: Final = 300
 
 
-def check(path: Path) -> backup.Report:
-    """Verify the data directory or backup at `path` in another process. Raises BackupRefused if there is none."""
+def check(path: Path, keys_file: Path | None = None) -> backup.Report:
+    """Verify the data directory or backup at `path` in another process. Raises BackupRefused if there is none.
+
+    `keys_file` holds the encryption keys of stored secrets, if they are not in the directory.
+    """
     report = backup.Report()
     refused: str | None = None
     ended = False
     with tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, "-m", _PROGRAM, str(path)]
+        command = [sys.executable, "-m", _PROGRAM, str(path), str(keys_file or path / FILE)]
         with subprocess.Popen(  # noqa: S603 - our own program
             command, stdout=subprocess.PIPE, stderr=errors, text=True
         ) as child:
@@ -73,16 +78,26 @@ def _death(path: Path, stage: str, code: int, reason: str) -> str:
     )
 
 
-def verify(path: Path, report: backup.Report | None = None) -> backup.Report:
+def verify(path: Path, report: backup.Report | None = None, keys_file: Path | None = None) -> backup.Report:
     """Verify the data directory or backup at `path` in this process, which damaged pages may end."""
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
         yield from records.unique_problems(KINDS, snapshot)
         yield from row_problems(snapshot)
+        yield from _seal_problems(snapshot, keys_file or path / FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))
 
     return backup.verify(path, partial(records.index_keys, KINDS), problems, report)
+
+
+def _seal_problems(snapshot: Snapshot, keys_file: Path) -> Iterator[str]:
+    try:
+        keyring = Keyring.read(keys_file)
+    except StoreError as error:
+        yield str(error)
+    else:
+        yield from seal_problems(snapshot, keyring)
 
 
 class _ToldReport(backup.Report):
@@ -104,11 +119,11 @@ def _tell(*what: Any) -> None:
     sys.stdout.flush()
 
 
-def _main(path: Path) -> None:
+def _main(path: Path, keys_file: Path) -> None:
     faulthandler.enable()
     report = _ToldReport()
     try:
-        verify(path, report)
+        verify(path, report, keys_file)
     except BackupRefused as refusal:
         _tell("refused", str(refusal))
         return
@@ -118,4 +133,4 @@ def _main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    _main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -49,6 +49,9 @@ class Settings:
     """The values of all settings. The metadata of each field holds its description and its bounds."""
 
     data_dir: str = _setting("./trunkline-data", "The directory that holds everything Trunkline keeps.")
+    encryption_keys_file: str | None = _setting(
+        None, "The file with the encryption keys of stored secrets. Default: encryption-keys in data_dir."
+    )
     host: str = _setting("127.0.0.1", "The address to listen on; 0.0.0.0 or :: for every interface.")
     port: int = _setting(
         8080, "The TCP port to listen on; 0 lets the system choose.", minimum=0, maximum=65_535

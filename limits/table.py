@@ -449,6 +449,9 @@ class Limits:
         4, "threads", "Long reads share the GIL with the event loop; more slow it down."
     )
     read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; above it 503.")
+    reseal_records_max: int = _bound(
+        500, "records", "One commit of a rotation of the encryption keys: a few milliseconds."
+    )
     start_check_s: float = _bound(
         5.0, "seconds", "Pages of the store are verified before it is served: about 150 MB a second."
     )

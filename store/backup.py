@@ -40,6 +40,7 @@ from trunkline.store.directory import (
     write_private,
 )
 from trunkline.store.errors import BackupRefused, StoreDamaged, StoreError, translate
+from trunkline.store.keyring import FILE as KEYS_FILE
 from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
@@ -73,7 +74,7 @@ def backup(directory: Path, target: Path) -> None:
 
 
 def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
-    """Copy the contents of `memory_map` and the secret of `directory` to `target`.
+    """Copy the contents of `memory_map`, the secret and the encryption keys in `directory` to `target`.
 
     This process must not write to `memory_map` meanwhile. Errors are those of `backup`.
     """
@@ -89,11 +90,11 @@ def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
             memory_map.env.copy(str(draft / STORE))
             _sync_file(data_file(draft))
             sync_directory(draft / STORE)
-            if (directory / SECRET).exists():
-                write_private(draft / SECRET, (directory / SECRET).read_bytes())
-            write_manifest(
-                draft, [name for name in (f"{STORE}/{DATA_FILE}", SECRET) if (draft / name).exists()]
-            )
+            for name in (SECRET, KEYS_FILE):
+                if (directory / name).exists():
+                    write_private(draft / name, (directory / name).read_bytes())
+            names = (f"{STORE}/{DATA_FILE}", SECRET, KEYS_FILE)
+            write_manifest(draft, [name for name in names if (draft / name).exists()])
             draft.rename(target)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)

@@ -94,19 +94,9 @@ class DataDirectory:
         """
         path = self.path / SECRET
         try:
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            text = read_private(path, 4 * SECRET_BYTES)
         except FileNotFoundError:
             raise SecretMissing(missing_secret(self.path)) from None
-        except OSError as error:
-            raise translate(error, f"reading of {path}") from error
-        with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor, so that mode and content are of the same file
-            mode = stat.S_IMODE(os.fstat(file).st_mode)
-            text = stream.read(4 * SECRET_BYTES)
-        if mode & 0o077:
-            raise SecretExposed(
-                f"{path} may be read by others (mode {mode:04o}). If nobody did, run: chmod 600 {path}; "
-                "otherwise make a new secret, which ends all tokens."
-            )
         try:
             secret = bytes.fromhex(text.decode("ascii"))
         except ValueError:
@@ -186,6 +176,25 @@ def missing_secret(path: Path) -> str:
         f"came from; a backup has it. If it is lost, run: trunkline secret rotate --data {path} (all users and "
         "devices must then log in again)."
     )
+
+
+def read_private(path: Path, bytes_max: int) -> bytes:
+    """Read a file that only its owner may read. Raises FileNotFoundError, SecretExposed or StoreBroken."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise translate(error, f"reading of {path}") from error
+    with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor, so that mode and content are of the same file
+        mode = stat.S_IMODE(os.fstat(file).st_mode)
+        content = stream.read(bytes_max)
+    if mode & 0o077:
+        raise SecretExposed(
+            f"{path} may be read by others (mode {mode:04o}). If nobody did, run: chmod 600 {path}; "
+            "otherwise replace what it holds: trunkline secret --help."
+        )
+    return content
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
 
     DIRECTORY/lock       locked while the directory is in use (`directory.py`)
     DIRECTORY/secret     the key that signs tokens
+    DIRECTORY/encryption-keys  the keys of stored secrets, unless they are kept elsewhere (`keyring.py`)
     DIRECTORY/crash      why the process before died, if it did (`crash_record.py`)
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
     DIRECTORY/results/   files that jobs produced, until they expire
@@ -30,6 +31,8 @@ from trunkline.store.crash_record import CrashRecord
 from trunkline.store.directory import STORE, DataDirectory, data_file, has_data
 from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
 from trunkline.store.journal import Journal
+from trunkline.store.keyring import FILE as KEYS_FILE
+from trunkline.store.keyring import Keyring
 from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.outbox import Outbox
@@ -59,8 +62,8 @@ class Sizes(NamedTuple):
 class Store:
     """An open data directory. `open` it once, run `journal.run` in a nursery, `close` it after the nursery.
 
-    `journal` writes; `snapshot` and `read` read; `directory` has the secret; `results` and `outbox` hold files;
-    `memory_map` is only for modules of this package.
+    `journal` writes; `snapshot` and `read` read; `directory` has the secret; `keyring` seals stored secrets; `results`
+    and `outbox` hold files; `memory_map` is only for modules of this package.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Store:
         memory_map: MemoryMap,
         journal: Journal,
         *,
+        keyring: Keyring,
         crash: CrashRecord,
         results: Blobs,
         outbox: Outbox,
@@ -78,6 +82,7 @@ class Store:
         self.directory = directory
         self.journal = journal
         self.memory_map = memory_map
+        self.keyring = keyring
         self.results = results
         self.outbox = outbox
         self._limiter = trio.CapacityLimiter(read_threads)
@@ -91,6 +96,8 @@ class Store:
         cls,
         directory: Path,
         *,
+        encryption_keys: Path | None = None,
+        lost_keys: bool = False,
         map_size_bytes: int = 64 * GIB,
         store_size_max_bytes: int | None = None,
         journal_bytes_max: int = 64 * MIB,
@@ -104,8 +111,9 @@ class Store:
     ) -> Store:
         """Lock the directory, open or create its contents, and migrate them to the current format.
 
-        `map_size_bytes` is address space, not memory and not disk; the map grows by itself. With
-        `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
+        `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the
+        key that the store uses. `map_size_bytes` is address space, not memory and not disk; the map grows by itself.
+        With `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
         described at `Journal`. Before anything is read, the pages of the file are verified for at most
         `start_check_s`.
         Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
@@ -124,7 +132,8 @@ class Store:
                 read_only=False,
             )
             try:
-                _migrate(memory_map, directory)
+                keys_file = encryption_keys or directory / KEYS_FILE
+                keyring = _migrate(memory_map, directory, keys_file, lost_keys=lost_keys)
                 results = Blobs.prepare(directory / RESULTS)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
                 crash.begin()
@@ -146,6 +155,7 @@ class Store:
             locked,
             memory_map,
             journal,
+            keyring=keyring,
             crash=crash,
             results=results,
             outbox=outbox,
@@ -238,17 +248,22 @@ def _check_before(directory: Path, died: str | None, seconds_max: float) -> None
         )
 
 
-def _migrate(memory_map: MemoryMap, directory: Path) -> None:
+def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_keys: bool) -> Keyring:
+    """Bring the store to the current format; return its encryption keys, which are made with a new store."""
     number = migrations.stored_format(memory_map)
+    if number is not None:
+        migrations.check_format(number, directory)
+    keyring = Keyring.require(keys_file, new=lost_keys or not migrations.needs_keyring(number))
     if number is None:
-        migrations.stamp(memory_map)
-        return
-    migrations.check_format(number, directory)
-    if number < migrations.FORMAT:
+        migrations.stamp(memory_map, keyring)
+    elif number < migrations.FORMAT:
         target = _unused_path(directory / "backups", f"format-{number}")
         copy_store(memory_map, directory, target)
         _log.info("copied the store before its migration", target=str(target))
-        migrations.migrate(memory_map, number)
+        migrations.migrate(memory_map, number, keyring)
+    if not lost_keys:
+        migrations.check_keyring(memory_map, keyring, keys_file)
+    return keyring
 
 
 def _unused_path(parent: Path, name: str) -> Path:

@@ -46,11 +46,15 @@ class DirectoryInUse(StoreError):
 
 
 class SecretExposed(StoreError):
-    """The secret of the data directory cannot be trusted: others may read it, or it is damaged."""
+    """A file of secrets cannot be trusted: others may read it, or it is damaged."""
 
 
 class SecretMissing(StoreError):
-    """The data directory has data, but not the secret that signs tokens."""
+    """The data directory has data, but not the secret that signs tokens, or the encryption keys."""
+
+
+class CannotOpen(StoreError):
+    """A sealed value cannot be opened: its key is missing, it was changed, or it belongs to another place."""
 
 
 class FormatUnsupported(StoreError):

@@ -19,24 +19,31 @@ import structlog
 
 from trunkline.store import codec, keys
 from trunkline.store.checksums import opened, sealed
-from trunkline.store.errors import FormatUnsupported, StoreBroken, translate
+from trunkline.store.errors import FormatUnsupported, SecretMissing, StoreBroken, StoreDamaged, translate
+from trunkline.store.keyring import Keyring
 from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
 
-FORMAT = 3
+FORMAT = 4
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
+KEY_KEY: Final = b"encryptionKey"
+"""Here META names the current encryption key, so that a wrong file of keys is found at the start."""
+
 _CHECKSUMS_SINCE: Final = 3
+_KEYRING_SINCE: Final = 4
 
-Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"]], None]
-"""One step: it changes the data, given a write transaction and the handles of the databases."""
+Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"], Keyring], None]
+"""One step: it changes the data, given a write transaction, the handles of the databases and the encryption keys."""
 
 
-def _index_lists(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> None:
+def _index_lists(
+    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], _keyring: Keyring
+) -> None:
     """Format 2: the applications of an owner, access keys and API tokens are listed by indexes.
 
     Applications of an owner are counted as well. The kinds and fields stand here as they were named in format 2.
@@ -65,7 +72,9 @@ def _index_lists(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Han
         transaction.put(key, codec.encode({**counted, **owned}), db=handles[keys.COUNTS])
 
 
-def _add_checksums(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> None:
+def _add_checksums(
+    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], _keyring: Keyring
+) -> None:
     """Format 3: every value ends with a checksum of its key and itself."""
     for handle in handles.values():
         cursor = transaction.cursor(db=handle)
@@ -76,7 +85,26 @@ def _add_checksums(transaction: lmdb.Transaction[bytes], handles: Mapping[str, H
             found = cursor.next()
 
 
-MIGRATIONS: dict[int, Migration] = {1: _index_lists, 2: _add_checksums}
+def _seal_passwords(
+    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], keyring: Keyring
+) -> None:
+    """Format 4: passwords of webhooks are sealed."""
+    kind, field = "webhook", "basicAuthPassword"
+    cursor = transaction.cursor(db=handles[keys.RECORDS])
+    found = cursor.set_range(keys.kind_prefix(kind))
+    while found and cursor.key().startswith(keys.kind_prefix(kind)):
+        key, stored = cursor.item()
+        value = opened(key, stored)
+        if value is None:
+            raise StoreDamaged(f"records {key.hex()}: it is not what was written, its checksum is wrong.")
+        doc = codec.decode(value)
+        if field in doc:
+            doc[field] = keyring.seal(doc[field], kind=kind, id=key[-keys.ID_BYTES :], field=field)
+            cursor.put(key, sealed(key, codec.encode(doc)))
+        found = cursor.next()
+
+
+MIGRATIONS: dict[int, Migration] = {1: _index_lists, 2: _add_checksums, 3: _seal_passwords}
 """The step to the next format, by older format."""
 
 _log = structlog.get_logger("trunkline.store")
@@ -119,27 +147,51 @@ def check_format(number: int, path: object) -> None:
         )
 
 
-def stamp(memory_map: MemoryMap) -> None:
+def needs_keyring(number: int | None) -> bool:
+    """Whether a store of this format may hold sealed values."""
+    return number is not None and number >= _KEYRING_SINCE
+
+
+def check_keyring(memory_map: MemoryMap, keyring: Keyring, path: object) -> None:
+    """Raise SecretMissing if the key that the store names is not in `keyring`, which was read from `path`."""
+    with memory_map.env.begin() as transaction:
+        raw = transaction.get(KEY_KEY, db=memory_map.handles[META])
+    if raw is None:
+        return
+    value = opened(KEY_KEY, raw)
+    if value is None:
+        raise StoreDamaged(f"{memory_map.path}: the name of its encryption key is damaged.")
+    current: bytes = codec.decode(value)
+    if current not in keyring.ids:
+        raise SecretMissing(
+            f"{path} does not hold the encryption key {current.hex()}, with which the stored secrets are sealed. "
+            "Copy the file from where the data came from."
+        )
+
+
+def stamp(memory_map: MemoryMap, keyring: Keyring) -> None:
     """Write the current format number into a new store."""
-    _apply(memory_map, lambda *_: None, FORMAT)
+    _apply(memory_map, lambda *_: None, FORMAT, keyring)
 
 
-def migrate(memory_map: MemoryMap, number: int) -> None:
+def migrate(memory_map: MemoryMap, number: int, keyring: Keyring) -> None:
     """Migrate the store step by step from format `number` to the current one. No read may be open."""
     for step in range(number, FORMAT):
         _log.info("migrating the store", from_format=step, to_format=step + 1)
-        _apply(memory_map, MIGRATIONS[step], step + 1)
+        _apply(memory_map, MIGRATIONS[step], step + 1, keyring)
 
 
-def _apply(memory_map: MemoryMap, change: Migration, number: int) -> None:
+def _apply(memory_map: MemoryMap, change: Migration, number: int, keyring: Keyring) -> None:
     while True:
         try:
             with memory_map.env.begin(write=True) as transaction:
-                change(transaction, memory_map.handles)
-                value = codec.encode(number)
-                if number >= _CHECKSUMS_SINCE:
-                    value = sealed(FORMAT_KEY, value)
-                transaction.put(FORMAT_KEY, value, db=memory_map.handles[META])
+                change(transaction, memory_map.handles, keyring)
+                written = {FORMAT_KEY: codec.encode(number)}
+                if number >= _KEYRING_SINCE:
+                    written[KEY_KEY] = codec.encode(keyring.current)
+                for key, value in written.items():
+                    stored = sealed(key, value) if number >= _CHECKSUMS_SINCE else value
+                    transaction.put(key, stored, db=memory_map.handles[META])
         except lmdb.MapFullError:
             if not memory_map.resize(memory_map.larger_size()):
                 raise StoreBroken("A read is open, so the migration cannot get more room.") from None

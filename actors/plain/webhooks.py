@@ -98,6 +98,6 @@ WEBHOOKS: Final = Resource(
     patch=WebhookPatch,
     page=WebhookPage,
     view=WebhookView,
-    hidden=frozenset({"basicAuthPassword"}),
+    sealed=frozenset({"basicAuthPassword"}),
     check=_add_token,
 )

@@ -15,6 +15,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.keyring import Keyring
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.host import Host
@@ -44,6 +45,7 @@ class RecordParent(Actor):
         change = Change(self, id, now_ms, None, new, named)
         if resource.check is not None:
             resource.check(change)
+        resource.seal(self._keyring, id, change.new)
         records.write(self, resource.kind, self.ref.id, id, None, change.new)
         return Created(id, change.shown_once)
 
@@ -54,10 +56,11 @@ class RecordParent(Actor):
         check_match(message.if_match, raw)
         named = resource.stored(message.body)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), old)
-        new = records.apply_patch(old, named) | {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        new = resource.changed(old, named) | {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
         change = Change(self, message.record, now_ms, old, new, named)
         if resource.check is not None:
             resource.check(change)
+        resource.seal(self._keyring, message.record, change.new)
         records.write(self, resource.kind, self.ref.id, message.record, old, change.new)
 
     def on_delete_record(self, message: DeleteRecord) -> None:
@@ -69,6 +72,10 @@ class RecordParent(Actor):
 
     def _resource(self, name: str) -> Resource:
         return self.system.component(Resources)[name]
+
+    @property
+    def _keyring(self) -> Keyring:
+        return self.system.component(Keyring)
 
     def _record(self, kind: Kind, id: bytes) -> tuple[bytes, Doc]:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.id, id))

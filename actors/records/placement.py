@@ -112,7 +112,7 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return _home_of_record(kinds, key.removeprefix(keys.TOTAL_PREFIX))
     if db == keys.COUNTS:
         return Home("application", key[: keys.ID_BYTES])
-    if db == keys.META and key != b"format":
+    if db == keys.META and key not in (b"format", b"encryptionKey"):
         return Home("application")
     return ROOT_HOME
 

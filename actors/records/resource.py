@@ -31,6 +31,7 @@ from trunkline.actors.records.shape import Shape
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.structs import Body, Query, View
 from trunkline.actors.values.timestamps import parse_iso
+from trunkline.store.keyring import Keyring, is_sealed, without_sealed
 
 if TYPE_CHECKING:
     from trunkline.actors.query.fields import Fields
@@ -69,7 +70,10 @@ class Resource:
     that the view shows as `IsoTime`) are given as ISO 8601 text and stored in milliseconds.
 
     `choice` is the query string that controls how a record is shown; `derive` gets it, or the query of the page for a
-    list. `hidden` names fields that are stored and never shown; `shows_once`: a new record has a secret. `fields` are
+    list. `hidden` names fields that are stored and never shown; `shows_once`: a new record has a secret. `sealed`
+    names fields with secrets by their paths (`basicAuthPassword`, `mqttConfig.password`, `config.headers.value` for
+    each item of a list): they are encrypted in the record and never shown. An object with such a field is changed field
+    by field, so a secret that a change leaves out stays. `fields` are
     those that an advanced query (`query` of the page) may name. `check` may refuse a change, or change what is stored.
     `prepare` runs before the owner is asked and may wait (to hash a password). `derive` returns shown fields that are
     computed. `owner` returns the fields of a list and of its items that identify their owner.
@@ -86,6 +90,7 @@ class Resource:
     fields: Fields | None = None
     choice: type[Query] | None = None
     hidden: frozenset[str] = frozenset()
+    sealed: frozenset[str] = frozenset()
     shows_once: bool = False
     check: Callable[[Change], None] | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
@@ -97,7 +102,7 @@ class Resource:
 
     def __post_init__(self) -> None:
         shape = Shape(self.view)
-        shown = self.hidden.intersection(shape.names)
+        shown = (self.hidden | self.sealed).intersection(shape.names)
         if shown:
             raise TypeError(f"{self.view.__name__} shows {', '.join(shown)}, which {self.name} hides")
         defaults = {
@@ -121,6 +126,18 @@ class Resource:
                 doc[name] = parse_iso(doc[name], field=name)
         return doc
 
+    def changed(self, old: Doc, named: Doc) -> Doc:
+        """The document with the `named` fields changed; None removes a field, also within objects with secrets."""
+        for name in {path.partition(".")[0] for path in self.sealed if "." in path}:
+            if isinstance(named.get(name), dict) and isinstance(old.get(name), dict):
+                named = {**named, name: records.apply_patch(old[name], named[name])}
+        return records.apply_patch(old, named)
+
+    def seal(self, keyring: Keyring, id: bytes, doc: Doc) -> None:
+        """Encrypt the secrets of a document that are still in clear text."""
+        for path in self.sealed:
+            _seal(keyring, self.kind.name, id, doc, path.split("."), "")
+
     def show(self, ids: Ids, found: Found, query: Any) -> Doc:
         """A record as it is shown to a caller."""
         doc, id = found.doc, found.id.hex()
@@ -132,6 +149,8 @@ class Resource:
             shown |= self.owner(ids)
         if self.derive is not None:
             shown |= self.derive(ids, doc, query)
+        if self.sealed:
+            shown = without_sealed(shown)
         shown["_etag"] = found.revision
         shown["_type"] = self.kind.name
         return shown
@@ -175,6 +194,19 @@ def _check_parent(resource: Resource, reading: Reading, ids: Ids) -> None:
     within, parent = resource.within, ids[resource.parent]
     if within is not None and records.find(reading.snapshot, within, ids["application"], parent) is None:
         raise missing(within, parent)
+
+
+def _seal(keyring: Keyring, kind: str, id: bytes, holder: Any, steps: list[str], path: str) -> None:
+    """Encrypt what lies at the path `steps` in an object, or in each item of a list. `path` led to the holder."""
+    if isinstance(holder, list):
+        for position, item in enumerate(holder):
+            _seal(keyring, kind, id, item, steps, f"{path}{position}.")
+    elif isinstance(holder, dict) and holder.get(steps[0]) is not None:
+        value, field = holder[steps[0]], path + steps[0]
+        if len(steps) > 1:
+            _seal(keyring, kind, id, value, steps[1:], f"{field}.")
+        elif not is_sealed(value):
+            holder[steps[0]] = keyring.seal(value, kind=kind, id=id, field=field)
 
 
 def missing(kind: Kind, id: bytes) -> NotFound:

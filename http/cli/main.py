@@ -43,7 +43,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 user_app = typer.Typer(help="The users of a data directory.", no_args_is_help=True)
-secret_app = typer.Typer(help="The secret that signs tokens.", no_args_is_help=True)
+secret_app = typer.Typer(
+    help="The secret that signs tokens, and the keys of stored secrets.", no_args_is_help=True
+)
 app.add_typer(user_app, name="user")
 app.add_typer(secret_app, name="secret")
 app.add_typer(bench_app, name="bench")
@@ -283,6 +285,21 @@ def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
     OUT.print(f"The secret of {path} is replaced; every user and device must log in again.")
 
 
+@secret_app.command("rekey")
+def secret_rekey(
+    discard: Annotated[
+        bool,
+        typer.Option("--discard", help="Remove stored secrets whose encryption key is lost."),
+    ] = False,
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Encrypt all stored secrets with a new key and remove the old one. The server must be stopped."""
+    done = boot.rotate_encryption_key(_existing_directory(data, config), discard=discard)
+    lost = f" Discarded, because their key is lost: {done.discarded}." if discard else ""
+    OUT.print(f"Stored secrets encrypted with the new key {done.key}: {done.resealed}.{lost}")
+
+
 @app.command("backup")
 def backup_command(
     target: Annotated[Path, typer.Argument(help="A directory that does not exist or is empty.")],
@@ -298,8 +315,9 @@ def backup_command(
 @app.command("check")
 def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     """Read a whole data directory or backup and verify its contents, also while a server runs."""
-    path = _existing_directory(data, config).data_dir
-    report = boot.check(Path(path))
+    settings = _existing_directory(data, config)
+    path, keys_file = settings.data_dir, settings.encryption_keys_file
+    report = boot.check(Path(path), None if keys_file is None else Path(keys_file))
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
         table.add_row(name, str(count))

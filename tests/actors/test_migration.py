@@ -20,10 +20,12 @@ from trunkline.actors.applications.messages import (
     SummaryChoice,
 )
 from trunkline.actors.catalogue import RESOURCES
+from trunkline.actors.records import records
 from trunkline.actors.records.messages import CreateRecord, Creator, ListRecords
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import checksums, codec, keys, migrations
+from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 
 OWNERS = (b"a" * 12, b"b" * 12)
@@ -98,3 +100,40 @@ async def test_a_directory_of_format_1_opens_as_it_is(tmp_path: Path) -> None:
     assert after == before
     assert boot.verify(data).problems == []
     assert (data / "backups" / "format-1").is_dir()
+
+
+PASSWORD = "horse-of-a-webhook"
+
+
+async def test_passwords_of_format_3_are_sealed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    kind = RESOURCES["webhook"].kind
+    async with running_house(data) as house:
+        key = keys.record_key(kind.name, house.application, b"w" * 12)
+        plain = keys.record_key(kind.name, house.application, b"v" * 12)
+        batch = Batch()
+        for each, fields in ((key, {"basicAuthPassword": PASSWORD}), (plain, {})):
+            doc: dict[str, Any] = {"name": "hook", "creationDate": 1, "lastUpdated": 1, **fields}
+            batch.put(keys.RECORDS, each, codec.encode(doc))
+            batch.add(keys.COUNTS, keys.total_key(kind.name, house.application), {"n": 1})
+            for entry in records.entries(kind, house.application, each[-12:], doc):
+                batch.put(keys.INDEXES, entry, b"")
+        await house.system.journal.submit(batch).wait()
+    make_format_3(data)
+    with Store.open(data) as store, store.snapshot() as snapshot:
+        doc = codec.decode(snapshot.get(keys.RECORDS, key) or b"")
+        place: dict[str, Any] = {"kind": kind.name, "id": b"w" * 12, "field": "basicAuthPassword"}
+        assert store.keyring.unseal(doc["basicAuthPassword"], **place) == PASSWORD
+        assert "basicAuthPassword" not in codec.decode(snapshot.get(keys.RECORDS, plain) or b"")
+    assert boot.verify(data).problems == []
+    assert PASSWORD.encode() in (data / "backups" / "format-3" / "store" / "data.mdb").read_bytes()
+
+
+def make_format_3(data: Path) -> None:
+    """Make a store as it was before there were encryption keys."""
+    with Store.open(data) as store, store.memory_map.env.begin(write=True) as transaction:
+        meta = store.memory_map.handles[keys.META]
+        transaction.delete(migrations.KEY_KEY, db=meta)
+        number = checksums.sealed(migrations.FORMAT_KEY, codec.encode(3))
+        transaction.put(migrations.FORMAT_KEY, number, db=meta)
+    (data / "encryption-keys").unlink()

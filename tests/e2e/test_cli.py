@@ -268,6 +268,36 @@ async def test_a_rotated_secret_ends_every_token(tmp_path: Path) -> None:
         await server.call("GET", "/me")
 
 
+async def test_the_encryption_key_is_rotated(tmp_path: Path) -> None:
+    data, place = ("--data", str(tmp_path / "data")), tmp_path / "data" / "encryption-keys"
+    password = "horse-of-a-webhook"
+    async with running_server(tmp_path / "data") as server:
+        path = f"{await server.application()}/webhooks"
+        body = {"name": "hook", "basicAuthUsername": "u", "basicAuthPassword": password}
+        made = await server.call("POST", path, body, status=201)
+        assert password not in json.dumps(made)
+        refused = one_sentence(await trunkline("secret", "rekey", *data))
+        assert f"in use by process {os.getpid()}" in refused
+    before = place.read_text()
+    done = await trunkline("secret", "rekey", *data)
+    assert re.search(r"encrypted with the new key [0-9a-f]{8}: 1\.", done.stdout), done
+    assert len(place.read_text().splitlines()) == 1
+    assert place.read_text() != before
+    assert (await trunkline("check", *data)).returncode == 0
+    place.rename(tmp_path / "keys")
+    done = await trunkline("check", *data)
+    assert done.returncode == 1
+    assert "which holds the encryption keys" in done.stdout.replace("\n", " ")
+    elsewhere = {"TRUNKLINE_ENCRYPTION_KEYS_FILE": str(tmp_path / "keys")}
+    assert (await trunkline("check", *data, env=elsewhere)).returncode == 0
+    async with running_server(tmp_path / "data", encryption_keys_file=str(tmp_path / "keys")) as server:
+        assert (await server.call("GET", path))["totalCount"] == 1
+    kept = await trio.to_thread.run_sync(
+        lambda: b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    )
+    assert password.encode() not in kept
+
+
 # The API and the version as text.
 
 

@@ -125,13 +125,14 @@ def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path
     filled.close()
     backup(filled.directory.path, tmp_path / "deep" / "copy")
     copy = tmp_path / "deep" / "copy"
-    assert tree(copy) == ["manifest.json", "secret", "store", "store/data.mdb"]
+    assert tree(copy) == ["encryption-keys", "manifest.json", "secret", "store", "store/data.mdb"]
     for path in (copy, copy / "store"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
     for path in (copy / "manifest.json", copy / "secret", copy / "store" / "data.mdb"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert tree(tmp_path / "deep") == [
         "copy",
+        "copy/encryption-keys",
         "copy/manifest.json",
         "copy/secret",
         "copy/store",
@@ -144,7 +145,8 @@ def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path
 
 def test_a_backup_without_a_secret_and_into_an_empty_directory(closed: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
-    (closed / "secret").unlink()
+    for name in ("secret", "encryption-keys"):
+        (closed / name).unlink()
     backup(closed, tmp_path / "copy")
     assert tree(tmp_path / "copy") == ["manifest.json", "store", "store/data.mdb"]
 
@@ -213,7 +215,7 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
     assert report.ok
     assert report.format == FORMAT
     assert report.counts == {
-        keys.META: 1,
+        keys.META: 2,
         keys.RECORDS: 20,
         keys.INDEXES: 20,
         keys.UNIQUE: 20,

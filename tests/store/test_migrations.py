@@ -16,6 +16,7 @@ from trunkline.store.checksums import BYTES, opened
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, FormatUnsupported
+from trunkline.store.keyring import Keyring
 from trunkline.store.keys import DATABASES, META, RECORDS
 
 
@@ -49,7 +50,7 @@ def plain(key: bytes, stored: bytes) -> Any:
 def append(text: str) -> migrations.Migration:
     """A migration that appends to the value of the one record."""
 
-    def change(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any]) -> None:
+    def change(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any], _keyring: Keyring) -> None:
         old = codec.decode(transaction.get(b"k", db=handles[RECORDS]) or b"")
         transaction.put(b"k", codec.encode(f"{old} {text}"), db=handles[RECORDS])
 
@@ -84,7 +85,7 @@ def test_an_older_format_is_copied_and_brought_forward_step_by_step(
 
 
 def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grow(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any]) -> None:
+    def grow(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any], _keyring: Keyring) -> None:
         transaction.put(b"k", codec.encode("x" * 1_000_000), db=handles[RECORDS])
 
     monkeypatch.setattr(migrations, "FORMAT", 2)
@@ -96,7 +97,7 @@ def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytes
 def test_a_migration_that_fails_leaves_the_step_before_and_the_copy(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any]) -> None:
+    def fail(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any], _keyring: Keyring) -> None:
         transaction.put(b"k", codec.encode("half"), db=handles[RECORDS])
         raise RuntimeError("a bug")
 
@@ -140,7 +141,7 @@ def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
     write_format(tmp_path, 7)
     with pytest.raises(
-        FormatUnsupported, match=r"is in format 7, this program knows formats up to 3\. Use a newer"
+        FormatUnsupported, match=r"is in format 7, this program knows formats up to 4\. Use a newer"
     ):
         Store.open(tmp_path)
     assert read(tmp_path) == (7, "old")
@@ -205,5 +206,6 @@ def test_a_store_of_format_2_gets_checksums(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store, store.snapshot() as snapshot:
         for db in DATABASES:
             found = {key: codec.decode(value) for key, value in snapshot.range(db, b"", None)}
-            assert found.pop(migrations.FORMAT_KEY, 3) == 3
+            assert found.pop(migrations.FORMAT_KEY, migrations.FORMAT) == migrations.FORMAT
+            found.pop(migrations.KEY_KEY, None)
             assert found == values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from msgspec import UNSET, UnsetType
@@ -12,7 +12,7 @@ from trunkline.actors.accounts.tokens import APPLICATION_TOKENS
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.records import records
-from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Resource
 from trunkline.actors.records.revision import Found
@@ -20,6 +20,7 @@ from trunkline.actors.values.structs import Body
 from trunkline.actors.values.terms import IsoTime, Name, RecordView
 from trunkline.actors.values.timestamps import parse_iso
 from trunkline.store.codec import encode
+from trunkline.store.keyring import Keyring, sealed_values
 
 
 class CardPost(Body, frozen=True):
@@ -77,6 +78,52 @@ def test_a_null_takes_a_field_away() -> None:
 def test_what_is_hidden_cannot_be_shown() -> None:
     with pytest.raises(TypeError, match="CardView shows suit, which card hides"):
         replace(CARDS, hidden=frozenset({"suit"}))
+
+
+SEALED = replace(CARDS, sealed=frozenset({"pin", "config.token", "config.headers.value"}))
+
+
+def test_secrets_are_encrypted_changed_kept_and_removed_by_their_paths() -> None:
+    keyring, id = Keyring.new(), b"c" * 12
+    config = {"host": "a", "token": "t", "headers": [{"key": "k", "value": "v"}]}
+    doc: Doc = {
+        "creationDate": 0,
+        "lastUpdated": 0,
+        "name": "a",
+        "suit": "hearts",
+        "pin": "1",
+        "config": config,
+    }
+    SEALED.seal(keyring, id, doc)
+    assert [each.field for each in sealed_values(doc)] == ["pin", "config.token", "config.headers.0.value"]
+    changed = SEALED.changed(doc, {"name": "b", "config": {"host": "b"}})
+    assert (changed["pin"], changed["config"]["token"]) == (doc["pin"], doc["config"]["token"])
+    assert (changed["config"]["host"], doc["config"]["host"]) == ("b", "a")
+    changed = SEALED.changed(changed, {"pin": None, "config": {"token": "new", "headers": None}})
+    SEALED.seal(keyring, id, changed)
+    assert "pin" not in changed
+    assert "headers" not in changed["config"]
+    opened = keyring.unseal(changed["config"]["token"], kind="card", id=id, field="config.token")
+    assert opened == "new"
+    assert SEALED.changed(changed, {"config": None}).keys() == changed.keys() - {"config"}
+
+
+def test_secrets_are_not_shown() -> None:
+    class OpenView(CardView, frozen=True, kw_only=True):
+        config: dict[str, Any] | None = None
+
+    resource = replace(SEALED, view=OpenView)
+    doc = {
+        "creationDate": 0,
+        "lastUpdated": 0,
+        "name": "a",
+        "pin": "1",
+        "config": {"host": "a", "token": "t"},
+    }
+    resource.seal(Keyring.new(), b"c" * 12, doc)
+    assert resource.show({}, Found(b"c" * 12, doc, encode(doc)), None)["config"] == {"host": "a"}
+    with pytest.raises(TypeError, match="CardView shows name, which card hides"):
+        replace(CARDS, sealed=frozenset({"name"}))
 
 
 def test_a_changed_record_is_later_than_before_also_where_the_clock_went_back() -> None:
