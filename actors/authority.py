@@ -227,11 +227,18 @@ def check_application(snapshot: Snapshot, principal: Principal, application_id: 
     if found is None:
         raise NotFound(f"There is no application {application_id.hex()}.")
     if principal.kind == "user":
-        reached = principal.user_id is not None and found.doc["ownerId"] == principal.user_id.hex()
+        reached = principal.user_id is not None and reaches_application(
+            snapshot, principal.user_id, found.doc
+        )
     else:
         reached = principal.application_id == application_id
     if not reached:
         raise Forbidden(f"This token does not reach the application {application_id.hex()}.")
+
+
+def reaches_application(_snapshot: Snapshot, user: bytes, application: Doc) -> bool:
+    """Return whether a user may access an application."""
+    return bool(application["ownerId"] == user.hex())
 
 
 def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, states: bool) -> None:

@@ -51,6 +51,7 @@ __all__ = [
     "add_user",
     "back_up",
     "check",
+    "delete_account",
     "delete_user",
     "ensure_first_user",
     "opened",
@@ -181,20 +182,40 @@ async def delete_user(system: System, email: str, *, with_applications: bool) ->
     """
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, email)
-        owned = [] if user is None else list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
+        owned = 0 if user is None else records.total(snapshot, APPLICATION, ROOT, user.hex())
         alone = records.total(snapshot, USER, ROOT) == 1
     if user is None:
         raise NotFound(f"There is no user {email}.")
+    if owned and not alone and not with_applications:
+        raise Invalid(
+            f"{email} owns applications: {owned}. Delete them first, or use --with-applications, "
+            "which deletes them with their devices and data."
+        )
+    return await delete_account(system, user)
+
+
+async def delete_account(system: System, user: bytes) -> int:
+    """Delete a user with the user's applications and all else; returns the number of applications.
+
+    Raises `Invalid` if it is the only user. If the process ends in between, some of the applications are deleted; the
+    call can be repeated.
+    """
+    deleted = 0
+    with system.store.snapshot() as snapshot:
+        alone = records.total(snapshot, USER, ROOT) == 1
     if not alone:
-        if owned and not with_applications:
-            raise Invalid(
-                f"{email} owns applications: {len(owned)}. Delete them first, or use --with-applications, "
-                "which deletes them with their devices and data."
-            )
-        for application in owned:
-            with suppress(NotFound):  # deleted in the meantime
-                await system.ask(Ref("application", ROOT, application), DeleteApplication())
+        deleted = await _delete_applications(system, user)
     await system.ask(Ref("user", ROOT, user), DeleteUser())
+    # Those that calls in progress have created since. There can be no further ones: the user's tokens have ended.
+    return deleted + await _delete_applications(system, user)
+
+
+async def _delete_applications(system: System, user: bytes) -> int:
+    with system.store.snapshot() as snapshot:
+        owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
+    for application in owned:
+        with suppress(NotFound):  # deleted in the meantime
+            await system.ask(Ref("application", ROOT, application), DeleteApplication())
     return len(owned)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from trunkline.actors.accounts.actor import User
+from trunkline.actors.accounts.recent_items import RECENT_ITEMS
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
@@ -61,6 +62,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
     DEVICE,
     DELETED_DEVICE,
     API_TOKEN,
+    RECENT_ITEMS,
     JOB,
     DATA_TABLE,
     EVENT,

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from trunkline.actors import profile
 from trunkline.actors.accounts.messages import GetMe
-from trunkline.actors.applications import payload_counts
+from trunkline.actors.accounts.recent_items import CheckRecentItem, ListRecentItems
+from trunkline.actors.applications import notebook_minutes, payload_counts
 from trunkline.actors.applications import reads as applications
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.catalogue import COUNTED, RESOURCES
@@ -49,7 +51,10 @@ Reader = Callable[[Reading, Any], Any]
 READERS: Final[Mapping[type[Message], Reader]] = {
     GetApplication: partial(applications.get_application, COUNTED),
     ListApplications: partial(applications.list_applications, COUNTED),
-    GetMe: partial(applications.get_me, COUNTED),
+    GetMe: profile.get_me,
+    CheckRecentItem: profile.check_recent_item,
+    ListRecentItems: profile.list_recent_items,
+    notebook_minutes.CountMyNotebookMinutes: notebook_minutes.count_my_notebook_minutes,
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,
@@ -76,6 +81,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     period_summaries.ListPeriodSummaries: period_summaries.list_period_summaries,
     payload_counts.CountPayloads: payload_counts.count_payloads,
     payload_counts.BreakDownPayloads: payload_counts.break_down_payloads,
+    payload_counts.CountMyPayloads: payload_counts.count_my_payloads,
+    payload_counts.BreakDownMyPayloads: payload_counts.break_down_my_payloads,
     GetEvent: events.get_event,
     ListEvents: events.list_events,
     GetMostRecentEvent: events.get_most_recent_event,

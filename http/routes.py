@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
+    account,
     applications,
     auth,
     data_tables,
@@ -20,6 +21,7 @@ TABLE = RouteTable(
     (
         *auth.ROUTES,
         *me.ROUTES,
+        *account.ROUTES,
         *applications.ROUTES,
         *devices.ROUTES,
         *measurements.ROUTES,

@@ -236,6 +236,14 @@ class Limits:
     device_restore_days: int = _bound(93, "days", "The API's promise to people who deleted by mistake.")
     future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time means a wrong clock.")
 
+    # Users.
+    recent_items_per_list_max: int = _bound(
+        10, "items", "What one looks at is a short list; items of a type in a parent.", "list"
+    )
+    recent_items_max: int = _bound(
+        250, "items", "All recent items are one value of about 20 kB, written with each item.", "user"
+    )
+
     # Requests and connections.
     body_bytes_max: int = _bound(
         MIB, "bytes", "A body is kept in memory completely; 1 MiB is 10,000 small states.", "request"

@@ -27,7 +27,7 @@ def merge_increments(into: dict[bytes, dict[str, int]], key: bytes, counts: Mapp
 
 
 def apply_increments(raw: bytes | None, counts: Mapping[str, int]) -> bytes:
-    """Return the encoded counters of `raw` (None: there are none yet) after adding `counts`.
+    """Return the encoded counters of `raw` (None: there are none yet) after adding `counts`. Those at zero are removed.
 
     Counters that cannot be decoded start again from zero, with an error in the log: one damaged counter must
     not make every commit fail.
@@ -37,7 +37,12 @@ def apply_increments(raw: bytes | None, counts: Mapping[str, int]) -> bytes:
     try:
         counters: dict[str, int] = codec.decode(raw)
         for name, count in counts.items():
-            counters[name] = counters.get(name, 0) + count
+            total = counters.get(name, 0) + count
+            if total:
+                counters[name] = total
+            else:
+                # Most names are fixed, but some are ids of records that may be deleted.
+                counters.pop(name, None)
         return codec.encode(counters)
     except (ValueError, TypeError, AttributeError) as error:
         _log.error("counters cannot be read and start again from zero", error=str(error))

@@ -10,6 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from trunkline.actors.accounts.messages import (
+    ChangePassword,
     CreateUser,
     DeleteUser,
     Email,
@@ -18,8 +19,10 @@ from trunkline.actors.accounts.messages import (
     PatchMe,
     Session,
     SetPassword,
+    VerifyCredentials,
 )
 from trunkline.actors.accounts.passwords import hash_password, verify_password
+from trunkline.actors.accounts.recent_items import RECENT_ITEMS, AddRecentItem, with_newest
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import USER
@@ -65,9 +68,11 @@ class User(RecordOwner):
         """Begin a session; None if the password is wrong."""
         if not await verify_password(self.doc["passwordHash"], message.password):
             return None
-        # Never before the cutoff, so that a clock that was set back does not lock the user out.
-        since_ms = max(self.system.clock.wall_ms(), self.doc["tokenCutoff"])
-        return Session(token_generation(self.doc), since_ms)
+        return self._new_session()
+
+    async def on_verify_credentials(self, message: VerifyCredentials) -> None:
+        """Verify the password. Raises `Unauthorized`."""
+        await self._verify_password(message.password, "password")
 
     async def on_patch_me(self, message: PatchMe) -> None:
         """Change the user. Changes of e-mail address, password and token cutoff need the current password."""
@@ -86,9 +91,28 @@ class User(RecordOwner):
             self._claim_email(changes["email"])
         self.change(changes)
 
+    async def on_change_password(self, message: ChangePassword) -> Session:
+        """Change the password, and end all earlier tokens if that is wanted. The answer is a new session."""
+        body = message.body
+        await self._verify_password(body.password, "password")
+        changes = await self._new_password(body.new_password)
+        if not body.invalidate_existing_tokens:
+            del changes["tokenCutoff"], changes["tokenGeneration"]
+        self.change(changes)
+        return self._new_session()
+
     async def on_set_password(self, message: SetPassword) -> None:
         """Set the password and end all tokens that were made before."""
         self.change(await self._new_password(message.password))
+
+    def on_add_recent_item(self, message: AddRecentItem) -> None:
+        """Make an item the newest of the recent items."""
+        key = keys.record_key(RECENT_ITEMS.name, self.ref.id, self.ref.id)
+        raw = self.system.journal.get(keys.RECORDS, key)
+        old = None if raw is None else decode(raw)
+        newest = [message.item_type, message.parent_id, message.item_id]
+        items = with_newest([] if old is None else old["items"], newest, self.system.limits)
+        records.write(self, RECENT_ITEMS, self.ref.id, self.ref.id, old, {"items": items})
 
     def on_delete_user(self, _message: DeleteUser) -> None:
         """Delete the record and what belongs to it. Applications are the caller's concern."""
@@ -96,17 +120,22 @@ class User(RecordOwner):
         users = journal.get(keys.COUNTS, keys.total_key(USER.name, ROOT))
         if users is None or decode(users)["n"] <= 1:
             raise Invalid(f"{self.doc['email']} is the only user; add another one first.")
-        for resource in self.system.component(Resources).values():
-            if resource.parent == "user":
-                prefix = keys.record_prefix(resource.kind.name, id)
-                end = keys.prefix_end(prefix)
-                assert end is not None
-                for key, raw in journal.range(keys.RECORDS, prefix, end):
-                    records.erase(self, resource.kind, id, key[-keys.ID_BYTES :], decode(raw))
-                self.delete(keys.COUNTS, keys.total_key(resource.kind.name, id))
+        resources = self.system.component(Resources).values()
+        for kind in {*(each.kind for each in resources if each.parent == "user"), RECENT_ITEMS}:
+            prefix = keys.record_prefix(kind.name, id)
+            end = keys.prefix_end(prefix)
+            assert end is not None
+            for key, raw in journal.range(keys.RECORDS, prefix, end):
+                records.erase(self, kind, id, key[-keys.ID_BYTES :], decode(raw))
+            self.delete(keys.COUNTS, keys.total_key(kind.name, id))
         records.erase(self, USER, ROOT, id, self.doc)
         self.claim("email", None, "", fold=True)
         self.exists = False
+
+    def _new_session(self) -> Session:
+        # Never before the cutoff, so that a clock that was set back does not lock the user out.
+        since_ms = max(self.system.clock.wall_ms(), self.doc["tokenCutoff"])
+        return Session(token_generation(self.doc), since_ms)
 
     async def _new_password(self, password: str) -> Doc:
         """The fields that change with the password. The new generation ends earlier tokens, regardless of clocks."""
@@ -141,8 +170,11 @@ class User(RecordOwner):
                 "currentCredentials: is missing; e-mail address, password and tokenCutoff change only "
                 "with the current password."
             )
-        if not await verify_password(self.doc["passwordHash"], body.current_credentials.password):
-            raise Unauthorized("currentCredentials.password: is not the current password.")
+        await self._verify_password(body.current_credentials.password, "currentCredentials.password")
+
+    async def _verify_password(self, password: str, field: str) -> None:
+        if not await verify_password(self.doc["passwordHash"], password):
+            raise Unauthorized(f"{field}: is not the current password.")
 
     def _claim_email(self, email: str) -> None:
         """Claim an e-mail address, which only one user can have. Case is ignored. Raises `Invalid`."""

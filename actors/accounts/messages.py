@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.reach import FilterType
+from trunkline.actors.accounts.recent_items import RecentItemList
 from trunkline.actors.values.structs import FORM, Body, Message, Query, View
 from trunkline.actors.values.terms import DeviceClass, Id, IsoText, IsoTime, Links, RecordView
 
@@ -113,6 +114,16 @@ class MePatch(Body, frozen=True):
     current_credentials: CurrentCredentials | UnsetType = UNSET
 
 
+class PasswordChange(Body, frozen=True):
+    """A new password. `invalidateExistingTokens` ends all earlier log-ins and the user's API tokens."""
+
+    password: Annotated[str, Meta(max_length=2048)]
+    new_password: NewPassword
+    two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
+    invalidate_existing_tokens: bool = False
+    token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
+
+
 class MeChoice(Query, frozen=True):
     """What the answer about the current user contains."""
 
@@ -140,6 +151,8 @@ class MeView(RecordView, frozen=True, kw_only=True):
     url: str | None = None
     token_cutoff: IsoTime | None = None
     summary: dict[str, Any] | None = None
+    recent_applications: RecentItemList | None = None
+    recent_dashboards: RecentItemList | None = None
     links: Links | None = msgspec.field(default=None, name="_links")
 
 
@@ -175,6 +188,18 @@ class PatchMe(Message, frozen=True):
     if_match: str | None = None
 
 
+class ChangePassword(Message, frozen=True):
+    """Change the password; the answer is a new `Session`. Earlier tokens stay valid unless the body ends them."""
+
+    body: PasswordChange
+
+
+class VerifyCredentials(Message, frozen=True):
+    """Verify a password, as a log-in does. Raises `Unauthorized` if it is wrong."""
+
+    password: str
+
+
 class SetPassword(Message, frozen=True):
     """Set a password without the old one (only operators may), and invalidate all earlier tokens."""
 
@@ -182,7 +207,7 @@ class SetPassword(Message, frozen=True):
 
 
 class DeleteUser(Message, frozen=True):
-    """Delete the user with the API tokens (only operators may). Refused for the only user of the server."""
+    """Delete the user with what belongs to the user. Refused for the only user of the server."""
 
 
 class GetMe(Message, frozen=True):

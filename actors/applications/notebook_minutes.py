@@ -6,7 +6,7 @@ from typing import Any
 
 from trunkline.actors.applications.payload_counts import DAY_MS, Periods
 from trunkline.actors.records.reading import Reading
-from trunkline.actors.values.structs import Query, View
+from trunkline.actors.values.structs import Message, Query, View
 from trunkline.actors.values.terms import IsoTime, QueryTime
 
 _NONE = {"minutes": 0, "completed": 0, "canceled": 0, "errored": 0, "timeout": 0}
@@ -17,6 +17,19 @@ class MinuteRange(Query, frozen=True):
 
     start: QueryTime | None = None
     end: QueryTime | None = None
+
+
+class CountMyNotebookMinutes(Message, frozen=True):
+    """The minutes of notebooks of all applications of one user."""
+
+    user: bytes
+    query: MinuteRange
+    now_ms: int
+
+
+def count_my_notebook_minutes(reading: Reading, message: CountMyNotebookMinutes) -> dict[str, Any]:
+    """Return the minutes of notebooks of all applications of one user."""
+    return notebook_minutes(reading, message.query.start, message.query.end, message.now_ms)
 
 
 def notebook_minutes(

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message, Query, View
 from trunkline.actors.values.terms import IsoTime, QueryTime
 from trunkline.actors.values.timestamps import HOUR_MS, iso, resolve_range
@@ -92,6 +95,22 @@ class BreakDownPayloads(Message, frozen=True):
     now_ms: int
 
 
+class CountMyPayloads(Message, frozen=True):
+    """Payloads of all applications of one user."""
+
+    user: bytes
+    query: PayloadCountRange
+    now_ms: int
+
+
+class BreakDownMyPayloads(Message, frozen=True):
+    """Payloads of all applications of one user for each hour or day."""
+
+    user: bytes
+    query: PayloadPeriods
+    now_ms: int
+
+
 # Reads.
 
 
@@ -103,6 +122,18 @@ def count_payloads(reading: Reading, message: CountPayloads) -> dict[str, Any]:
 def break_down_payloads(reading: Reading, message: BreakDownPayloads) -> dict[str, Any]:
     """Return the payloads of one application for each hour or day."""
     return payload_periods(reading, [message.application], message.query, message.now_ms)
+
+
+def count_my_payloads(reading: Reading, message: CountMyPayloads) -> dict[str, Any]:
+    """Return the payloads of all applications of one user by kind."""
+    owned = ids_of_facet(reading.snapshot, APPLICATION, ROOT, message.user.hex())
+    return payload_counts(reading, owned, message.query, message.now_ms)
+
+
+def break_down_my_payloads(reading: Reading, message: BreakDownMyPayloads) -> dict[str, Any]:
+    """Return the payloads of all applications of one user for each hour or day."""
+    owned = ids_of_facet(reading.snapshot, APPLICATION, ROOT, message.user.hex())
+    return payload_periods(reading, owned, message.query, message.now_ms)
 
 
 def payload_counts(

@@ -44,6 +44,7 @@ IDS: Final[Mapping[str, str]] = {
 QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auth.ssoDomain": {"email": "admin@localhost"},
     "dataTable.removeColumn": {"columnName": "note"},
+    "me.fetchRecentItems": {"itemType": "device"},
     "devices.tagValues": {"key": "demo"},
     "downloads.get": {"token": "TOKEN"},
     # Workflows.
@@ -79,6 +80,13 @@ BODIES: Final[Mapping[str, Any]] = {
     "auth.authenticateUser": {"email": "admin@localhost", "password": "PASSWORD"},
     "auth.authenticateDevice": {"deviceId": IDS["deviceId"], "key": "KEY", "secret": "SECRET"},
     "me.patch": {"companyName": "A farm"},
+    "me.changePassword": {"password": "PASSWORD", "newPassword": "Correct-horse-7"},
+    "me.addRecentItem": {
+        "itemType": "device",
+        "parentId": IDS["applicationId"],
+        "itemId": IDS["deviceId"],
+    },
+    "me.delete": {"email": "admin@localhost", "password": "PASSWORD"},
     "userApiTokens.post": {"name": "read only", "scope": ["all.User.read"]},
     "userApiToken.patch": {"description": "For looking at."},
     "applications.post": {"name": "My first application"},

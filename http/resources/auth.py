@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import UNSET, UnsetType
 
 from trunkline.actors.accounts.messages import (
@@ -36,7 +38,7 @@ async def authenticate_user(call: Call) -> Response:
     scopes = frozenset({"all.User"})
     if body.requested_scopes is not UNSET:
         scopes = service.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
-    ttl_s = _ttl_s(body.token_ttl, service.token_ttl_s)
+    ttl_s = lifetime_s(body.token_ttl, service.token_ttl_s)
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, body.email)
     session: Session | None = None
@@ -48,9 +50,7 @@ async def authenticate_user(call: Call) -> Response:
             session = (await system.ask(Ref("user", ROOT, user), LogIn(password=body.password))).value
         if user is None or session is None:
             raise Unauthorized("email and password do not fit together.")
-    claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
-    token = service.tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
-    return json_response(call, 200, {"userId": user.hex(), "token": token})
+    return user_token(call, user, session, scopes, ttl_s)
 
 
 async def authenticate_device(call: Call) -> Response:
@@ -66,7 +66,7 @@ async def authenticate_device(call: Call) -> Response:
     scopes = frozenset({"all.Device"})
     if body.requested_scopes is not UNSET:
         scopes = service.tokens.checked_scopes(body.requested_scopes, kind="device", field="requestedScopes")
-    ttl_s = _ttl_s(body.token_ttl, None)
+    ttl_s = lifetime_s(body.token_ttl, None)
     device_id = body.device_id.lower()
     try:
         with system.store.snapshot() as snapshot:
@@ -137,12 +137,20 @@ async def refresh_token(call: Call) -> Response:
     assert principal.user_id is not None
     assert principal.session is not None
     # The session is still that of the login with a password, so whatever ends it also ends this token.
-    claims = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
-    token = call.service.tokens.issue(claims, principal.scopes, call.now_ms, principal.ttl_s)
-    return json_response(call, 200, {"userId": principal.user_id.hex(), "token": token})
+    return user_token(call, principal.user_id, principal.session, principal.scopes, principal.ttl_s)
 
 
-def _ttl_s(asked: int | UnsetType, default_s: int | None) -> int | None:
+def user_token(
+    call: Call, user: bytes, session: Session, scopes: Iterable[str], ttl_s: float | None
+) -> Response:
+    """The response with a new token of a session."""
+    tokens, now_ms = call.service.tokens, call.service.system.clock.wall_ms()
+    claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
+    token = tokens.issue(claims, scopes, now_ms, ttl_s)
+    return json_response(call, 200, {"userId": user.hex(), "token": token})
+
+
+def lifetime_s(asked: int | UnsetType, default_s: int | None) -> int | None:
     """The lifetime of a token in seconds; None for no expiry, which is requested with 0."""
     if asked is UNSET:
         return default_s or None

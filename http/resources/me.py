@@ -5,6 +5,27 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from trunkline.actors.accounts.messages import GetMe, MeChoice, MePatch, MeView, PatchMe
+from trunkline.actors.accounts.recent_items import (
+    AddRecentItem,
+    CheckRecentItem,
+    ListRecentItems,
+    RecentItemChoice,
+    RecentItemList,
+    RecentItemPost,
+)
+from trunkline.actors.applications.notebook_minutes import (
+    CountMyNotebookMinutes,
+    MinuteRange,
+    NotebookMinuteCounts,
+)
+from trunkline.actors.applications.payload_counts import (
+    BreakDownMyPayloads,
+    CountMyPayloads,
+    PayloadBreakdown,
+    PayloadCountRange,
+    PayloadPeriods,
+    PayloadStats,
+)
 from trunkline.actors.devices.counts import CountMyDevices, CountRange, DeviceCounts
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
@@ -24,6 +45,18 @@ async def patch_me(call: Call) -> Response:
         async with service.login_throttle.attempt(ref.id.hex(), call.request.address, now_s):
             await service.system.ask(ref, message)
     return json_response(call, 200, await service.read(call, GetMe))
+
+
+async def add_recent_item(call: Call) -> Response:
+    """Make an item the newest of the recent items. The response lists those of its type and parent."""
+    service = call.service
+    added: AddRecentItem = await service.read(call, CheckRecentItem)
+    await service.system.ask(service.ref(call), added)
+    choice = RecentItemChoice(item_type=call.body.item_type, parent_id=call.body.parent_id or None)
+    assert call.principal.user_id is not None
+    return json_response(
+        call, 200, await service.read_message(ListRecentItems(user=call.principal.user_id, query=choice))
+    )
 
 
 ROUTES = (
@@ -65,5 +98,58 @@ ROUTES = (
         query=CountRange,
         reply=DeviceCounts,
         area="user",
+    ),
+    Route(
+        method="GET",
+        path=ME_PATH + "/payloadCounts",
+        operation="me.payloadCounts",
+        summary="Count payloads in all applications of the user",
+        message=CountMyPayloads,
+        query=PayloadCountRange,
+        reply=PayloadStats,
+        area="user",
+    ),
+    Route(
+        method="GET",
+        path=ME_PATH + "/payloadCountsBreakdown",
+        operation="me.payloadCountsBreakdown",
+        summary="Count payloads per hour or day in all applications of the user",
+        message=BreakDownMyPayloads,
+        query=PayloadPeriods,
+        reply=PayloadBreakdown,
+        area="user",
+    ),
+    Route(
+        method="GET",
+        path=ME_PATH + "/notebookMinuteCounts",
+        operation="me.notebookMinuteCounts",
+        summary="Count minutes of notebooks per day in all applications of the user",
+        message=CountMyNotebookMinutes,
+        query=MinuteRange,
+        reply=NotebookMinuteCounts,
+        area="user",
+    ),
+    Route(
+        method="GET",
+        path=ME_PATH + "/recentItems",
+        operation="me.fetchRecentItems",
+        summary="List what the user opened last",
+        message=ListRecentItems,
+        query=RecentItemChoice,
+        reply=RecentItemList,
+        area="user",
+    ),
+    Route(
+        method="POST",
+        path=ME_PATH + "/recentItems",
+        operation="me.addRecentItem",
+        summary="Note that the user opened an item",
+        body=RecentItemPost,
+        to=USER_ACTOR,
+        reply=RecentItemList,
+        access="write",
+        area="user",
+        handler=add_recent_item,
+        uses=(CheckRecentItem,),
     ),
 )

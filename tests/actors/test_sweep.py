@@ -57,7 +57,7 @@ def space(system: System) -> Space:
     found[keys.COUNTS] = {
         key: value
         for key, value in found[keys.COUNTS].items()
-        if not key.startswith(total) or decode(value)["n"] != 0
+        if not key.startswith(total) or decode(value).get("n", 0) != 0
     }
     return found
 

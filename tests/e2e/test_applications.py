@@ -64,7 +64,7 @@ async def test_the_summary_counts_what_is_asked_for(server: Server) -> None:
         ("?summaryInclude=deviceCount,keyCount", {"deviceCount", "keyCount"}),
         ("?summaryExclude=deviceCount", set(COUNTED) - {"deviceCount"}),
         ("?summaryInclude=deviceCount,keyCount&summaryExclude=keyCount", {"deviceCount"}),
-        ("?summaryInclude=flowCount", set()),
+        ("?summaryInclude=fileCount", set()),
     ):
         found = await server.call("GET", f"{application}{query}")
         assert found["summary"] == {name: whole[name] for name in fields}

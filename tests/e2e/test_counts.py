@@ -173,6 +173,13 @@ async def test_payloads_per_hour_and_per_day(server: Server, clock: ManualClock)
     assert refused["message"].startswith("asBytes: ")
 
     days = f"start={START_MS}&end={START_MS + DAY_MS}"
+    sums = [
+        each["value"] for each in (await server.call("GET", f"/me/payloadCountsBreakdown?{days}"))["counts"]
+    ]
+    assert sums == [14, 107]
+    assert (await payloads(server, "/me"))["deviceState"] == {"total": 120}
+    minutes = (await server.call("GET", f"/me/notebookMinuteCounts?{days}"))["counts"]
+    assert [day["minutes"] for day in minutes] == [0, 0]
     found = await server.call("GET", f"/applications/periodSummaries?{days}")
     assert (found["count"], [each["name"] for each in found["items"]]) == (2, ["farm", "shed"])
     for path, each in zip((application, shed), found["items"], strict=True):

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import trio
 
-from tests.e2e.server_process import OWNER, ServerProcess, started
+from tests.e2e.server_process import OWNER, ServerProcess, started, trunkline
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
@@ -71,10 +71,13 @@ async def ended_job(client: httpx.AsyncClient, path: str) -> Json:
 
 
 async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example]) -> None:
-    """Give the three examples that need a secret what a reader has to put there."""
-    examples["auth.authenticateUser"].body |= {
-        "email": OWNER["TRUNKLINE_ADMIN_EMAIL"],
-        "password": OWNER["TRUNKLINE_ADMIN_PASSWORD"],
+    """Give the examples that need a secret what a reader has to put there."""
+    email, password = OWNER["TRUNKLINE_ADMIN_EMAIL"], OWNER["TRUNKLINE_ADMIN_PASSWORD"]
+    examples["auth.authenticateUser"].body |= {"email": email, "password": password}
+    examples["me.changePassword"].body["password"] = password
+    examples["me.delete"].body |= {
+        "email": email,
+        "password": examples["me.changePassword"].body["newPassword"],
     }
     device = examples["auth.authenticateDevice"].body
     key = (await run(client, examples["applicationKeys.post"])).json()
@@ -101,6 +104,9 @@ async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
         server.token = await server.log_in()
         examples = await served_examples(server)
         assert len(examples) > 100
+        # The only user of a server cannot be deleted.
+        second = ("second@example.com", "--password", "Another-horse-8", "--data", str(tmp_path / "data"))
+        assert (await trunkline("user", "add", *second)).returncode == 0
         async with server.client() as client:
             await fill_in(client, examples)
             for example in examples.values():

@@ -13,6 +13,7 @@ from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from tests.e2e.rows import api_token
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot
+from trunkline.actors.catalogue import COUNTED
 
 StartServer = Callable[..., Any]
 
@@ -40,7 +41,7 @@ async def test_a_user_sees_and_changes_the_profile(server: Server) -> None:
     me = await server.call("GET", "/me")
     assert me["id"] == me["userId"]
     assert (me["email"], me["firstName"], me["fullName"], me["_type"]) == (EMAIL, "owner", "owner", "me")
-    assert me["summary"] == {"apiTokenCount": 0, "appCount": 0, "deviceCount": 0, "keyCount": 0}
+    assert me["summary"] == dict.fromkeys(COUNTED, 0) | {"apiTokenCount": 0, "appCount": 0}
     assert not {"passwordHash", "password", "tokenGeneration"} & me.keys()
     profile = {
         "firstName": "Ada",
@@ -58,9 +59,12 @@ async def test_a_user_sees_and_changes_the_profile(server: Server) -> None:
     assert changed["passwordLastUpdated"] == me["passwordLastUpdated"]
     for query, fields in (
         ("?summaryInclude=keyCount,appCount&includeRecent=true", {"keyCount", "appCount"}),
-        ("?summaryExclude=keyCount,appCount,deviceCount", {"apiTokenCount"}),
+        ("?summaryExclude=keyCount,payloadCount", me["summary"].keys() - {"keyCount"}),
     ):
         assert (await server.call("GET", f"/me{query}"))["summary"].keys() == fields
+    for query in ("?summaryInclude=keyCounts", "?summaryExclude=x"):
+        answer = await server.call("GET", f"/me{query}", status=400)
+        assert "is no count" in answer["message"]
 
 
 async def test_a_profile_that_does_not_fit_is_400(server: Server) -> None:
