@@ -23,6 +23,10 @@ from trunkline.actors.events.export import EVENT_EXPORT
 from trunkline.actors.events.jobs import DELETE_EVENTS, PATCH_EVENTS
 from trunkline.actors.events.kind import EVENT
 from trunkline.actors.events.messages import EVENT_FIELDS
+from trunkline.actors.experience.actor import Experience
+from trunkline.actors.experience.endpoints import ENDPOINTS
+from trunkline.actors.experience.groups import GROUPS
+from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
@@ -40,7 +44,7 @@ from trunkline.actors.tables.export import ROW_EXPORT
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
 
-ACTORS: Final[tuple[type[Actor], ...]] = (User, Application, Device, DataTable, EventLog)
+ACTORS: Final[tuple[type[Actor], ...]] = (User, Application, Device, DataTable, EventLog, Experience)
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
     KEYS,
@@ -51,6 +55,10 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     WEBHOOKS,
     CERTIFICATES,
     AUTHORITIES,
+    # Experience.
+    ENDPOINTS,
+    GROUPS,
+    EXPERIENCE_USERS,
 )
 """The plain resources."""
 

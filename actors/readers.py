@@ -26,6 +26,7 @@ from trunkline.actors.devices import reads as devices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
 from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
+from trunkline.actors.experience import resource as experience
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
 from trunkline.actors.records import resource
@@ -86,6 +87,9 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetEvent: events.get_event,
     ListEvents: events.list_events,
     GetMostRecentEvent: events.get_most_recent_event,
+    experience.GetExperienceRecord: partial(experience.get_record, RESOURCES),
+    experience.ShowExperienceRecord: partial(experience.show_record, RESOURCES),
+    experience.ListExperienceRecords: partial(experience.list_records, RESOURCES),
     GetJobLog: jobs.get_job_log,
     ListJobLogs: jobs.list_job_logs,
     GetDataTable: tables.get_data_table,

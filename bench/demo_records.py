@@ -6,6 +6,7 @@ next start. The token and the key of the demo are there to be looked at: nobody 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 
 from trunkline.bench.demo import DemoReady
@@ -55,6 +56,9 @@ CERTIFICATE_TEXT = (
 )
 CERTIFICATE: Json = {"certificate": CERTIFICATE_TEXT, "description": "Nobody has its key."}
 AUTHORITY: Json = {"name": "authority of the demo", "caBundle": CERTIFICATE_TEXT}
+ENDPOINT: Json = {"route": "/greenhouse", "method": "get", "description": "The page of the greenhouse."}
+GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
+EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",
@@ -71,6 +75,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
     """
     session = Session(demo.url, token=token, connections_max=1)
     application = f"/applications/{demo.application_id}"
+    experience = f"{application}/experience"
+    user = {**EXPERIENCE_USER, "password": secrets.token_urlsafe(24)}  # nobody logs in as this user
     try:
         table = await _named(session, f"{application}/data-tables", TABLE)
         rows = f"{application}/data-tables/{table}/rows"
@@ -90,15 +96,19 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "applicationCertificateAuthorityId": await _named(
                 session, f"{application}/certificate-authorities", AUTHORITY
             ),
+            # Experience.
+            "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
+            "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
+            "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "jobId": await _first_job(session, application),
         }
     finally:
         session.close()
 
 
-async def _named(session: Session, path: str, wanted: Json) -> str:
-    """The id of the record of this name in a list; it is created if there is none."""
-    found = await session.call("GET", path, query={"filterField": "name", "filter": wanted["name"]})
+async def _named(session: Session, path: str, wanted: Json, field: str = "name") -> str:
+    """The id of the record of this name (or other field) in a list; it is created if there is none."""
+    found = await session.call("GET", path, query={"filterField": field, "filter": wanted[field]})
     for record in found["items"]:
         return record_id(record)
     return record_id(await session.call("POST", path, wanted))

@@ -10,6 +10,7 @@ from trunkline.http.resources import (
     data_tables,
     devices,
     events,
+    experience,
     exports,
     jobs,
     me,
@@ -30,5 +31,6 @@ TABLE = RouteTable(
         *data_tables.ROUTES,
         *events.ROUTES,
         *plain.ROUTES,
+        *experience.ROUTES,
     ),
 )

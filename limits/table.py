@@ -201,6 +201,18 @@ class Limits:
         366, "days", "A year of days, with the day of a leap year.", "request"
     )
     device_tags_max: int = _bound(100, "device tags", "The API's limit for addressing by tag.", "call")
+    experience_endpoints_max: int = _bound(
+        1000,
+        "endpoints",
+        "A new route is compared with all others: some 10 ms of the event loop.",
+        "application",
+    )
+    experience_group_members_max: int = _bound(
+        1000, "ids", "The API's limit for the users, and for the endpoints, of one group.", "group"
+    )
+    experience_group_depth_max: int = _bound(
+        100, "groups", "Groups above a group; every read of a group follows them.", "group"
+    )
     job_id_chars_max: int = _bound(21, "characters", "The API's limit for a job's identifier.", "job")
     per_page_default: int = _bound(100, "items per page", "The API's default.")
     per_page_max: int = _bound(

@@ -65,9 +65,12 @@ class RecordParent(Actor):
 
     def on_delete_record(self, message: DeleteRecord) -> None:
         """Delete a record."""
-        kind = self._resource(message.resource).kind
+        resource = self._resource(message.resource)
+        kind = resource.kind
         raw, old = self._record(kind, message.record)
         check_match(message.if_match, raw)
+        if resource.before_delete is not None:
+            resource.before_delete(self, message.record, old)
         records.erase(self, kind, self.ref.id, message.record, old)
 
     def _resource(self, name: str) -> Resource:

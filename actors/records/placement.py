@@ -84,6 +84,7 @@ READS: Final[Mapping[str, str]] = {
     "application": "the e-mail address of its owner, when a job is queued: the message will contain it",
     "device": "whether its application exists, its gateway and its ancestors: an ask of the application",
     "eventLog": "the name of a device, and whether it exists: a snapshot that may be slightly old is enough",
+    "experience": "whether a device exists: a snapshot that may be slightly old is enough",
     "dataTable": "whether its application exists: the partition of the application knows",
 }
 """By kind of actor: what its turns read from other homes, and how that will be resolved."""

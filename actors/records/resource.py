@@ -75,8 +75,9 @@ class Resource:
     each item of a list): they are encrypted in the record and never shown. An object with such a field is changed field
     by field, so a secret that a change leaves out stays. `fields` are
     those that an advanced query (`query` of the page) may name. `check` may refuse a change, or change what is stored.
-    `prepare` runs before the owner is asked and may wait (to hash a password). `derive` returns shown fields that are
-    computed. `owner` returns the fields of a list and of its items that identify their owner.
+    `before_delete` may refuse a deletion, or change what refers to the record; it gets the owner, the id and the
+    record. `prepare` runs before the owner is asked and may wait (to hash a password). `derive` returns shown fields
+    that are computed. `owner` returns the fields of a list and of its items that identify their owner.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Resource:
     sealed: frozenset[str] = frozenset()
     shows_once: bool = False
     check: Callable[[Change], None] | None = None
+    before_delete: Callable[[Actor, bytes, Doc], None] | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     derive: Callable[[Ids, Doc, Any], Doc] | None = None
     owner: Callable[[Ids], Doc] | None = None

@@ -56,6 +56,7 @@ USER_ACTOR = ActorAddress("user", "user", None)
 APPLICATION_ACTOR = ActorAddress("application", "application", None)
 DEVICE_ACTOR = ActorAddress("device", "device")
 DATA_TABLE_ACTOR = ActorAddress("dataTable", "dataTable")
+EXPERIENCE_ACTOR = ActorAddress("experience", "application")
 EVENT_LOG_ACTOR = ActorAddress("eventLog", "application")
 
 

@@ -29,6 +29,9 @@ IDS: Final[Mapping[str, str]] = {
     # Workflows.
     # Deployments.
     # Experience.
+    "experienceEndpointId": "6920c0de0000000000000020",
+    "experienceGroupId": "6920c0de0000000000000021",
+    "experienceUserId": "6920c0de0000000000000022",
     # Credentials and integrations.
     # Certificates.
     "applicationCertificateId": "6920c0de0000000000000080",
@@ -49,7 +52,6 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "downloads.get": {"token": "TOKEN"},
     # Workflows.
     # Deployments.
-    # Experience.
     # Credentials and integrations.
     # Certificates.
     # Application templates.
@@ -153,6 +155,12 @@ BODIES: Final[Mapping[str, Any]] = {
     # Workflows.
     # Deployments.
     # Experience.
+    "experienceEndpoints.post": {"route": "/devices/{id}", "method": "get", "access": "authenticated"},
+    "experienceEndpoint.patch": {"description": "The page of one device."},
+    "experienceGroups.post": {"name": "gardeners", "deviceIds": [IDS["deviceId"]]},
+    "experienceGroup.patch": {"description": "Whoever works on the farm."},
+    "experienceUsers.post": {"email": "gardener@example.com", "password": "PASSWORD"},
+    "experienceUser.patch": {"firstName": "Anna"},
     # Credentials and integrations.
     # Certificates.
     "applicationCertificates.post": {"certificate": _CERTIFICATE, "description": "Of the barn."},

@@ -77,6 +77,17 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationDashboards", "applicationDashboard"),
     ),
     "Device recipes": ("Templates of devices.", ("deviceRecipes", "deviceRecipe")),
+    "Experience": (
+        "Web pages and endpoints of an application, and the people who use them; they are stored, and not served yet.",
+        (
+            "experienceEndpoints",
+            "experienceEndpoint",
+            "experienceGroups",
+            "experienceGroup",
+            "experienceUsers",
+            "experienceUser",
+        ),
+    ),
     "Webhooks": (
         "Addresses for other systems; they are stored, and not served yet.",
         ("webhooks", "webhook"),
@@ -331,6 +342,8 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "deviceId": text,
             "ownerId": text,
             "ownerType": text,
+            "experienceGroupId": text,
+            "notFoundRequestCount": whole,
             "_type": text,
             "_links": {"type": "object"},
         },

@@ -27,6 +27,7 @@ ORDER = {
         "tables",
         "events",
         "plain",
+        "experience",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }

@@ -1,0 +1,1 @@
+"""Experiences: the web pages and endpoints of an application, and the people who use them."""

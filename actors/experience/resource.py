@@ -1,0 +1,162 @@
+"""The records of an experience as resources: plain ones, whose reads also see other records.
+
+What is shown of a record may come from others (the names of groups, the layout of a page), and a list may be narrowed
+by more than a filter and a query. Owns the two reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trunkline.actors.experience.kind import GROUP
+from trunkline.actors.query.compile import compile_query
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.listing import Listing, read_page
+from trunkline.actors.records.page import Match, all_of, envelope, glob_match
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.resource import Resource, missing
+from trunkline.actors.values.structs import Message
+
+if TYPE_CHECKING:
+    from trunkline.actors.records.kind import Kind
+    from trunkline.actors.records.revision import Found
+
+
+class GetExperienceRecord(Message, frozen=True):
+    """Read one record of an experience."""
+
+    resource: str
+    ids: dict[str, Any]
+    query: Any
+
+
+class ShowExperienceRecord(Message, frozen=True):
+    """Read a record after it was created or changed."""
+
+    resource: str
+    ids: dict[str, Any]
+
+
+class ListExperienceRecords(Message, frozen=True):
+    """Read a page of records of an experience."""
+
+    resource: str
+    ids: dict[str, Any]
+    query: Any
+
+
+class Scene:
+    """What a read sees: the application, and other records of its experience, each of them read once."""
+
+    def __init__(self, reading: Reading, application: bytes) -> None:
+        self.reading = reading
+        self.snapshot = reading.snapshot
+        self.application = application
+        self._found: dict[tuple[str, str], Doc | None] = {}
+
+    def record(self, kind: Kind, id: str) -> Doc | None:
+        """A record of the application, None if there is none."""
+        key = kind.name, id
+        if key not in self._found:
+            found = records.find(self.snapshot, kind, self.application, bytes.fromhex(id))
+            self._found[key] = None if found is None else found.doc
+        return self._found[key]
+
+    def groups(self, ids: list[str]) -> Iterator[tuple[str, Doc]]:
+        """Those of the groups that exist, with their ids."""
+        for id in ids:
+            doc = self.record(GROUP, id)
+            if doc is not None:
+                yield id, doc
+
+    def ancestors(self, group: Doc) -> list[str]:
+        """The ids of the groups above a group, the nearest first."""
+        above: list[str] = []
+        parent = group.get("parentId")
+        while parent is not None and parent not in above:
+            doc = self.record(GROUP, parent)
+            if doc is None:
+                break
+            above.append(parent)
+            parent = doc.get("parentId")
+        return above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExperienceResource(Resource):
+    """A resource of an experience. `join` returns shown fields that come from other records.
+
+    `narrow` returns further conditions of a list. `derived` are the fields that an advanced query may name and that
+    are not stored, each with the function that computes it. `around` returns the fields of a list beside its page.
+    """
+
+    join: Callable[[Scene, bytes, Doc, Any], Doc] | None = None
+    narrow: Callable[[Scene, Any], list[Match]] | None = None
+    derived: Mapping[str, Callable[[Scene, Mapping[str, Any]], Any]] = field(default_factory=dict)
+    around: Callable[[Any], Doc] | None = None
+
+    def shown(self, scene: Scene, found: Found, query: Any) -> Doc:
+        """A record as a caller sees it."""
+        shown = self.show({"application": scene.application}, found, query)
+        if self.join is not None:
+            shown |= self.join(scene, found.id, found.doc, query)
+        return shown
+
+
+def _query_match(resource: ExperienceResource, scene: Scene, asked: object) -> list[Match]:
+    """The advanced query of a list as a predicate."""
+    assert resource.fields is not None
+    compiled = compile_query(asked, resource.fields, at="query")
+    needed = [(name, make) for name, make in resource.derived.items() if name in compiled.fields]
+    if not needed:
+        return [compiled.matches]
+    return [lambda doc: compiled.matches({**doc, **{name: make(scene, doc) for name, make in needed}})]
+
+
+def _of(resources: Mapping[str, Resource], name: str) -> ExperienceResource:
+    resource = resources[name]
+    assert isinstance(resource, ExperienceResource)
+    return resource
+
+
+def get_record(resources: Mapping[str, Resource], reading: Reading, message: GetExperienceRecord) -> Doc:
+    """One record."""
+    resource, ids = _of(resources, message.resource), message.ids
+    scene, id = Scene(reading, ids["application"]), ids[resource.kind.name]
+    found = records.find(reading.snapshot, resource.kind, scene.application, id)
+    if found is None:
+        raise missing(resource.kind, id)
+    return resource.shown(scene, found, message.query)
+
+
+def show_record(resources: Mapping[str, Resource], reading: Reading, message: ShowExperienceRecord) -> Doc:
+    """One record, as it is shown if nothing more is asked for."""
+    resource = _of(resources, message.resource)
+    query = None if resource.choice is None else resource.choice()
+    return get_record(
+        resources, reading, GetExperienceRecord(resource=message.resource, ids=message.ids, query=query)
+    )
+
+
+def list_records(resources: Mapping[str, Resource], reading: Reading, message: ListExperienceRecords) -> Doc:
+    """A page of records."""
+    resource, query = _of(resources, message.resource), message.query
+    application = message.ids["application"]
+    scene = Scene(reading, application)
+    asked = getattr(query, "query", None)
+    if asked is None:
+        matches = glob_match(query, getattr(query, "filter_field", None))
+    else:  # it takes the place of the filter
+        matches = _query_match(resource, scene, asked)
+    if resource.narrow is not None:
+        matches += resource.narrow(scene, query)
+    found, total = read_page(reading, Listing.of(query, resource.kind, application, match=all_of(matches)))
+    items = [resource.shown(scene, each, query) for each in found]
+    shown = envelope(resource.plural, items, total, query)
+    if resource.around is not None:
+        shown |= resource.around(query)
+    shown["applicationId"] = application.hex()
+    return shown
