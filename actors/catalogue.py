@@ -13,6 +13,7 @@ from trunkline.actors.accounts.recent_items import RECENT_ITEMS
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
+from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.devices.record_export import DEVICES_EXPORT
@@ -31,7 +32,6 @@ from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
 from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
-from trunkline.actors.plain.dashboards import DASHBOARDS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.webhooks import WEBHOOKS
 from trunkline.actors.query.fields import Fields
@@ -51,6 +51,7 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     APPLICATION_TOKENS,
     USER_TOKENS,
     DASHBOARDS,
+    USER_DASHBOARDS,
     RECIPES,
     WEBHOOKS,
     CERTIFICATES,

@@ -20,6 +20,8 @@ from trunkline.actors.applications import notebook_minutes, payload_counts
 from trunkline.actors.applications import reads as applications
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.catalogue import COUNTED, RESOURCES
+from trunkline.actors.dashboards import reads as dashboards
+from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards
 from trunkline.actors.devices import counts, history, lists, measurements, period_summaries, selection
 from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
@@ -84,6 +86,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     payload_counts.BreakDownPayloads: payload_counts.break_down_payloads,
     payload_counts.CountMyPayloads: payload_counts.count_my_payloads,
     payload_counts.BreakDownMyPayloads: payload_counts.break_down_my_payloads,
+    FindDashboard: dashboards.find_dashboard,
+    ListOwnedDashboards: dashboards.list_owned_dashboards,
     GetEvent: events.get_event,
     ListEvents: events.list_events,
     GetMostRecentEvent: events.get_most_recent_event,

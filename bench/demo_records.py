@@ -37,6 +37,7 @@ DASHBOARD: Json = {
         {"blockType": "graph", "startX": 0, "startY": 0, "width": 4, "height": 3, "title": "Temperatures"}
     ],
 }
+USER_DASHBOARD: Json = {"name": "my farm", "description": "What I look at first."}
 RECIPE: Json = {
     "name": "thermometer",
     "deviceName": "thermometer",
@@ -90,6 +91,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "applicationApiTokenId": await _named(session, f"{application}/tokens", APPLICATION_TOKEN),
             "userApiTokenId": await _named(session, "/me/tokens", USER_TOKEN),
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
+            "userDashboardId": await _named(session, "/dashboards", USER_DASHBOARD),
             "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
             "applicationCertificateId": await _first_certificate(session, f"{application}/certificates"),

@@ -7,6 +7,7 @@ from trunkline.http.resources import (
     account,
     applications,
     auth,
+    dashboards,
     data_tables,
     devices,
     events,
@@ -32,5 +33,6 @@ TABLE = RouteTable(
         *events.ROUTES,
         *plain.ROUTES,
         *experience.ROUTES,
+        *dashboards.ROUTES,
     ),
 )

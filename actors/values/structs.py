@@ -21,6 +21,11 @@ FORM: Final = "form"
 """The name in the `extra` of a `Meta` under which a type says in words what a value is, for messages."""
 
 
+BLANK: Final = "blank"
+"""The name in the `extra` of a `Meta` for parameters of the query string where blank has a meaning of its own. Other
+blank parameters count as not given."""
+
+
 class Body(
     msgspec.Struct,
     frozen=True,

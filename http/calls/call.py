@@ -90,8 +90,13 @@ class Call:
         self._principal = principal
 
     @property
+    def is_anonymous(self) -> bool:
+        """Whether the call has no caller: its route has no access control, or lets calls without a token pass."""
+        return self._principal is None
+
+    @property
     def principal(self) -> Principal:
-        """The caller. Only calls of routes without access control have none."""
+        """The caller. Only anonymous calls have none."""
         assert self._principal is not None
         return self._principal
 

@@ -264,8 +264,9 @@ class Dispatcher:
     def _admit(self, route: Route, values: list[str], request: Request) -> Admission:
         """Authenticate the caller and check that the call is allowed. Raises `DomainError` if it is not."""
         principal = None
-        if route.access != "none":
-            principal = self.tokens.authenticate(request.headers.get(b"authorization"))
+        header = request.headers.get(b"authorization")
+        if route.access != "none" and not (route.anonymous and header is None):
+            principal = self.tokens.authenticate(header)
             note_principal(principal)
             check_scope(route, principal)
         ids = self.table.read_path(route, values)
@@ -284,7 +285,7 @@ class Dispatcher:
         Raises too if the application or the device does not exist. An open stream repeats this check whenever
         something has changed that its token depends on.
         """
-        if call.route.access == "none":
+        if call.is_anonymous:
             return
         principal, revocations = call.principal, self.system.revocations
         if principal.key and not key_admits_address(principal.key, call.request.address):

@@ -77,7 +77,7 @@ def _provides(route: Route, name: str) -> bool:
         return route.body is not None
     if name in ("record", "resource"):
         return route.resource is not None
-    return route.access != "none" or name not in ("by", "reach")
+    return not (route.access == "none" or route.anonymous) or name not in ("by", "reach")
 
 
 def _id(name: str) -> Source:

@@ -18,6 +18,7 @@ from trunkline.actors.query import brackets as query_brackets
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.query.schema import QUERY_FIELDS
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.structs import BLANK
 from trunkline.http.calls.invalid_input import invalid, type_of_query
 
 FIELDS_MAX = 1000
@@ -30,7 +31,7 @@ _PART = re.compile(r"\[([^\[\]]*)\]")
 class QueryParser:
     """Parses query strings into one struct type. Made once for each route."""
 
-    __slots__ = ("_default", "_fields", "_lists", "_names", "_structured", "_type")
+    __slots__ = ("_blanks", "_default", "_fields", "_lists", "_names", "_structured", "_type")
 
     def __init__(self, type: type[msgspec.Struct]) -> None:
         self._type = type
@@ -44,6 +45,7 @@ class QueryParser:
         shapes = {names[field]: _container_types(hints[field]) for field in names}
         tables = {names[field]: query_fields(hints[field]) for field in names}
         self._fields = {name: table for name, table in tables.items() if table is not None}
+        self._blanks = frozenset(names[field] for field in names if _takes_blank(hints[field]))
         self._lists = frozenset(name for name, shape in shapes.items() if list in shape)
         self._structured = frozenset(name for name, shape in shapes.items() if shape & {list, dict})
 
@@ -58,8 +60,10 @@ class QueryParser:
         links, _, _ = [_switch(values, name) for name in ("_links", "_actions", "_embedded")]
         for name in self._structured & values.keys():
             values[name] = self._decode_structured(name, values[name])
-        # A blank parameter that is known counts as not given, because clients send forms with empty fields.
-        given = {name: value for name, value in values.items() if value != "" or name not in self._names}
+        # A blank parameter that is known counts as not given, because clients send forms with empty fields;
+        # but not where blank has a meaning of its own.
+        dropped = self._names - self._blanks
+        given = {name: value for name, value in values.items() if value != "" or name not in dropped}
         try:
             return msgspec.convert(given, self._type, strict=False), links
         except msgspec.ValidationError as error:
@@ -100,6 +104,13 @@ def query_fields(hint: Any) -> Fields | None:
                 table: Fields = meta.extra[QUERY_FIELDS]
                 return table
     return None
+
+
+def _takes_blank(hint: Any) -> bool:
+    """Whether a blank parameter has a meaning of its own."""
+    parts = (hint, *get_args(hint))
+    metas = [meta for part in parts for meta in getattr(part, "__metadata__", ())]
+    return any(isinstance(meta, msgspec.Meta) and BLANK in (meta.extra or ()) for meta in metas)
 
 
 def _container_types(hint: Any) -> set[type]:

@@ -113,6 +113,8 @@ class Route:
     access: AccessLevel = "read"
     area: Area = "application"
     device: DeviceAccess = "no"
+    anonymous: bool = False
+    """A call without a token is admitted too; its handler decides what such a caller sees."""
     cli: bool = False
     """Also accepts the scopes of command line tools."""
     handler: Handler | None = None

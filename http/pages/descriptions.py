@@ -283,7 +283,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "newCount": "The number of events in the state `new`",
     # Dashboards.
     "blocks": "The blocks of the dashboard",
-    "public": "Whether anyone may see it; stored, public dashboards are not served yet",
+    "public": "Whether anyone may see the dashboard without a token, by its id under `/dashboards`",
     "isPasswordProtected": "Whether it has a password",
     "reportConfigs": "Reports on a schedule; stored, not sent yet",
     "contextConfiguration": "The parameters that a viewer may set",
@@ -370,6 +370,9 @@ FIELDS: Final[Mapping[str, str]] = {
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
     # Reports of dashboards.
+    "applicationName": "The name of the application",
+    "organizationName": "The name of the organization",
+    "organizationIconColor": "The colour of the organization",
     # Two-factor authentication and single sign-on.
     # Conditions of the advanced query.
     "$and": "All of these queries match",
@@ -417,6 +420,11 @@ FIELDS: Final[Mapping[str, str]] = {
     "CountRange.start": "The first day",
     "CurrentCredentials.password": "The current password",
     "DashboardPatch.duration": "The time that the blocks show, in ms",
+    "DashboardPassword.password": "The password of a public dashboard, for a call without a token",
+    "OwnedDashboardPage.applicationId": "Keeps the dashboards of this application; blank: those of no application",
+    "OwnedDashboardPage.orgId": "Keeps the dashboards of this organization; blank: those of the user",
+    "OwnedDashboardPost.applicationId": "The application that gets the dashboard; without it the user",
+    "OwnedDashboardPost.password": "Protects a public dashboard; never shown",
     "DashboardPatch.password": "Protects a public dashboard; null removes it; never shown",
     "DashboardPatch.resolution": "The width of a bucket in ms",
     "DashboardPost.duration": "The time that the blocks show, in ms",

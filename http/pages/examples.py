@@ -40,6 +40,7 @@ IDS: Final[Mapping[str, str]] = {
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
     # Reports of dashboards.
+    "userDashboardId": "6920c0de0000000000000060",
     # Two-factor authentication and single sign-on.
 }
 """Ids of no record, one for each kind."""
@@ -171,6 +172,8 @@ BODIES: Final[Mapping[str, Any]] = {
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
     # Reports of dashboards.
+    "dashboards.post": {"name": "my view"},
+    "dashboard.patch": {"refreshRate": 60},
     # Two-factor authentication and single sign-on.
 }
 """The body of each operation that takes one."""
@@ -182,6 +185,8 @@ def of_path(route: Route, placeholder: str) -> str:
         return "temperature"
     if placeholder == "apiTokenId":
         placeholder = "userApiTokenId" if route.area == "user" else "applicationApiTokenId"
+    if placeholder == "dashboardId" and not route.path.startswith("/applications"):
+        placeholder = "userDashboardId"
     if placeholder not in IDS:
         raise TypeError(
             f"{route.operation}: {{{placeholder}}} has no example; add an id to IDS in {__name__}"

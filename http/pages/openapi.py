@@ -73,8 +73,8 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationApiTokens", "applicationApiToken", "userApiTokens", "userApiToken"),
     ),
     "Dashboards": (
-        "Descriptions of charts for a client to draw.",
-        ("applicationDashboards", "applicationDashboard"),
+        "Descriptions of charts for a client to draw; of an application, or of users.",
+        ("applicationDashboards", "applicationDashboard", "dashboards", "dashboard"),
     ),
     "Device recipes": ("Templates of devices.", ("deviceRecipes", "deviceRecipe")),
     "Experience": (
@@ -187,6 +187,8 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
     if route.access == "none":
         operation["security"] = []
         del operation["x-scopes"]
+    elif route.anonymous:
+        operation["security"] = [{}, {"bearer": []}]
     if route.body is not None:
         operation["requestBody"] = {
             "required": not route.optional_body,

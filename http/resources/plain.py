@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from trunkline.actors.dashboards.resource import DASHBOARDS
 from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
-from trunkline.actors.plain.dashboards import DASHBOARDS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.webhooks import WEBHOOKS, WebhookRemoval
 from trunkline.http.calls.resource_routes import resource_routes

@@ -30,6 +30,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "applicationApiToken": ({"name": "first"}, {"description": "changed"}),
     "userApiToken": ({"name": "first"}, {"description": "changed"}),
     "applicationDashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
+    "dashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
     "deviceRecipe": ({"name": "first"}, {"description": "changed"}),
     "webhook": ({"name": "first", "basicAuthPassword": PLANTED}, {"description": "changed"}),
     "applicationCertificate": ({}, {"description": "changed"}),

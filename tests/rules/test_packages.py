@@ -28,6 +28,7 @@ ORDER = {
         "events",
         "plain",
         "experience",
+        "dashboards",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }

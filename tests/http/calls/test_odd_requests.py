@@ -464,7 +464,8 @@ def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
         # Patterns that look ahead are for the one kind of text that no example needs: passwords.
         pattern = schema.get("pattern", "(?=").replace(r"(?!\n)", "")
         words = st.sampled_from(["device.get", "all.Application", "2099-01-01", "192.0.2.0/24", EMAIL])
-        text = st.text(min_size=schema.get("minLength", 0), max_size=40)
+        shortest = schema.get("minLength", 0)
+        text = st.text(min_size=shortest, max_size=shortest + 40)
         return words | text if "(?=" in pattern else st.from_regex(pattern, fullmatch=True) | words
     if schema.get("type") in ("integer", "number"):
         return st.integers(schema.get("minimum", -10), schema.get("maximum", 10**6))

@@ -1,24 +1,15 @@
-"""Dashboards of an application: blocks that a client displays, and parameters that a viewer sets.
-
-Owns the record only. Scheduled reports are not sent yet, and public dashboards are not served yet.
-"""
+"""The contract of dashboards: bodies, pages and views."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.accounts.messages import Email
-from trunkline.actors.accounts.passwords import hash_password
+from trunkline.actors.accounts.messages import Email, NewPassword
 from trunkline.actors.jobs.messages import CallbackUrl
-from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.page import Page
-from trunkline.actors.records.resource import Change, Ids, Resource
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.nesting import check_nesting
-from trunkline.actors.values.structs import Body
+from trunkline.actors.values.structs import BLANK, FORM, Body, Message, Query
 from trunkline.actors.values.terms import Description, Id, Key, Name, RecordView, TagFilter, TagFilters
 from trunkline.actors.values.terms import Ids as DeviceIds
 
@@ -33,7 +24,6 @@ _Title = Annotated[str, Meta(max_length=255)]
 _Theme = Literal["dark", "light"]
 _Rate = Annotated[int, Meta(ge=5, le=600)] | Annotated[float, Meta(ge=5, le=600)]
 _Milliseconds = Annotated[int, Meta(ge=1)]
-_Password = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
 class Block(Body, frozen=True):
@@ -145,6 +135,13 @@ class TextParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag
 
 
 Parameter = AttributeParameter | DeviceParameter | TagParameter | NumberParameter | TextParameter
+IdOrBlank = Annotated[
+    str,
+    Meta(
+        pattern=r"^([A-Fa-f0-9]{24}|)(?!\n)$",
+        extra={FORM: "an id of 24 hexadecimal digits, or nothing", BLANK: True},
+    ),
+]
 _Reports = Annotated[list[Report], Meta(max_length=10)]
 
 
@@ -160,7 +157,7 @@ class DashboardPost(Body, frozen=True):
     default_theme: _Theme | UnsetType = UNSET
     report_configs: _Reports | UnsetType = UNSET
     public: bool = False
-    password: _Password | UnsetType | None = UNSET
+    password: NewPassword | UnsetType | None = UNSET
     context_configuration: list[Parameter] | UnsetType = UNSET
 
 
@@ -176,8 +173,15 @@ class DashboardPatch(Body, frozen=True):
     default_theme: _Theme | UnsetType = UNSET
     report_configs: _Reports | UnsetType = UNSET
     public: bool | UnsetType = UNSET
-    password: _Password | UnsetType | None = UNSET
+    password: NewPassword | UnsetType | None = UNSET
     context_configuration: list[Parameter] | UnsetType = UNSET
+
+
+class OwnedDashboardPost(DashboardPost, frozen=True):
+    """A new dashboard of the current user, of an organization, or of an application."""
+
+    application_id: Id | UnsetType = UNSET
+    org_id: Id | UnsetType = UNSET
 
 
 class DashboardPage(Page, frozen=True):
@@ -187,11 +191,26 @@ class DashboardPage(Page, frozen=True):
     filter_field: Literal["name"] | None = None
 
 
-class DashboardView(RecordView, frozen=True, kw_only=True):
-    """A dashboard."""
+class OwnedDashboardPage(Page, frozen=True):
+    """A page of all dashboards that the user reaches, narrowed by application or organization; blank for those of
+    none."""
+
+    sort_field: Literal["name", "id", "creationDate", "ownerId", "applicationId", "lastUpdated"] = "name"
+    filter_field: Literal["name"] | None = None
+    application_id: IdOrBlank | None = None
+    org_id: IdOrBlank | None = None
+
+
+class DashboardPassword(Query, frozen=True):
+    """The password of a public dashboard, for calls without a token."""
+
+    password: Annotated[str, Meta(max_length=2048)] | None = None
+
+
+class _DashboardFields(RecordView, frozen=True, kw_only=True):
+    """What is shown of every dashboard."""
 
     dashboard_id: Id
-    application_id: Id
     created_by_id: Id
     created_by_type: Literal["flow", "user", "apiToken"]
     last_updated_by_id: Id
@@ -209,47 +228,32 @@ class DashboardView(RecordView, frozen=True, kw_only=True):
     default_theme: _Theme | None = None
 
 
-async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
-    """Return the body with the hash of the password instead of the password, so that no actor sees the password."""
-    if isinstance(body.password, str):
-        return msgspec.structs.replace(body, password=await hash_password(body.password))
-    return body
+class DashboardView(_DashboardFields, frozen=True, kw_only=True):
+    """A dashboard of an application."""
+
+    application_id: Id
 
 
-def _check(change: Change) -> None:
-    """Check that names of parameters are unique, reports have a receiver, and `config` is not nested too deeply."""
-    new, named = change.new, change.named
-    for field in ("blocks", "reportConfigs", "contextConfiguration"):
-        new.setdefault(field, [])
-    if "password" in named:
-        new.pop("password", None)
-        new.pop("passwordHash", None)
-        if named["password"] is not None:
-            new["passwordHash"] = named["password"]
-    for position, block in enumerate(new["blocks"]):
-        check_nesting(block.get("config"), f"blocks[{position}].config")
-    for position, report in enumerate(new["reportConfigs"]):
-        if not ("toEmail" in report or "callbackUrl" in report):
-            raise Invalid(f"reportConfigs[{position}]: goes nowhere; give toEmail or callbackUrl.")
-    names = [parameter["name"] for parameter in new["contextConfiguration"]]
-    for name in names:
-        if names.count(name) > 1:
-            raise Invalid(f"contextConfiguration: {name} stands in the list twice; name each parameter once.")
+class OwnedDashboardView(_DashboardFields, frozen=True, kw_only=True):
+    """A dashboard with its owner. Without a token its reports are left out."""
+
+    owner_id: Id
+    owner_type: Literal["user", "organization"]
+    organization_name: str | None = None
+    organization_icon_color: str | None = None
+    application_id: Id | None = None
+    application_name: str | None = None
 
 
-def _protected(_ids: Ids, doc: Doc, _query: object) -> Doc:
-    return {"isPasswordProtected": "passwordHash" in doc}
+class FindDashboard(Message, frozen=True):
+    """Find a dashboard by its id alone. The answer is a `Held`. `user` is looked at first."""
+
+    dashboard: bytes
+    user: bytes | None
 
 
-DASHBOARDS: Final = Resource(
-    name="applicationDashboard",
-    kind=Kind(name="dashboard", noun="dashboard", counted_as="dashCount"),
-    post=DashboardPost,
-    patch=DashboardPatch,
-    page=DashboardPage,
-    view=DashboardView,
-    hidden=frozenset({"passwordHash"}),
-    check=_check,
-    prepare=_hash,
-    derive=_protected,
-)
+class ListOwnedDashboards(Message, frozen=True):
+    """A page of the dashboards of a user, and of the applications and organizations that the user reaches."""
+
+    user: bytes
+    query: OwnedDashboardPage

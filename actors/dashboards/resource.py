@@ -1,0 +1,79 @@
+"""Dashboards as records, of applications and of users: what is stored, checked and shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from trunkline.actors.accounts.passwords import hash_password
+from trunkline.actors.dashboards.kind import DASHBOARD
+from trunkline.actors.dashboards.messages import (
+    DashboardPage,
+    DashboardPatch,
+    DashboardPost,
+    DashboardView,
+    OwnedDashboardPage,
+    OwnedDashboardPost,
+    OwnedDashboardView,
+)
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.resource import Change, Ids, Resource
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.nesting import check_nesting
+
+
+async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
+    """Return the body with the hash of the password instead of the password, so that no actor sees the password."""
+    if isinstance(body.password, str):
+        return msgspec.structs.replace(body, password=await hash_password(body.password))
+    return body
+
+
+def _check(change: Change) -> None:
+    """Check that names of parameters are unique, reports have a receiver, and `config` is not nested too deeply."""
+    new, named = change.new, change.named
+    for field in ("blocks", "reportConfigs", "contextConfiguration"):
+        new.setdefault(field, [])
+    if "password" in named:
+        new.pop("password", None)
+        new.pop("passwordHash", None)
+        if named["password"] is not None:
+            new["passwordHash"] = named["password"]
+    for position, block in enumerate(new["blocks"]):
+        check_nesting(block.get("config"), f"blocks[{position}].config")
+    for position, report in enumerate(new["reportConfigs"]):
+        if not ("toEmail" in report or "callbackUrl" in report):
+            raise Invalid(f"reportConfigs[{position}]: goes nowhere; give toEmail or callbackUrl.")
+    names = [parameter["name"] for parameter in new["contextConfiguration"]]
+    for name in names:
+        if names.count(name) > 1:
+            raise Invalid(f"contextConfiguration: {name} stands in the list twice; name each parameter once.")
+
+
+def _protected(_ids: Ids, doc: Doc, _query: object) -> Doc:
+    return {"isPasswordProtected": "passwordHash" in doc}
+
+
+DASHBOARDS: Final = Resource(
+    name="applicationDashboard",
+    kind=DASHBOARD,
+    post=DashboardPost,
+    patch=DashboardPatch,
+    page=DashboardPage,
+    view=DashboardView,
+    hidden=frozenset({"passwordHash"}),
+    check=_check,
+    prepare=_hash,
+    derive=_protected,
+)
+
+USER_DASHBOARDS: Final = replace(
+    DASHBOARDS,
+    name="dashboard",
+    post=OwnedDashboardPost,
+    page=OwnedDashboardPage,
+    view=OwnedDashboardView,
+    parent="user",
+)

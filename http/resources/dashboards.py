@@ -1,0 +1,212 @@
+"""Dashboards by their id alone: of the current user, of organizations, and of applications that the user reaches.
+
+A dashboard that is public can be read without a token, if it has a password with that.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from trunkline.actors import authority
+from trunkline.actors.accounts.passwords import verify_password
+from trunkline.actors.dashboards.messages import (
+    DashboardPassword,
+    DashboardPatch,
+    DashboardPost,
+    FindDashboard,
+    ListOwnedDashboards,
+    OwnedDashboardPage,
+    OwnedDashboardPost,
+    OwnedDashboardView,
+)
+from trunkline.actors.dashboards.reads import Held, Holder
+from trunkline.actors.dashboards.resource import USER_DASHBOARDS
+from trunkline.actors.records.messages import CreateRecord, DeleteRecord, PatchRecord
+from trunkline.actors.records.resource import missing
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.terms import Success
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import LinkTemplates, Route
+
+DASHBOARDS_PATH = "/dashboards"
+DASHBOARD_PATH = DASHBOARDS_PATH + "/{dashboardId}"
+_KIND = USER_DASHBOARDS.kind
+_OWN_LINKS = {"self": DASHBOARD_PATH}
+
+
+async def create_dashboard(call: Call) -> Response:
+    """Create a dashboard of the current user, or of the application `applicationId`."""
+    body: OwnedDashboardPost = call.body
+    holder = Holder("user", call.ids["user"])
+    if body.org_id is not UNSET:
+        raise Invalid("orgId: organizations are not supported by this server yet; leave it out.")
+    if body.application_id is not UNSET:
+        holder = Holder("application", bytes.fromhex(body.application_id))
+        _check_application(call, holder)
+    record = DashboardPost(**{name: getattr(body, name) for name in DashboardPost.__struct_fields__})
+    message = CreateRecord(resource=holder.resource, body=record, by=call.principal.creator)
+    answer = await call.service.system.ask(Ref(holder.kind, ROOT, holder.id), message)
+    call.ids = {**call.ids, "dashboard": answer.value.id}
+    return json_response(call, 201, (await _find(call)).shown)
+
+
+async def get_dashboard(call: Call) -> Response:
+    """Get a dashboard: with a token that reaches it, or without one if it is public."""
+    return json_response(call, 200, (await find_readable(call)).shown)
+
+
+async def patch_dashboard(call: Call) -> Response:
+    """Change a dashboard."""
+    held = await find_reached(call)
+    message = PatchRecord(
+        resource=held.holder.resource,
+        record=held.found.id,
+        body=call.body,
+        by=call.principal.creator,
+        if_match=call.if_match,
+    )
+    await call.service.system.ask(Ref(held.holder.kind, ROOT, held.holder.id), message)
+    return json_response(call, 200, (await _find(call)).shown)
+
+
+async def delete_dashboard(call: Call) -> Response:
+    """Delete a dashboard."""
+    held = await find_reached(call)
+    message = DeleteRecord(resource=held.holder.resource, record=held.found.id, if_match=call.if_match)
+    await call.service.system.ask(Ref(held.holder.kind, ROOT, held.holder.id), message)
+    return json_response(call, 200, {"success": True})
+
+
+# Access.
+
+
+async def find_reached(call: Call) -> Held:
+    """The dashboard of the path. Raises `NotFound` if there is none, `Forbidden` if the token does not reach it."""
+    held = await _find(call)
+    _check_reach(call, held)
+    return held
+
+
+async def find_readable(call: Call) -> Held:
+    """The dashboard of the path for a caller who may have no token; then without its reports.
+
+    Raises `NotFound` without a token unless it is public, `Unauthorized` for a wrong password.
+    """
+    if not call.is_anonymous:
+        return await find_reached(call)
+    held: Held = await call.service.read_message(FindDashboard(dashboard=call.ids["dashboard"], user=None))
+    if not held.found.doc["public"]:
+        raise missing(_KIND, held.found.id)
+    await _check_password(call, held)
+    return held._replace(shown={**held.shown, "reportConfigs": []})
+
+
+async def _find(call: Call) -> Held:
+    message = FindDashboard(dashboard=call.ids["dashboard"], user=call.principal.user_id)
+    held: Held = await call.service.read_message(message)
+    return held
+
+
+def _check_reach(call: Call, held: Held) -> None:
+    holder, principal = held.holder, call.principal
+    if holder.kind == "application":
+        _check_application(call, holder)
+    elif holder.id != principal.user_id:
+        raise Forbidden(f"This token does not reach the dashboard {held.found.id.hex()}.")
+
+
+def _check_application(call: Call, holder: Holder) -> None:
+    with call.service.system.store.snapshot() as snapshot:
+        authority.check_application(snapshot, call.principal, holder.id)
+
+
+async def _check_password(call: Call, held: Held) -> None:
+    """Check the password of a public dashboard. Wrong ones count like failed log-ins."""
+    stored = held.found.doc.get("passwordHash")
+    if stored is None:
+        return
+    given: str | None = call.query.password
+    if given is None:
+        raise Unauthorized("This dashboard has a password; give it as the parameter `password`.")
+    service, clock = call.service, call.service.system.clock
+    id = held.found.id.hex()
+    async with service.login_throttle.attempt(f"dashboard {id}", call.request.address, clock.monotonic_s):
+        if not await verify_password(stored, given):
+            raise Unauthorized("password: is not the password of this dashboard.")
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=DASHBOARDS_PATH,
+        operation="dashboards.get",
+        summary="List the dashboards that the user reaches",
+        message=ListOwnedDashboards,
+        query=OwnedDashboardPage,
+        reply=("list", OwnedDashboardView),
+        links=LinkTemplates({"self": DASHBOARDS_PATH}, _OWN_LINKS),
+        resource=USER_DASHBOARDS,
+        area="user",
+    ),
+    Route(
+        method="POST",
+        path=DASHBOARDS_PATH,
+        operation="dashboards.post",
+        summary="Create a dashboard of the user or of an application",
+        handler=create_dashboard,
+        body=OwnedDashboardPost,
+        prepare=USER_DASHBOARDS.prepare,
+        reply=OwnedDashboardView,
+        ok=201,
+        links=LinkTemplates(_OWN_LINKS),
+        resource=USER_DASHBOARDS,
+        access="write",
+        area="user",
+    ),
+    Route(
+        method="GET",
+        path=DASHBOARD_PATH,
+        operation="dashboard.get",
+        summary="Get a dashboard; without a token if it is public",
+        handler=get_dashboard,
+        query=DashboardPassword,
+        reply=OwnedDashboardView,
+        links=LinkTemplates(_OWN_LINKS),
+        resource=USER_DASHBOARDS,
+        area="user",
+        anonymous=True,
+        also={
+            401: "The token is not valid, or the password of the public dashboard is missing or wrong",
+            429: "Too many wrong passwords",
+        },
+    ),
+    Route(
+        method="PATCH",
+        path=DASHBOARD_PATH,
+        operation="dashboard.patch",
+        summary="Change a dashboard",
+        handler=patch_dashboard,
+        body=DashboardPatch,
+        prepare=USER_DASHBOARDS.prepare,
+        reply=OwnedDashboardView,
+        links=LinkTemplates(_OWN_LINKS),
+        resource=USER_DASHBOARDS,
+        access="write",
+        area="user",
+    ),
+    Route(
+        method="DELETE",
+        path=DASHBOARD_PATH,
+        operation="dashboard.delete",
+        summary="Delete a dashboard",
+        handler=delete_dashboard,
+        reply=Success,
+        resource=USER_DASHBOARDS,
+        access="write",
+        area="user",
+    ),
+)
