@@ -13,6 +13,7 @@ from trunkline.actors.accounts.recent_items import RECENT_ITEMS
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
+from trunkline.actors.applications.readme import README
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
@@ -75,6 +76,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
     JOB,
     DATA_TABLE,
     EVENT,
+    README,
     *(resource.kind for resource in _RESOURCES),
 )
 

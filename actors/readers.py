@@ -18,8 +18,11 @@ from trunkline.actors.accounts.messages import GetMe
 from trunkline.actors.accounts.recent_items import CheckRecentItem, ListRecentItems
 from trunkline.actors.applications import notebook_minutes, payload_counts
 from trunkline.actors.applications import reads as applications
+from trunkline.actors.applications.import_logs import ListImportLogs, list_import_logs
 from trunkline.actors.applications.messages import GetApplication, ListApplications
-from trunkline.actors.catalogue import COUNTED, RESOURCES
+from trunkline.actors.applications.readme import GetReadme, get_readme
+from trunkline.actors.applications.search import Search, search
+from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.dashboards import reads as dashboards
 from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards
 from trunkline.actors.devices import counts, history, lists, measurements, period_summaries, selection
@@ -58,6 +61,9 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     CheckRecentItem: profile.check_recent_item,
     ListRecentItems: profile.list_recent_items,
     notebook_minutes.CountMyNotebookMinutes: notebook_minutes.count_my_notebook_minutes,
+    GetReadme: get_readme,
+    Search: partial(search, KINDS),
+    ListImportLogs: list_import_logs,
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
     account,
+    application_contents,
     applications,
     auth,
     dashboards,
@@ -25,6 +26,7 @@ TABLE = RouteTable(
         *me.ROUTES,
         *account.ROUTES,
         *applications.ROUTES,
+        *application_contents.ROUTES,
         *devices.ROUTES,
         *measurements.ROUTES,
         *exports.ROUTES,

@@ -155,6 +155,13 @@ class Limits:
         64 * KIB, "bytes", "The API's limit for a string attribute; also used for a cell.", "value"
     )
 
+    search_names_max: int = _bound(
+        1_000_000, "names", "About three microseconds each, in a thread; a search ends there.", "search"
+    )
+    search_results_max: int = _bound(
+        50, "results", "Of each kind of record; whoever gets so many types another letter.", "search"
+    )
+
     # The API's shapes.
     query_items_max: int = _bound(100, "items", "The API's limit for $and, $or, $nor, $in and $nin.", "array")
     tag_chars_max: int = _bound(
@@ -170,6 +177,7 @@ class Limits:
         "The record of a device grows by an attribute at a time; it is read as a whole and stored with each change.",
         "device",
     )
+    globals_max: int = _bound(100, "globals", "The API's limit.", "application")
     columns_max: int = _bound(50, "columns", "The API's limit.", "data table")
     event_data_bytes_max: int = _bound(
         64 * KIB,

@@ -1,6 +1,7 @@
 """The names of the databases and the layout of every key in them.
 
-Owns the layout of keys; does not own the meaning of values. Integers are big-endian and text is terminated, so
+Owns the layout of keys; does not own the meaning of values. All layouts are in one module, which is long because
+of it, so that no two can overlap unnoticed. Integers are big-endian and text is terminated, so
 byte order is the natural order of the encoded values, and a range of keys is a range of times, names or
 numbers. `app` and `device` are ids of 12 bytes; times are milliseconds since the epoch.
 
@@ -141,6 +142,18 @@ def sortable(value: bool | float | str | None) -> bytes:
 def sortable_folded(text: str) -> bytes:
     """The common prefix of the bytes of `sortable` for all texts equal to `text`, ignoring case."""
     return (_TEXT + _terminated(text.casefold()))[:SORTABLE_BYTES_MAX]
+
+
+def folded_text(value: bytes) -> str | None:
+    """The case-folded text of the bytes of `sortable`; None if they are of no text, or of one that was truncated."""
+    if value[:1] != _TEXT:
+        return None
+    folded, end, _ = value[1:].partition(b"\x00")
+    if not end:
+        return None
+    if b"\x01" in folded:
+        folded = folded.replace(b"\x01\x01", b"\x00").replace(b"\x01\x02", b"\x01")
+    return folded.decode("utf-8", "surrogatepass")
 
 
 def sortable_start(text: str) -> bytes:

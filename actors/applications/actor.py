@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 import msgspec
+from msgspec import UNSET
 
 from trunkline.actors.applications.messages import (
     ApplicationPatch,
@@ -13,7 +14,9 @@ from trunkline.actors.applications.messages import (
     CreateApplication,
     DeleteApplication,
     PatchApplication,
+    PatchGlobals,
 )
+from trunkline.actors.applications.readme import README, PatchReadme
 from trunkline.actors.jobs.owner import JobOwner
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
@@ -25,7 +28,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import parse_iso
 from trunkline.store import keys
-from trunkline.store.codec import encode
+from trunkline.store.codec import decode, encode
 
 
 class Application(RecordOwner, JobOwner):
@@ -46,6 +49,38 @@ class Application(RecordOwner, JobOwner):
         """Change the fields that the body sets; null removes a field."""
         check_match(message.if_match, self.raw)
         self.change(self._named(message.body))
+
+    def on_patch_globals(self, message: PatchGlobals) -> None:
+        """Change the globals that the body names by their keys; the others stay, and new ones come last."""
+        check_match(message.if_match, self.raw)
+        found = {item["key"]: item for item in self.doc.get("globals", ())}
+        for change in message.body:
+            named = msgspec.to_builtins(change)
+            if "json" not in named and change.key not in found:
+                raise Invalid(f"globals: there is no global {change.key} yet; give its json.")
+            if change.json is None:
+                found.pop(change.key, None)
+            else:
+                found[change.key] = found.get(change.key, {}) | named
+        if len(found) > self.system.limits.globals_max:
+            raise Invalid(
+                f"globals: there would be {len(found)}; an application has at most {self.system.limits.globals_max}."
+            )
+        self.change({"globals": list(found.values())})
+
+    def on_patch_readme(self, message: PatchReadme) -> None:
+        """Change the readme, or write the first one."""
+        id, now_ms = self.ref.id, self.system.clock.wall_ms()
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(README.name, id, id))
+        check_match(message.if_match, raw or b"")
+        old = None if raw is None else decode(raw)
+        content = message.body.content
+        if content is UNSET:
+            return
+        creator = {"lastUpdatedById": message.by.id, "lastUpdatedByType": message.by.type}
+        updated_ms = now_ms if old is None else records.next_update_ms(now_ms, old)
+        new = {"content": content, "lastUpdated": updated_ms, **creator}
+        records.write(self, README, id, id, old, new)
 
     def on_delete_application(self, message: DeleteApplication) -> None:
         """Delete the record now, and store a marker for the sweeper, which removes the application's data."""

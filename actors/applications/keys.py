@@ -180,6 +180,7 @@ def hash_secret(secret: str) -> bytes:
 APPLICATION_KEY: Final = Kind(
     name="applicationKey",
     noun="access key",
+    title=None,
     counted_as="keyCount",
     ends_access=frozenset(
         {"status", "filterType", "deviceIds", "deviceTags", "addressFilterType", "addresses"}

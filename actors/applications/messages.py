@@ -32,6 +32,15 @@ class Global(Body, frozen=True):
     description: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
 
 
+class GlobalPatch(Body, frozen=True):
+    """A change of one global. A `json` of null removes it; fields that are left out stay as they are."""
+
+    key: Key
+    json: Annotated[str, Meta(min_length=1, max_length=32767)] | UnsetType | None = UNSET
+    cloud_only: bool | UnsetType = UNSET
+    description: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
+
+
 class FtueStep(Body, frozen=True):
     """A step of a client's introduction tour that was completed or skipped."""
 
@@ -124,6 +133,13 @@ class PatchApplication(Message, frozen=True):
     """Change an application."""
 
     body: ApplicationPatch
+    if_match: str | None = None
+
+
+class PatchGlobals(Message, frozen=True):
+    """Change some globals of an application by their keys; the others stay."""
+
+    body: Annotated[list[GlobalPatch], Meta(max_length=100)]
     if_match: str | None = None
 
 

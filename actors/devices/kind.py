@@ -46,6 +46,7 @@ DELETED_DEVICE: Final = Kind(
     name="deletedDevice",
     noun="device",
     indexes=("name", "creationDate", "lastUpdated", "connectionStatus", "deletedAt"),
+    title=None,
     sort_key=_sort_key,
     owned_keys=_reported,
 )

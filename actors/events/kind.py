@@ -38,6 +38,7 @@ EVENT: Final = Kind(
     noun="event",
     indexes=("creationDate", "lastUpdated", "level", "state", "subject", "deviceId"),
     sort_key=_sort_key,
+    title="subject",
     facet="state",
     facet_indexes=("creationDate", SEVERITY),
     counted_as="eventCount",

@@ -16,6 +16,7 @@ ENDPOINT: Final = Kind(
     name="experienceEndpoint",
     noun="experience endpoint",
     indexes=("order", "method", "route", "creationDate", "lastUpdated"),
+    title="route",
     sort_key=_endpoint_sort_key,
     counted_as="experienceEndpointCount",
 )
@@ -29,5 +30,6 @@ USER: Final = Kind(
     name="experienceUser",
     noun="experience user",
     indexes=("firstName", "lastName", "email", "creationDate", "lastLogin", "lastUpdated"),
+    title="email",
     counted_as="experienceUserCount",
 )

@@ -196,6 +196,7 @@ AUTHORITIES: Final = Resource(
     kind=Kind(
         name="applicationCertificateAuthority",
         noun="certificate authority",
+        title=None,
         indexes=("name", "status", "creationDate", "lastUpdated"),
         counted_as="certificateAuthorityCount",
     ),

@@ -39,6 +39,8 @@ class Kind:
     `name` is the kind on disk and in `_type`, `noun` its name in messages. `home` is the placement of its records.
     `indexes` are the document fields by which lists are sorted without a scan (`id` needs none).
     `sort_key` returns the sort value of a document for a field; the default is the field itself.
+    `title` is the field with what people call a record: the search of an application finds it by that, if it is one of
+    the indexes. None: it does not find records of this kind.
     `unique` are fields whose texts no two records under one parent may have in common.
     `facet` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
     each of its values have their own count and, for each of `facet_indexes`, their own index.
@@ -52,12 +54,17 @@ class Kind:
     home: Home = "application"
     indexes: tuple[str, ...] = ("name", "creationDate", "lastUpdated")
     sort_key: Callable[[Doc, str], Any] = value_at
+    title: str | None = "name"
     unique: tuple[str, ...] = ()
     facet: str | None = None
     facet_indexes: tuple[str, ...] = ()
     counted_as: str | None = None
     ends_access: frozenset[str] = frozenset()
     owned_keys: Callable[[bytes, bytes], Prefixes] = _nothing
+
+    def __post_init__(self) -> None:
+        if self.title not in self.indexes:
+            object.__setattr__(self, "title", None)
 
 
 def facet_count(value: str) -> str:

@@ -67,10 +67,10 @@ class Tokens:
         self._routes_by_scope: dict[str, list[Route]] = {}
         for route in routes:
             if route.access != "none":
-                for scope in (route.operation, f"{route.operation.partition('.')[0]}.*"):
+                for scope in (route.scope, f"{route.scope.partition('.')[0]}.*"):
                     self._routes_by_scope.setdefault(scope, []).append(route)
         self._device_scopes = frozenset({"all.Device", "all.Device.read"}) | {
-            route.operation
+            route.scope
             for routes in self._routes_by_scope.values()
             for route in routes
             if route.device != "no"

@@ -118,6 +118,8 @@ class Route:
     cli: bool = False
     """Also accepts the scopes of command line tools."""
     handler: Handler | None = None
+    scope: str = ""
+    """The operation whose scopes it accepts; by default its own."""
     event: tuple[str, Any] | None = None
     """For streams: the name of the event and the type of its data."""
     bulk: bool = False
@@ -137,6 +139,7 @@ class Route:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "latency_class", _latency_class_of(self))
+        put(self, "scope", self.scope or self.operation)
         put(self, "scopes", frozenset(_scopes_of(self)))
         put(self, "parser", QueryParser(self.query))
         put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
@@ -184,14 +187,14 @@ def _scopes_of(route: Route) -> list[str]:
     """The scopes, of which a token needs one (specification, Authentication, rule 6)."""
     if route.access == "none":
         return []
-    resource = route.operation.split(".")[0]
+    resource = route.scope.split(".")[0]
     families = ["all.User"] if route.area == "user" else ["all.Application", "all.Organization", "all.User"]
     scopes = list(families)
     if route.access == "read":
         scopes += [f"{family}.read" for family in families]
     if route.cli:
         scopes += [f"{family}.cli" for family in families if family != "all.Organization"]
-    scopes += [f"{resource}.*", route.operation]
+    scopes += [f"{resource}.*", route.scope]
     if route.device != "no":
         scopes.append("all.Device")
         if route.access == "read":

@@ -47,6 +47,7 @@ IDS: Final[Mapping[str, str]] = {
 
 QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auth.ssoDomain": {"email": "admin@localhost"},
+    "application.search": {"filter": "greenhouse"},
     "dataTable.removeColumn": {"columnName": "note"},
     "me.fetchRecentItems": {"itemType": "device"},
     "devices.tagValues": {"key": "demo"},
@@ -94,6 +95,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "userApiToken.patch": {"description": "For looking at."},
     "applications.post": {"name": "My first application"},
     "application.patch": {"description": "A farm with six devices."},
+    "application.globals": [{"key": "target", "json": "21"}],
+    "application.readmePatch": {"content": "# A farm"},
     "applicationKeys.post": {"name": "key of the greenhouse", "deviceIds": [IDS["deviceId"]]},
     "applicationKey.patch": {"description": "For all devices of the farm."},
     "applicationApiTokens.post": {"name": "read only", "scope": ["all.Application.read"]},

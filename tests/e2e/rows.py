@@ -67,7 +67,7 @@ def expected_scopes(route: Route) -> set[str]:
     """The scopes that an operation accepts."""
     resource = route.operation.partition(".")[0]
     families = {"all.User"} if resource in OF_USERS else {"all.Application", "all.Organization", "all.User"}
-    scopes = families | {f"{resource}.*", route.operation}
+    scopes = families | {f"{resource}.*", route.scope}
     if is_read(route):
         scopes |= {f"{family}.read" for family in families}
     if route.operation in CLI:

@@ -46,7 +46,7 @@ def test_reads_take_the_read_scopes_and_writes_do_not() -> None:
     for route in TABLE.routes:
         assert any(scope.endswith(".read") for scope in route.scopes) == (route.access == "read")
         if route.access != "none":
-            assert {route.operation, route.operation.split(".")[0] + ".*", "all.User"} <= route.scopes
+            assert {route.scope, route.scope.split(".")[0] + ".*", "all.User"} <= route.scopes
 
 
 def test_what_is_about_a_user_takes_no_scope_of_an_application() -> None:

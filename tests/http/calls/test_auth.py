@@ -39,8 +39,8 @@ SECRET = b"a secret of at least thirty-two bytes"
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 SCOPES = sorted(
     SCOPE_FAMILIES
-    | {route.operation for route in ROWS}
-    | {f"{route.operation.partition('.')[0]}.*" for route in ROWS}
+    | {route.scope for route in ROWS}
+    | {f"{route.scope.partition('.')[0]}.*" for route in ROWS}
 )
 BY = Creator("0" * 24, "user", "ada")
 
