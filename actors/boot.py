@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import trio
 
-from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword
+from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword, VerifyEmail
 from trunkline.actors.accounts.passwords import check_new_password, use_threads
+from trunkline.actors.accounts.two_factor import ResetTwoFactor
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.authority import find_user
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES
@@ -24,6 +25,7 @@ from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
@@ -55,12 +57,14 @@ __all__ = [
     "delete_user",
     "ensure_first_user",
     "opened",
+    "reset_two_factor",
     "rotate_encryption_key",
     "rotate_secret",
     "running",
     "set_password",
     "users",
     "verify",
+    "verify_email",
 ]
 
 
@@ -117,7 +121,9 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(RESOURCES)
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
-    notifier = Notifier(settings, system.limits, system.store.outbox)
+    mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
+    system.add_component(mail)
+    notifier = Notifier(settings, system.limits, mail)
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
 
@@ -167,11 +173,30 @@ async def add_user(system: System, email: str, password: str) -> str:
 async def set_password(system: System, email: str, password: str) -> None:
     """Set a user's password and revoke all tokens that were issued before."""
     check_new_password(password)
+    await system.ask(Ref("user", ROOT, _user_id(system, email)), SetPassword(password=password))
+
+
+async def reset_two_factor(system: System, email: str) -> None:
+    """Let a user log in without a second factor."""
+    await system.ask(Ref("user", ROOT, _user_id(system, email)), ResetTwoFactor())
+
+
+async def verify_email(system: System, email: str) -> None:
+    """Note that the e-mail address of a user is verified: the operator says so."""
+    user = _user_id(system, email)
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, USER, ROOT, user)
+    if found is not None:
+        await system.ask(Ref("user", ROOT, user), VerifyEmail(email=found.doc["email"]))
+
+
+def _user_id(system: System, email: str) -> bytes:
+    """The id of the user with this e-mail address. Raises `NotFound`."""
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, email)
     if user is None:
         raise NotFound(f"There is no user {email}.")
-    await system.ask(Ref("user", ROOT, user), SetPassword(password=password))
+    return user
 
 
 async def delete_user(system: System, email: str, *, with_applications: bool) -> int:
@@ -180,12 +205,10 @@ async def delete_user(system: System, email: str, *, with_applications: bool) ->
     Raises `Invalid` if the user owns applications and they are not to be deleted, or is the only user. If the process
     ends in between, some of the applications are deleted; the command can be repeated.
     """
+    user = _user_id(system, email)
     with system.store.snapshot() as snapshot:
-        user = find_user(snapshot, email)
-        owned = 0 if user is None else records.total(snapshot, APPLICATION, ROOT, user.hex())
+        owned = records.total(snapshot, APPLICATION, ROOT, user.hex())
         alone = records.total(snapshot, USER, ROOT) == 1
-    if user is None:
-        raise NotFound(f"There is no user {email}.")
     if owned and not alone and not with_applications:
         raise Invalid(
             f"{email} owns applications: {owned}. Delete them first, or use --with-applications, "

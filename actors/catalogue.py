@@ -11,6 +11,7 @@ from typing import Final
 from trunkline.actors.accounts.actor import User
 from trunkline.actors.accounts.recent_items import RECENT_ITEMS
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
+from trunkline.actors.accounts.two_factor import TWO_FACTOR
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.readme import README
@@ -73,6 +74,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
     DELETED_DEVICE,
     API_TOKEN,
     RECENT_ITEMS,
+    TWO_FACTOR,
     JOB,
     DATA_TABLE,
     EVENT,

@@ -53,9 +53,9 @@ def get_me(reading: Reading, message: GetMe) -> Shown:
         "id": id,
         "userId": id,
         **_ME.of({**doc, "tokenCutoff": doc["tokenCutoff"] or None}),
-        "emailVerified": False,
-        "needsToVerifyEmail": False,
-        "twoFactorAuthEnabled": False,
+        "emailVerified": "emailVerified" in doc,
+        "needsToVerifyEmail": "emailVerified" not in doc,
+        "twoFactorAuthEnabled": "twoFactorAuthEnabled" in doc,
         "fullName": " ".join(names),
         "summary": _summary_of(snapshot, user, is_shown),
     }
@@ -114,7 +114,7 @@ def _recent_items(reading: Reading, user: bytes, type: str, parent: str | None) 
         if name is not None:
             seen.add(item[2])
             shown["items"].append({"id": item[2], "name": name})
-            if len(seen) == reading.limits.recent_items_per_list_max:
+            if len(seen) == reading.limits.recent_list_items_max:
                 break
     return shown
 

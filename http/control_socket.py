@@ -43,6 +43,16 @@ async def _delete_user(system: System, email: str, applications: str) -> int:
     return await boot.delete_user(system, email, with_applications=applications == "delete")
 
 
+async def _reset_two_factor(system: System, email: str) -> str:
+    await boot.reset_two_factor(system, email)
+    return email
+
+
+async def _verify_email(system: System, email: str) -> str:
+    await boot.verify_email(system, email)
+    return email
+
+
 async def _list_users(system: System) -> list[boot.UserLine]:
     return boot.users(system)
 
@@ -52,6 +62,8 @@ _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     "user.passwd": _set_password,
     "user.delete": _delete_user,
     "user.list": _list_users,
+    "user.reset-two-factor": _reset_two_factor,
+    "user.verify-email": _verify_email,
 }
 
 

@@ -108,6 +108,10 @@ class Limits:
         "Failed attempts only: a password hash is expensive on purpose; an office shares one address.",
     )
 
+    verify_email: Rate | None = _throttle(
+        3, 60, "user", "Each is a mail to an address that may belong to somebody else."
+    )
+
     # The API's gates: calls that may run at the same time.
     archive_data_concurrent_calls_max: int = _gate("application")
     backfill_archive_data_concurrent_calls_max: int = _gate("application")
@@ -257,7 +261,22 @@ class Limits:
     future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time means a wrong clock.")
 
     # Users.
-    recent_items_per_list_max: int = _bound(
+    email_link_s: int = _bound(
+        DAY_S, "seconds", "People read mail once a day; an old link may be read by others.", "link"
+    )
+    two_factor_key_s: int = _bound(
+        900, "seconds", "Time to scan a new key and to enter the first code.", "key"
+    )
+    two_factor_drift_steps_max: int = _bound(
+        1, "steps", "How far the clocks of telephone and server may differ, to each side; 30 seconds each."
+    )
+    used_codes_max: int = _bound(
+        64, "codes", "Used codes that are remembered; no code older than these is accepted.", "user"
+    )
+    recovery_codes_max: int = _bound(
+        10, "codes", "A list that fits on a card; each replaces the second factor once.", "user"
+    )
+    recent_list_items_max: int = _bound(
         10, "items", "What one looks at is a short list; items of a type in a parent.", "list"
     )
     recent_items_max: int = _bound(
@@ -555,6 +574,7 @@ _HELD_BY_ACTORS: Final = (
     "mqtt_publish",
     "event_create",
     "virtual_button",
+    "verify_email",
 )
 
 _ORDERED: Final = (

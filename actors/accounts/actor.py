@@ -1,13 +1,16 @@
-"""The user actor: the only writer of a user's record and of the user's API tokens.
+"""The user actor: the only writer of a user's record and of what belongs to the user.
 
 A user's passwords are verified one at a time, so that guessing the password of one user cannot use every core.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from trunkline.actors.accounts.messages import (
     ChangePassword,
@@ -17,24 +20,37 @@ from trunkline.actors.accounts.messages import (
     LogIn,
     MePatch,
     PatchMe,
+    RequestVerification,
     Session,
     SetPassword,
     VerifyCredentials,
+    VerifyEmail,
 )
 from trunkline.actors.accounts.passwords import hash_password, verify_password
 from trunkline.actors.accounts.recent_items import RECENT_ITEMS, AddRecentItem, with_newest
+from trunkline.actors.accounts.two_factor import (
+    KEY_BYTES,
+    TWO_FACTOR,
+    DisableTwoFactor,
+    EnableTwoFactor,
+    GenerateTwoFactor,
+    ResetTwoFactor,
+    SecondFactor,
+    recovery_bytes,
+)
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import USER
 from trunkline.actors.records.owner import RecordOwner, unique_key
 from trunkline.actors.records.resource import Resources
 from trunkline.actors.records.revision import check_match
-from trunkline.actors.values.errors import Invalid, Unauthorized
+from trunkline.actors.values.errors import Invalid, NotFound, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso, parse_iso
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.keyring import Keyring
 
 _CREDENTIAL_FIELDS = ("email", "password", "token_cutoff")
 
@@ -65,14 +81,15 @@ class User(RecordOwner):
         )
 
     async def on_log_in(self, message: LogIn) -> Session | None:
-        """Begin a session; None if the password is wrong."""
+        """Begin a session; None if the password is wrong. Raises `Unauthorized` for a wrong code."""
         if not await verify_password(self.doc["passwordHash"], message.password):
             return None
+        self._use_second_factor(message.two_factor_code, "twoFactorCode")
         return self._new_session()
 
     async def on_verify_credentials(self, message: VerifyCredentials) -> None:
-        """Verify the password. Raises `Unauthorized`."""
-        await self._verify_password(message.password, "password")
+        """Verify the password and the code. Raises `Unauthorized`."""
+        await self._verify(message.password, message.two_factor_code)
 
     async def on_patch_me(self, message: PatchMe) -> None:
         """Change the user. Changes of e-mail address, password and token cutoff need the current password."""
@@ -89,12 +106,14 @@ class User(RecordOwner):
             changes |= await self._new_password(body.password)
         if "email" in changes:
             self._claim_email(changes["email"])
+            if changes["email"] != self.doc["email"]:
+                changes["emailVerified"] = None
         self.change(changes)
 
     async def on_change_password(self, message: ChangePassword) -> Session:
         """Change the password, and end all earlier tokens if that is wanted. The answer is a new session."""
         body = message.body
-        await self._verify_password(body.password, "password")
+        await self._verify(body.password, body.two_factor_code)
         changes = await self._new_password(body.new_password)
         if not body.invalidate_existing_tokens:
             del changes["tokenCutoff"], changes["tokenGeneration"]
@@ -104,6 +123,57 @@ class User(RecordOwner):
     async def on_set_password(self, message: SetPassword) -> None:
         """Set the password and end all tokens that were made before."""
         self.change(await self._new_password(message.password))
+
+    # The second factor.
+
+    def on_generate_two_factor(self, _message: GenerateTwoFactor) -> dict[str, str]:
+        """Make a key, which has no effect before it is enabled. The answer is a `TwoFactorKey`."""
+        if self.doc.get("twoFactorAuthEnabled"):
+            raise Invalid(
+                "Two-factor authentication is enabled already; disable it first to get another key."
+            )
+        with self._second_factor() as factor:
+            return factor.generate(
+                self.system.random_bytes(KEY_BYTES), self.doc["email"], self.system.clock.wall_ms()
+            )
+
+    async def on_enable_two_factor(self, message: EnableTwoFactor) -> list[str]:
+        """Require codes of the generated key from now on. The answer are the recovery codes."""
+        body, system = message.body, self.system
+        if self.doc.get("twoFactorAuthEnabled"):
+            raise Invalid("Two-factor authentication is enabled already.")
+        await self._verify(body.password, UNSET)
+        with self._second_factor() as factor:
+            codes = factor.enable(
+                body, system.random_bytes(recovery_bytes(system.limits)), system.clock.wall_ms()
+            )
+        self.change({"twoFactorAuthEnabled": True})
+        return codes
+
+    async def on_disable_two_factor(self, message: DisableTwoFactor) -> None:
+        """Require no codes any more."""
+        if not self.doc.get("twoFactorAuthEnabled"):
+            raise Invalid("Two-factor authentication is not enabled.")
+        await self._verify(message.body.password, message.body.two_factor_code)
+        self.on_reset_two_factor(ResetTwoFactor())
+
+    def on_reset_two_factor(self, _message: ResetTwoFactor) -> None:
+        """Require no codes any more, and forget the key."""
+        with self._second_factor() as factor:
+            factor.doc = {}
+        self.change({"twoFactorAuthEnabled": None})
+
+    # The e-mail address.
+
+    def on_request_verification(self, _message: RequestVerification) -> str | None:
+        """The address to which a mail is to be sent; None if it is verified already."""
+        return None if self.doc.get("emailVerified") else str(self.doc["email"])
+
+    def on_verify_email(self, message: VerifyEmail) -> None:
+        """Note that the address is verified. Raises `NotFound` if the user has another one by now."""
+        if message.email != self.doc["email"]:
+            raise NotFound("The user has another e-mail address by now; ask for a new link.")
+        self.change({"emailVerified": True})
 
     def on_add_recent_item(self, message: AddRecentItem) -> None:
         """Make an item the newest of the recent items."""
@@ -121,7 +191,7 @@ class User(RecordOwner):
         if users is None or decode(users)["n"] <= 1:
             raise Invalid(f"{self.doc['email']} is the only user; add another one first.")
         resources = self.system.component(Resources).values()
-        for kind in {*(each.kind for each in resources if each.parent == "user"), RECENT_ITEMS}:
+        for kind in {*(each.kind for each in resources if each.parent == "user"), RECENT_ITEMS, TWO_FACTOR}:
             prefix = keys.record_prefix(kind.name, id)
             end = keys.prefix_end(prefix)
             assert end is not None
@@ -170,11 +240,31 @@ class User(RecordOwner):
                 "currentCredentials: is missing; e-mail address, password and tokenCutoff change only "
                 "with the current password."
             )
-        await self._verify_password(body.current_credentials.password, "currentCredentials.password")
+        given = body.current_credentials
+        await self._verify(given.password, given.two_factor_code, at="currentCredentials.")
 
-    async def _verify_password(self, password: str, field: str) -> None:
+    async def _verify(self, password: str, code: str | UnsetType, *, at: str = "") -> None:
+        """Verify the credentials, and use the code up. `at` is where they are in the body. Raises `Unauthorized`."""
         if not await verify_password(self.doc["passwordHash"], password):
-            raise Unauthorized(f"{field}: is not the current password.")
+            raise Unauthorized(f"{at}password: is not the current password.")
+        self._use_second_factor(code, f"{at}twoFactorCode")
+
+    def _use_second_factor(self, code: str | UnsetType, field: str) -> None:
+        """Use a code, if the user has two-factor authentication; it is never accepted again. Raises `Unauthorized`."""
+        if self.doc.get("twoFactorAuthEnabled"):
+            with self._second_factor() as factor:
+                factor.check(code, field, self.system.clock.wall_ms())
+
+    @contextmanager
+    def _second_factor(self) -> Iterator[SecondFactor]:
+        """The second factor of the user. What the body changes is stored with this turn, unless it raises."""
+        system, id = self.system, self.ref.id
+        raw = system.journal.get(keys.RECORDS, keys.record_key(TWO_FACTOR.name, id, id))
+        old: Doc | None = None if raw is None else decode(raw)
+        doc = {} if raw is None else decode(raw)
+        factor = SecondFactor(doc, id, system.component(Keyring), system.limits)
+        yield factor
+        records.write(self, TWO_FACTOR, id, id, old, factor.doc)
 
     def _claim_email(self, email: str) -> None:
         """Claim an e-mail address, which only one user can have. Case is ignored. Raises `Invalid`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -62,6 +62,7 @@ class AuthedUser(View, frozen=True):
 
     user_id: Id
     token: str
+    needs_to_verify_email: bool
 
 
 class AuthedDevice(View, frozen=True):
@@ -142,6 +143,7 @@ class MeView(RecordView, frozen=True, kw_only=True):
     needs_to_verify_email: bool
     two_factor_auth_enabled: bool
     full_name: str
+    recovery_codes: list[str] | None = None
     first_name: str | None = None
     last_name: str | None = None
     company_name: str | None = None
@@ -176,9 +178,13 @@ class CreateUser(Message, frozen=True):
 
 
 class LogIn(Message, frozen=True):
-    """Verify a password; the answer is the new `Session`, None if the password is wrong."""
+    """Verify a password; the answer is the new `Session`, None if the password is wrong.
+
+    A user with two-factor authentication also needs a code.
+    """
 
     password: str
+    two_factor_code: str | UnsetType = UNSET
 
 
 class PatchMe(Message, frozen=True):
@@ -195,9 +201,22 @@ class ChangePassword(Message, frozen=True):
 
 
 class VerifyCredentials(Message, frozen=True):
-    """Verify a password, as a log-in does. Raises `Unauthorized` if it is wrong."""
+    """Verify a password and a code, as a log-in does. Raises `Unauthorized` if one of them is wrong."""
 
     password: str
+    two_factor_code: str | UnsetType = UNSET
+
+
+class RequestVerification(Message, frozen=True):
+    """Ask for a mail that verifies the e-mail address; the answer is the address."""
+
+    throttle: ClassVar[str | None] = "verify_email"
+
+
+class VerifyEmail(Message, frozen=True):
+    """Note that the user has proved to read the mail of an address, if it is still that of the user."""
+
+    email: str
 
 
 class SetPassword(Message, frozen=True):

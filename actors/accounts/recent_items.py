@@ -78,7 +78,7 @@ class ListRecentItems(Message, frozen=True):
 
 def with_newest(items: list[Item], newest: Item, limits: Limits) -> list[Item]:
     """The items with `newest` as the first, shortened to the bounds: of a list (type and parent), and of all."""
-    kept, left = [newest], limits.recent_items_per_list_max - 1
+    kept, left = [newest], limits.recent_list_items_max - 1
     for item in items:
         if item == newest:
             continue

@@ -15,7 +15,6 @@ from trunkline.actors.outgoing.mail import Mail, MailMessage
 from trunkline.actors.records.kind import Doc
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
-from trunkline.store.outbox import Outbox
 
 _OUTCOMES = {
     "completed": "has completed",
@@ -31,10 +30,10 @@ _ESCAPED = (
 class Notifier:
     """Sends one notification once."""
 
-    def __init__(self, settings: Settings, limits: Limits, outbox: Outbox) -> None:
+    def __init__(self, settings: Settings, limits: Limits, mail: Mail) -> None:
         self._limits = limits
         self._private = settings.callback_private_networks
-        self._mail = Mail(settings, outbox, timeout_s=limits.outgoing_timeout_s)
+        self._mail = mail
 
     async def send(self, notification: Doc, job: Doc, now_ms: int) -> None:
         """Send a notification of `job`, which is its log with the link to its result.

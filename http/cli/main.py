@@ -267,6 +267,20 @@ def user_delete(
     OUT.print(f"{email} is deleted, and applications: {deleted}.")
 
 
+@user_app.command("reset-two-factor")
+def user_reset_two_factor(email: str, data: DataOption = None, config: ConfigOption = None) -> None:
+    """Let a user who has lost the second factor log in with the password alone, also while a server runs."""
+    _run_on_directory(_existing_directory(data, config), "user.reset-two-factor", email=email)
+    OUT.print(f"{email} logs in with the password alone now.")
+
+
+@user_app.command("verify-email")
+def user_verify_email(email: str, data: DataOption = None, config: ConfigOption = None) -> None:
+    """Mark a user's e-mail address as verified, also while a server runs."""
+    _run_on_directory(_existing_directory(data, config), "user.verify-email", email=email)
+    OUT.print(f"The address {email} is verified.")
+
+
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""

@@ -50,6 +50,8 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "application.search": {"filter": "greenhouse"},
     "dataTable.removeColumn": {"columnName": "note"},
     "me.fetchRecentItems": {"itemType": "device"},
+    "auth.verifyEmailPage": {"token": "TOKEN"},
+    "auth.verifyEmail": {"token": "TOKEN"},
     "devices.tagValues": {"key": "demo"},
     "downloads.get": {"token": "TOKEN"},
     # Workflows.
@@ -90,6 +92,8 @@ BODIES: Final[Mapping[str, Any]] = {
         "parentId": IDS["applicationId"],
         "itemId": IDS["deviceId"],
     },
+    "me.enableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
+    "me.disableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
     "me.delete": {"email": "admin@localhost", "password": "PASSWORD"},
     "userApiTokens.post": {"name": "read only", "scope": ["all.User.read"]},
     "userApiToken.patch": {"description": "For looking at."},

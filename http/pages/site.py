@@ -17,16 +17,16 @@ from trunkline.http.pages import examples
 from trunkline.http.pages.openapi import document
 
 OPENAPI: Final = "/openapi.json"
-_STATIC: Final = Path(__file__).parent / "static"
+STATIC: Final = Path(__file__).parent / "static"
 _SWAGGER_UI: Final = Path(flask_swagger_ui.__file__).parent / "dist"
 _FILES: Final[Mapping[str, Path]] = {
-    "/": _STATIC / "root.html",
-    "/page.css": _STATIC / "page.css",
-    "/favicon.svg": _STATIC / "favicon.svg",
-    "/favicon.ico": _STATIC / "favicon.svg",
-    "/docs": _STATIC / "docs.html",
-    "/docs/page.css": _STATIC / "docs.css",
-    "/docs/start.js": _STATIC / "start.js",
+    "/": STATIC / "root.html",
+    "/page.css": STATIC / "page.css",
+    "/favicon.svg": STATIC / "favicon.svg",
+    "/favicon.ico": STATIC / "favicon.svg",
+    "/docs": STATIC / "docs.html",
+    "/docs/page.css": STATIC / "docs.css",
+    "/docs/start.js": STATIC / "start.js",
     "/docs/swagger-ui.css": _SWAGGER_UI / "swagger-ui.css",
     "/docs/swagger-ui-bundle.js": _SWAGGER_UI / "swagger-ui-bundle.js",
 }
@@ -37,7 +37,7 @@ _CONTENT_TYPES: Final = {
     ".js": b"text/javascript; charset=utf-8",
     ".svg": b"image/svg+xml",
 }
-_POLICY: Final = (
+PAGE_POLICY: Final = (
     b"content-security-policy",
     b"; ".join(
         (
@@ -81,5 +81,5 @@ class Site:
 def _read(file: Path) -> Page:
     headers = [(b"content-type", _CONTENT_TYPES[file.suffix])]
     if file.suffix == ".html":
-        headers.append(_POLICY)
+        headers.append(PAGE_POLICY)
     return Page(headers, file.read_bytes())

@@ -1,20 +1,34 @@
-"""The user's account: the password, and the end of the account."""
+"""The user's account: the password, the second factor, and the end of the account."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from trunkline.actors.accounts.messages import (
     AuthedUser,
     ChangePassword,
+    GetMe,
+    MeChoice,
+    MeView,
     PasswordChange,
     Session,
     UserCredentials,
     VerifyCredentials,
+)
+from trunkline.actors.accounts.two_factor import (
+    DisableTwoFactor,
+    EnableTwoFactor,
+    GenerateTwoFactor,
+    TwoFactorDisabling,
+    TwoFactorEnabling,
+    TwoFactorKey,
 )
 from trunkline.actors.boot import delete_account
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import USER
 from trunkline.actors.values.errors import Unauthorized
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
@@ -34,12 +48,8 @@ async def change_password(call: Call) -> Response:
     """
     service, principal = call.service, call.principal
     ttl_s = lifetime_s(call.body.token_ttl, service.token_ttl_s)
-    ref, message = service.ref(call), service.message(call, ChangePassword)
-    async with service.login_throttle.attempt(
-        ref.id.hex(), call.request.address, service.system.clock.monotonic_s
-    ):
-        session: Session = (await service.system.ask(ref, message)).value
-    return user_token(call, ref.id, session, principal.scopes, ttl_s)
+    session: Session = await _ask_checked(call, ChangePassword)
+    return user_token(call, service.ref(call).id, session, principal.scopes, ttl_s)
 
 
 async def delete_me(call: Call) -> Response:
@@ -54,9 +64,34 @@ async def delete_me(call: Call) -> Response:
             user = records.find(snapshot, USER, ROOT, ref.id)
         if user is None or user.doc["email"].casefold() != body.email.casefold():
             raise Unauthorized("email: is not that of the user of the token.")
-        await system.ask(ref, VerifyCredentials(password=body.password))
+        await system.ask(ref, VerifyCredentials(password=body.password, two_factor_code=body.two_factor_code))
     await delete_account(system, ref.id)
     return json_response(call, 200, {"success": True})
+
+
+async def enable_two_factor(call: Call) -> Response:
+    """Require a code at each log-in from now on. The response shows the recovery codes, once.
+
+    Wrong credentials count as a failed login.
+    """
+    codes = await _ask_checked(call, EnableTwoFactor)
+    shown = await call.service.read(call, GetMe)
+    return json_response(call, 200, {**shown, "recoveryCodes": codes})
+
+
+async def disable_two_factor(call: Call) -> Response:
+    """Require no codes any more. Wrong credentials count as a failed login."""
+    await _ask_checked(call, DisableTwoFactor)
+    return json_response(call, 200, await call.service.read(call, GetMe))
+
+
+async def _ask_checked(call: Call, message: type[Message]) -> Any:
+    """Ask the user with a message that has credentials. Wrong ones count as a failed login."""
+    service = call.service
+    ref, filled = service.ref(call), service.message(call, message)
+    now_s = service.system.clock.monotonic_s
+    async with service.login_throttle.attempt(ref.id.hex(), call.request.address, now_s):
+        return (await service.system.ask(ref, filled)).value
 
 
 ROUTES = (
@@ -84,6 +119,50 @@ ROUTES = (
         access="write",
         area="user",
         handler=delete_me,
+        also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/generateTwoFactorAuth",
+        operation="me.generateTwoFactorAuth",
+        summary="Make a key for two-factor authentication",
+        message=GenerateTwoFactor,
+        to=USER_ACTOR,
+        reply=TwoFactorKey,
+        answer_is_reply=True,
+        access="write",
+        area="user",
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/enableTwoFactorAuth",
+        operation="me.enableTwoFactorAuth",
+        summary="Enable two-factor authentication",
+        message=EnableTwoFactor,
+        body=TwoFactorEnabling,
+        query=MeChoice,
+        to=USER_ACTOR,
+        reply=MeView,
+        access="write",
+        area="user",
+        handler=enable_two_factor,
+        uses=(GetMe,),
+        also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/disableTwoFactorAuth",
+        operation="me.disableTwoFactorAuth",
+        summary="Disable two-factor authentication",
+        message=DisableTwoFactor,
+        body=TwoFactorDisabling,
+        query=MeChoice,
+        to=USER_ACTOR,
+        reply=MeView,
+        access="write",
+        area="user",
+        handler=disable_two_factor,
+        uses=(GetMe,),
         also=_WRONG_CREDENTIALS,
     ),
 )

@@ -19,6 +19,8 @@ from trunkline.actors.accounts.messages import (
 from trunkline.actors.accounts.passwords import simulate_verification
 from trunkline.actors.accounts.reach import key_admits_address
 from trunkline.actors.authority import admit_device, find_user, session_claims
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import USER
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, TooManyRequests, Unauthorized
 from trunkline.actors.values.ids import ROOT
@@ -47,7 +49,12 @@ async def authenticate_user(call: Call) -> Response:
         if user is None:
             await simulate_verification()
         else:
-            session = (await system.ask(Ref("user", ROOT, user), LogIn(password=body.password))).value
+            session = (
+                await system.ask(
+                    Ref("user", ROOT, user),
+                    LogIn(password=body.password, two_factor_code=body.two_factor_code),
+                )
+            ).value
         if user is None or session is None:
             raise Unauthorized("email and password do not fit together.")
     return user_token(call, user, session, scopes, ttl_s)
@@ -144,10 +151,13 @@ def user_token(
     call: Call, user: bytes, session: Session, scopes: Iterable[str], ttl_s: float | None
 ) -> Response:
     """The response with a new token of a session."""
-    tokens, now_ms = call.service.tokens, call.service.system.clock.wall_ms()
+    tokens, system = call.service.tokens, call.service.system
     claims = {"typ": "user", "sub": user.hex(), **session_claims(session)}
-    token = tokens.issue(claims, scopes, now_ms, ttl_s)
-    return json_response(call, 200, {"userId": user.hex(), "token": token})
+    token = tokens.issue(claims, scopes, system.clock.wall_ms(), ttl_s)
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, USER, ROOT, user)
+    unverified = found is not None and "emailVerified" not in found.doc
+    return json_response(call, 200, {"userId": user.hex(), "token": token, "needsToVerifyEmail": unverified})
 
 
 def lifetime_s(asked: int | UnsetType, default_s: int | None) -> int | None:

@@ -137,9 +137,10 @@ class Server:
 async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Server]:
     """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in.
 
-    `limits` overrides single limits, `clock` replaces the machine's clock; the rest are settings.
+    `limits` overrides single limits, `clock` replaces the machine's clock, `login` adds fields to the owner's log-in;
+    the rest are settings.
     """
-    limits, clock = settings.pop("limits", {}), settings.pop("clock", None)
+    limits, clock, login = settings.pop("limits", {}), settings.pop("clock", None), settings.pop("login", {})
     chosen = Settings(
         data_dir=str(data_dir),
         port=0,
@@ -164,7 +165,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
             serving = await nursery.start(run)
         hold_placement(serving.dispatcher.system)
         server = Server(serving.url, serving.dispatcher.system, chosen, stop)
-        server.token = await server.log_in()
+        server.token = await server.log_in(**login)
         yield server
         with trio.fail_after(PATIENCE_S):
             await stop()

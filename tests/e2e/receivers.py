@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +16,9 @@ from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import trio
 
@@ -160,6 +163,20 @@ class MailServer(Arrivals):
                 return
             else:
                 await line.say("250 ok")
+
+
+def kept_messages(data_dir: Path) -> list[EmailMessage]:
+    """The messages in the outbox of a data directory, the oldest first."""
+    files = sorted((data_dir / "outbox").glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
+    return [message_from_bytes(file.read_bytes(), EmailMessage, policy=policy.default) for file in files]
+
+
+def link_in(message: EmailMessage) -> str:
+    """The path and the query of the link in a message."""
+    found = re.search(r"^http\S+$", message.get_content(), re.MULTILINE)
+    assert found is not None
+    url = urlsplit(found[0])
+    return f"{url.path}?{url.query}"
 
 
 # Callbacks.

@@ -68,7 +68,7 @@ async def test_recent_items_are_the_newest_first_and_end_with_what_they_name(ser
 
 
 async def test_recent_items_are_bounded_and_outlive_a_restart(start_server: StartServer) -> None:
-    limits = {"recent_items_per_list_max": 3, "recent_items_max": 4}
+    limits = {"recent_list_items_max": 3, "recent_items_max": 4}
     async with start_server(limits=limits) as server:
         house = await server.application("house")
         await opened(server, "application", id_of(house))

@@ -49,7 +49,7 @@ def claims_of(token: str) -> dict[str, Any]:
 async def test_a_user_logs_in_with_the_address_in_any_case(server: Server, email: str) -> None:
     body = {"email": email, "password": PASSWORD}
     answer = await server.call("POST", "/auth/user", body, token="", status=200)
-    assert answer.keys() == {"userId", "token"}
+    assert answer.keys() == {"userId", "token", "needsToVerifyEmail"}
     me = await server.call("GET", "/me", token=answer["token"])
     assert (me["id"], me["email"]) == (answer["userId"], EMAIL)
 

@@ -11,9 +11,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import pyotp
 import pytest
 import trio
 
+from tests.e2e.receivers import kept_messages, link_in
 from tests.e2e.server_process import OWNER, ServerProcess, started, trunkline
 from tests.patience import PATIENCE_S
 
@@ -70,21 +72,37 @@ async def ended_job(client: httpx.AsyncClient, path: str) -> Json:
                 return job
 
 
-async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example]) -> None:
+async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_dir: Path) -> None:
     """Give the examples that need a secret what a reader has to put there."""
     email, password = OWNER["TRUNKLINE_ADMIN_EMAIL"], OWNER["TRUNKLINE_ADMIN_PASSWORD"]
     examples["auth.authenticateUser"].body |= {"email": email, "password": password}
-    examples["me.changePassword"].body["password"] = password
-    examples["me.delete"].body |= {
-        "email": email,
-        "password": examples["me.changePassword"].body["newPassword"],
-    }
+    change = examples["me.changePassword"].body
+    change["password"] = password
+    for name in ("me.enableTwoFactorAuth", "me.disableTwoFactorAuth", "me.delete"):
+        examples[name].body["password"] = change["newPassword"]
+    examples["me.delete"].body["email"] = email
+    await run(client, examples["me.verifyEmail"])
+    (mail,) = [each for each in kept_messages(data_dir) if each["Subject"].startswith("Verify")]
+    for name in ("auth.verifyEmailPage", "auth.verifyEmail"):
+        examples[name].query["token"] = token_of(link_in(mail))
     device = examples["auth.authenticateDevice"].body
     key = (await run(client, examples["applicationKeys.post"])).json()
     device |= {"key": key["key"], "secret": key["secret"]}
     job = await ended_job(client, examples["applicationJobLog.get"].path)
-    link = urlsplit(job["output"]["file"]["url"])
-    examples["downloads.get"].query["token"] = parse_qs(link.query)["token"][0]
+    examples["downloads.get"].query["token"] = token_of(job["output"]["file"]["url"])
+
+
+def token_of(link: str) -> str:
+    return parse_qs(urlsplit(link).query)["token"][0]
+
+
+def fill_in_code(example: Example, answers: dict[str, httpx.Response]) -> None:
+    """Give an example with a second factor the code that follows from an earlier answer."""
+    if example.id == "me.enableTwoFactorAuth":
+        key = answers["me.generateTwoFactorAuth"].json()["key"]
+        example.body["twoFactorCode"] = pyotp.TOTP(key).now()
+    elif example.id == "me.disableTwoFactorAuth":
+        example.body["twoFactorCode"] = answers["me.enableTwoFactorAuth"].json()["recoveryCodes"][0]
 
 
 async def served_examples(server: ServerProcess) -> dict[str, Example]:
@@ -108,9 +126,11 @@ async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
         second = ("second@example.com", "--password", "Another-horse-8", "--data", str(tmp_path / "data"))
         assert (await trunkline("user", "add", *second)).returncode == 0
         async with server.client() as client:
-            await fill_in(client, examples)
+            await fill_in(client, examples, tmp_path / "data")
+            answers: dict[str, httpx.Response] = {}
             for example in examples.values():
-                response = await run(client, example)
+                fill_in_code(example, answers)
+                answers[example.id] = response = await run(client, example)
                 assert response.is_success, (example.id, example.path, response.text)
         assert await server.terminate() == 0
         assert "Traceback" not in server.log

@@ -175,7 +175,11 @@ def test_every_command_that_is_named_exists(documents: dict[str, str]) -> None:
     unknown = []
     for document, call in calls_of_the_command_line(documents):
         path, *rest = call.split()
-        while rest and any(name.startswith(f"{path} {rest[0]}") for name in known) and rest[0].isalpha():
+        while (
+            rest
+            and any(name.startswith(f"{path} {rest[0]}") for name in known)
+            and rest[0].replace("-", "").isalpha()
+        ):
             path = f"{path} {rest.pop(0)}"
         if not rest and any(name.startswith(f"{path} ") for name in known):
             continue  # a group of commands, named as such

@@ -432,6 +432,7 @@ MINE = [
     for route in TABLE.routes
     if route.body is not None
     and route.operation.startswith(("application", "me.", "userApi", "auth.authenticateD"))
+    and any(variants(schema_of(route)))  # the body is an object
 ]
 
 
