@@ -8,6 +8,8 @@ Why there is no task per actor: a turn is a plain call that takes microseconds, 
 the caller unless other messages are queued. Since the event loop has one thread and a synchronous turn has no
 `await`, two turns of one actor cannot overlap. Only an `async` handler makes the actor busy; then later
 messages queue in arrival order, and one task, which ends with the queue, handles them.
+
+The module is long because every way from a caller to a turn is here.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
+from trunkline.actors.runtime.shared_batch import SharedBatch
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Subscription
 from trunkline.actors.runtime.turns import Turn, Turns, as_domain_error
-from trunkline.actors.values.errors import DomainError, Overloaded
+from trunkline.actors.values.errors import DomainError, Overloaded, TooManyRequests
 from trunkline.actors.values.ids import IdFactory
 from trunkline.store.errors import StoreError
 
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")
+
+Ask = tuple[Ref, "Message"]
+"""An actor, and the message for it."""
 
 
 class Answer(NamedTuple):
@@ -198,31 +204,69 @@ class System:
         batch. No other turn runs in between. Only for synchronous handlers. Raises as `ask`. Returns the verdict of
         the throttle with the fewest calls left, None if no throttle applied.
         """
-        mailboxes: list[Mailbox] = []
         now_s = self.clock.monotonic_s()
-        try:
+        with SharedBatch(self._turns) as shared:
+            mailboxes: list[Mailbox] = []
             for ref in dict.fromkeys(refs):
                 try:
-                    mailbox = self._mailboxes.get(ref)
-                    if mailbox is None or self._nursery is None:
-                        mailbox = self._open(ref, message)
-                    mailbox.check(message, self.limits, now_s)
-                    self._turns.activate(mailbox, message)
+                    mailboxes.append(self._hold(shared, ref, message, now_s))
                 except DomainError as refusal:
-                    self._turns.refused += 1
                     refusal.message = f"Nothing was sent: {ref.kind} {ref.id.hex()}: {refusal.message}"
                     raise
-                mailbox.awaiting_commit += 1  # so that adding the next mailbox cannot deactivate this one
-                mailboxes.append(mailbox)
             verdicts = [mailbox.spend(message, self.limits, now_s) for mailbox in mailboxes]
-            group = self._turns.take_all(mailboxes, message)
+            for mailbox in mailboxes:
+                shared.take(mailbox, message)
+            group = shared.submit()
             if group is not None:
                 await _committed(group)
-        finally:
-            for mailbox in mailboxes:
-                mailbox.awaiting_commit -= 1
         applied = [verdict for verdict in verdicts if verdict is not None]
         return min(applied, key=lambda verdict: (verdict.remaining, -verdict.reset_s), default=None)
+
+    async def ask_each(
+        self, asks: Iterable[Ask], last: Callable[[list[Any]], Ask] | None = None
+    ) -> list[Any]:
+        """Send messages to different actors; return the value of each answer, or the error of an actor that refuses.
+
+        The writes of all of them are one batch. `last` makes one more message from the answers, whose writes are in
+        the same batch; if it is refused, nothing is stored. Nothing is stored either if an actor is busy or its
+        throttle exhausted; that is raised, as everything is that would pass with time. Only for synchronous handlers.
+        """
+        now_s = self.clock.monotonic_s()
+        answers: list[Any] = []
+        with SharedBatch(self._turns) as shared:
+
+            def take(ask: Ask) -> Any:
+                mailbox = self._hold(shared, *ask, now_s)
+                mailbox.spend(ask[1], self.limits, now_s)
+                return shared.take(mailbox, ask[1])
+
+            for ask in asks:
+                try:
+                    answers.append(take(ask))
+                except (Overloaded, TooManyRequests):
+                    raise
+                except DomainError as refusal:
+                    answers.append(refusal)
+            if last is not None:
+                take(last(answers))
+            group = shared.submit()
+            if group is not None:
+                await _committed(group)
+        return answers
+
+    def _hold(self, shared: SharedBatch, ref: Ref, message: Message, now_s: float) -> Mailbox:
+        """Activate an actor, check that its mailbox takes the message, and keep it in memory."""
+        try:
+            mailbox = self._mailboxes.get(ref)
+            if mailbox is None or self._nursery is None:
+                mailbox = self._open(ref, message)
+            mailbox.check(message, self.limits, now_s)
+            self._turns.activate(mailbox, message)
+        except DomainError:
+            self._turns.refused += 1
+            raise
+        shared.hold(mailbox)
+        return mailbox
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
         """Run a long read on its own snapshot in a worker thread."""

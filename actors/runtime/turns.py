@@ -137,41 +137,44 @@ class Turns:
             raise
         return value, self._submit(mailbox, actor, is_new)
 
-    def take_all(self, mailboxes: list[Mailbox], message: Message) -> Group | None:
-        """Run a synchronous turn of each actor, with one batch of all writes. If one fails, all drop their memory."""
-        batch = Batch()
-        actors: list[Actor] = []
-        for mailbox in mailboxes:
-            try:
-                actor = self.activate(mailbox, message)
-                handler = actor.handler(type(message))
-                assert not handler.waits
-                handler.call(actor, message)
-                if actor.batch is not None:
-                    actor.flush()
-                    if self._system.check_batch is not None:
-                        self._system.check_batch(mailbox.ref, actor.batch)
-                    batch.extend(actor.batch)
-            except DomainError as refusal:
-                _drop_memory(mailboxes)
-                self._refused(mailbox, refusal, is_new=False)
-                raise
-            except Exception as bug:
-                _drop_memory(mailboxes)
-                raise self._crashed(mailbox, type(message).__name__, bug) from bug
-            except BaseException:
-                _drop_memory(mailboxes)
-                raise
-            actors.append(actor)
-        group: Group | None = None
+    def stage(self, mailbox: Mailbox, message: Message, batch: Batch) -> tuple[Actor, Any]:
+        """Run a synchronous turn whose writes are added to `batch`; return the actor and the handler's value.
+
+        The turn ends with `submit_staged`; until then its effects are not run. Raises as `take`; then nothing of the
+        turn is in `batch`.
+        """
+        actor = self.activate(mailbox, message)
+        is_new = not actor.exists
+        handler = actor.handler(type(message))
+        assert not handler.waits
+        try:
+            value = handler.call(actor, message)
+            if actor.batch is not None:
+                actor.flush()
+        except DomainError as refusal:
+            self._refused(mailbox, refusal, is_new)
+            raise
+        except Exception as bug:
+            raise self._crashed(mailbox, type(message).__name__, bug) from bug
+        except BaseException:
+            mailbox.actor = None
+            raise
+        if actor.batch is not None:
+            if self._system.check_batch is not None:
+                self._system.check_batch(mailbox.ref, actor.batch)
+            batch.extend(actor.batch)
+        return actor, value
+
+    def submit_staged(self, staged: list[tuple[Mailbox, Actor]], batch: Batch) -> Group | None:
+        """Submit the writes of staged turns as one batch; return the group to wait for, None if there are none."""
+        group = None
         if batch:
             try:
                 group = self._submit_batch(batch)
             except DomainError:
-                _drop_memory(mailboxes)
                 self.refused += 1
                 raise
-        for mailbox, actor in zip(mailboxes, actors, strict=True):
+        for mailbox, actor in staged:
             self._finish(mailbox, actor, group)
         return group
 
@@ -266,11 +269,6 @@ def as_domain_error(failure: StoreError) -> DomainError:
             "The disk of the server is full; nothing of this call was stored. Reads still work."
         )
     return Crashed("The store failed to commit; nothing of this call was stored.")
-
-
-def _drop_memory(mailboxes: list[Mailbox]) -> None:
-    for mailbox in mailboxes:
-        mailbox.actor = None
 
 
 def _run_effect(effect: Callable[[], None]) -> None:
