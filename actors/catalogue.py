@@ -17,6 +17,7 @@ from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.readme import README
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.devices.actor import Device
+from trunkline.actors.devices.bulk_jobs import DELETE_DEVICES, PATCH_DEVICES, RESTORE_DEVICES
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.devices.record_export import DEVICES_EXPORT
 from trunkline.actors.devices.state_export import DATA_EXPORT, DEVICE_EXPORT
@@ -105,4 +106,7 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     EVENT_EXPORT,
     PATCH_EVENTS,
     DELETE_EVENTS,
+    PATCH_DEVICES,
+    DELETE_DEVICES,
+    RESTORE_DEVICES,
 )

@@ -25,9 +25,18 @@ from trunkline.actors.applications.search import Search, search
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.dashboards import reads as dashboards
 from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards
-from trunkline.actors.devices import counts, history, lists, measurements, period_summaries, selection
+from trunkline.actors.devices import (
+    bulk_selection,
+    counts,
+    history,
+    lists,
+    measurements,
+    period_summaries,
+    selection,
+)
 from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
+from trunkline.actors.devices.bulk_messages import ChooseDevices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
 from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
@@ -80,6 +89,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     device.ListTagKeys: lists.list_tag_keys,
     device.ListTagValues: lists.list_tag_values,
     device.SelectDevices: selection.select_devices,
+    ChooseDevices: bulk_selection.choose_devices,
     device.ReplayCommands: history.replay_commands,
     QueryLastValues: measurements.query_last_values,
     QueryTimeSeries: measurements.query_time_series,

@@ -22,7 +22,7 @@ import structlog
 import trio
 
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.devices.kind import DELETED_DEVICE
+from trunkline.actors.devices.kind import DELETED_DEVICE, restorable_since_ms
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
@@ -37,13 +37,11 @@ from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
-    from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
 
 SLICE_KEYS: Final = 500
 """Keys that one slice removes (a few more are possible): a commit of about a millisecond."""
 
-DAY_MS: Final = 86_400_000
 _UNDER_APPLICATION: Final = tuple(
     kind for kind in KINDS.values() if kind.home != "root" and kind is not APPLICATION
 )
@@ -85,14 +83,6 @@ async def sweep(system: System) -> bool:
         return await tidy_rows(system)
     await system.journal.submit(batch).wait()
     return True
-
-
-def restorable_since_ms(now_ms: int, limits: Limits) -> int:
-    """Return the time in ms before which deleted devices can no longer be restored.
-
-    Restoring a device must apply the same limit, so that no device is restored while it is being removed.
-    """
-    return now_ms - limits.device_restore_days * DAY_MS
 
 
 def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:

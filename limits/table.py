@@ -206,6 +206,21 @@ class Limits:
         "The API's limit for what tags and queries select; all are asked in one turn.",
         "call",
     )
+    changed_devices_max: int = _bound(
+        100,
+        "devices",
+        "One batch, measured 10 to 15 ms, during which the event loop is blocked; a job changes more in such parts.",
+        "call",
+    )
+    bulk_errors_max: int = _bound(
+        100,
+        "errors",
+        "Reasons that a change of many devices shows; the log of a job contains them.",
+        "call or job",
+    )
+    update_operations_max: int = _bound(
+        25, "operations", "The API's limit for a change of many devices.", "call"
+    )
     names_max: int = _bound(
         1000, "names", "The API's limit for a search of names, tag keys and tag values.", "request"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from trunkline.actors.records.kind import Doc, Kind, Prefixes
+from trunkline.limits.table import DAY_MS, Limits
 from trunkline.store import keys
 
 
@@ -24,6 +25,14 @@ def connection_status(doc: Doc) -> str | None:
 
 GATEWAYS = frozenset({"gateway", "edgeCompute"})
 """Classes of devices that report for peripherals."""
+
+
+def restorable_since_ms(now_ms: int, limits: Limits) -> int:
+    """Return the time in ms before which deleted devices can no longer be restored.
+
+    The restoration and the sweep of deleted devices use the same time, so no device is restored while it is removed.
+    """
+    return now_ms - limits.device_restore_days * DAY_MS
 
 
 def _reported(_application: bytes, device: bytes) -> Prefixes:

@@ -254,7 +254,7 @@ class PatchDevice(Message, frozen=True):
 
 
 class DeleteDevice(Message, frozen=True):
-    """Delete a device. Its record and data are kept for `device_restore_days`; nothing restores a device yet."""
+    """Delete a device. Its record and data are kept for `device_restore_days`, so that it can be restored."""
 
     if_match: str | None = None
 

@@ -20,6 +20,8 @@ The rules for a run:
   and finds it in `job.note` when it is started again.
 - It reads with `job.read`, in a worker thread on a snapshot, and writes with `job.ask`, in chunks that
   leave the actor time for other messages. It keeps nothing large in memory.
+- Work on many actors that must not be repeated is done with `job.do_part`, which saves the position in the batch of
+  the work itself.
 - It writes a result file with `job.write_file`, which returns the value for `file` in the output. A link to
   the file is sent to the recipients of notifications automatically.
 - A permanent `DomainError` ends the job as `errored` with its message. After a temporary error the job is tried
@@ -32,7 +34,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trunkline.actors.jobs.messages import QueueJob, ResourceType, SaveProgress
@@ -101,6 +103,21 @@ class Job:
         """Store the position of the work durably. After a restart the next run finds it in `note`."""
         self.note = note
         await self.ask(self.owner, self.progress_message(note))
+
+    async def do_part(
+        self, asks: Sequence[tuple[Ref, Message]], note: Callable[[list[Any]], Doc]
+    ) -> list[Any]:
+        """Ask different actors and store the position of the work in the same batch: the part is done exactly once.
+
+        Returns the values of the answers, or the errors of actors that refuse. `note` makes the position from them,
+        and may set `completed`. Raises errors that pass with time; then nothing of the part is stored.
+        """
+
+        def last(answers: list[Any]) -> tuple[Ref, Message]:
+            self.note = note(answers)
+            return self.owner, self.progress_message(self.note)
+
+        return await self.system.ask_each(asks, last)
 
     async def write_file(self, name: str, content_type: str, fill: Fill) -> Doc:
         """Write a result file in a worker thread: `fill(snapshot, write)` writes its bytes, piece by piece.

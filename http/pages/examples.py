@@ -177,6 +177,13 @@ BODIES: Final[Mapping[str, Any]] = {
     "applicationCertificateAuthority.patch": {"description": "Issues the certificates of the farm."},
     # Application templates.
     # Bulk changes of devices, and recipes.
+    "devices.patch": {
+        "query": {"name": "thermometer"},
+        "updateFields": {"description": "On the kitchen wall."},
+        "updateOperations": [{"operation": "set", "target": "tag", "value": {"key": "floor", "value": "1"}}],
+    },
+    "devices.delete": {"query": {"name": "thermometer"}},
+    "devices.restore": {"query": {"name": "thermometer"}},
     # Organizations and the audit log.
     # Reports of dashboards.
     "dashboards.post": {"name": "my view"},

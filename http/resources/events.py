@@ -27,13 +27,13 @@ from trunkline.actors.events.messages import (
     RecentEvent,
 )
 from trunkline.actors.jobs.messages import JobQueued
-from trunkline.actors.values.errors import ChangeTooLarge, PreconditionFailed
+from trunkline.actors.values.errors import ChangeTooLarge
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, EVENT_LOG_ACTOR, Route
-from trunkline.http.resources.jobs import queue_job
+from trunkline.http.resources.jobs import check_no_revision, queue_job
 
 EVENTS = APP_PATH + "/events"
 EVENT = EVENTS + "/{eventId}"
@@ -42,7 +42,7 @@ _LARGE = {413: "The body, or the data in it, has more bytes than allowed; the me
 
 async def patch_events(call: Call) -> Response:
     """Update all events that match the filters and the query: at once, all or none; many of them by a job."""
-    _check_no_revision(call)
+    check_no_revision(call)
     try:
         await _ask(call, PatchEvents)
     except ChangeTooLarge:
@@ -58,7 +58,7 @@ async def delete_events(call: Call) -> Response:
 
     The query `{}` matches every event.
     """
-    _check_no_revision(call)
+    check_no_revision(call)
     try:
         removed = await _ask(call, DeleteEvents)
     except ChangeTooLarge:
@@ -76,13 +76,6 @@ async def _ask(call: Call, message: Any) -> int:
 async def _queue(call: Call, input: dict[str, Any]) -> Response:
     email, callback_url = call.query.email, call.query.callback_url
     return await queue_job(call, call.application, input, email=email, callback_url=callback_url)
-
-
-def _check_no_revision(call: Call) -> None:
-    if call.if_match is not None and call.if_match.strip() != "*":
-        raise PreconditionFailed(
-            "If-Match: names a revision of one record, and this call changes many; leave it out."
-        )
 
 
 ROUTES = (

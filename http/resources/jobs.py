@@ -17,6 +17,7 @@ from trunkline.actors.jobs.messages import (
 )
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import PreconditionFailed
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
@@ -49,6 +50,14 @@ async def queue_job(
     answer = await call.service.system.ask(Ref("application", ROOT, call.application), message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
     return json_response(call, 202, queued)
+
+
+def check_no_revision(call: Call) -> None:
+    """Raise if `If-Match` names a revision, for a call that changes many records."""
+    if call.if_match is not None and call.if_match.strip() != "*":
+        raise PreconditionFailed(
+            "If-Match: names a revision of one record, and this call changes many; leave it out."
+        )
 
 
 async def get_job_log(call: Call) -> Response:

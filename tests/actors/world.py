@@ -32,6 +32,7 @@ from trunkline.actors import boot
 from trunkline.actors import sweep as purge
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.devices.actor import Device as DeviceActor
+from trunkline.actors.devices.kind import restorable_since_ms
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Ending, Subscription
 from trunkline.actors.runtime.system import Answer, System
@@ -228,7 +229,7 @@ class World:
 
     async def _sweep(self) -> bool:
         """A slice of the sweeper, without its worker thread."""
-        oldest_ms = purge.restorable_since_ms(self.system.clock.wall_ms(), LIMITS)
+        oldest_ms = restorable_since_ms(self.system.clock.wall_ms(), LIMITS)
         with self.system.store.snapshot() as snapshot:
             batch = purge.next_slice(snapshot, oldest_ms)
         if batch:
