@@ -35,7 +35,9 @@ from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
 from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
+from trunkline.actors.plain.credentials import CREDENTIALS
 from trunkline.actors.plain.device_recipes import RECIPES
+from trunkline.actors.plain.integrations import INTEGRATIONS
 from trunkline.actors.plain.webhooks import WEBHOOKS
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.records.kind import Kind
@@ -57,6 +59,8 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     USER_DASHBOARDS,
     RECIPES,
     WEBHOOKS,
+    CREDENTIALS,
+    INTEGRATIONS,
     CERTIFICATES,
     AUTHORITIES,
     # Experience.

@@ -43,6 +43,7 @@ from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListE
 from trunkline.actors.experience import resource as experience
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
+from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
 from trunkline.actors.records import resource
 from trunkline.actors.records.messages import GetRecord, ListRecords
 from trunkline.actors.records.reading import Reading, TakesLong
@@ -104,6 +105,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     payload_counts.BreakDownMyPayloads: payload_counts.break_down_my_payloads,
     FindDashboard: dashboards.find_dashboard,
     ListOwnedDashboards: dashboards.list_owned_dashboards,
+    GetLinkedResources: get_linked_resources,
     GetEvent: events.get_event,
     ListEvents: events.list_events,
     GetMostRecentEvent: events.get_most_recent_event,

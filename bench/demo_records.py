@@ -44,6 +44,24 @@ RECIPE: Json = {
     "attributes": [{"name": "temperature", "dataType": "number"}],
 }
 WEBHOOK: Json = {"name": "weather warnings", "description": "For the warnings of a weather service."}
+CREDENTIAL: Json = {
+    "name": "shop",
+    "description": "Nobody accepts this key.",
+    "type": "http",
+    "httpConfig": {
+        "uriMatch": "https://shop.example.com/*",
+        "authMethod": "header",
+        "publicValue": "X-Api-Key",
+        "secretValue": "none",
+    },
+}
+INTEGRATION: Json = {
+    "name": "broker of the demo",
+    "integrationType": "mqtt",
+    "enabled": False,
+    "topics": ["farm/#"],
+    "mqttConfig": {"protocol": "mqtts", "host": "broker.example.com", "port": 8883},
+}
 CERTIFICATE_TEXT = (
     "-----BEGIN CERTIFICATE-----\n"
     "MIIBMzCB26ADAgECAhQMfAVI+kRdZmjwhO/+tgPB9HUcZjAKBggqhkjOPQQDAjAP\n"
@@ -94,6 +112,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "userDashboardId": await _named(session, "/dashboards", USER_DASHBOARD),
             "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
+            "credentialId": await _named(session, f"{application}/credentials", CREDENTIAL),
+            "integrationId": await _named(session, f"{application}/integrations", INTEGRATION),
             "applicationCertificateId": await _first_certificate(session, f"{application}/certificates"),
             "applicationCertificateAuthorityId": await _named(
                 session, f"{application}/certificate-authorities", AUTHORITY

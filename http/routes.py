@@ -9,6 +9,7 @@ from trunkline.http.resources import (
     applications,
     auth,
     bulk_devices,
+    credentials,
     dashboards,
     data_tables,
     devices,
@@ -40,5 +41,6 @@ TABLE = RouteTable(
         *plain.ROUTES,
         *experience.ROUTES,
         *dashboards.ROUTES,
+        *credentials.ROUTES,
     ),
 )

@@ -157,5 +157,13 @@ def check_unused(change: Change, kind: Kind, field: str, body_field: str) -> Non
         raise Invalid(f"{body_field}: the {kind.noun} {holder.hex()} has it already; give each its own.")
 
 
+def find_by_unique(actor: Actor, kind: Kind, field: str, text: str) -> Doc | None:
+    """The record of this actor that has the text of `field`, one of `Kind.unique`; None if there is none."""
+    journal, parent = actor.system.journal, actor.ref.id
+    id = journal.get(keys.UNIQUE, keys.unique_key(kind.name, parent, field, text))
+    raw = None if id is None else journal.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    return None if raw is None else decode(raw)
+
+
 def _by(verb: str, creator: Creator) -> Doc:
     return {f"{verb}ById": creator.id, f"{verb}ByType": creator.type, f"{verb}ByName": creator.name}

@@ -33,6 +33,8 @@ IDS: Final[Mapping[str, str]] = {
     "experienceGroupId": "6920c0de0000000000000021",
     "experienceUserId": "6920c0de0000000000000022",
     # Credentials and integrations.
+    "credentialId": "6920c0de0000000000000030",
+    "integrationId": "6920c0de0000000000000031",
     # Certificates.
     "applicationCertificateId": "6920c0de0000000000000080",
     "applicationCertificateAuthorityId": "6920c0de0000000000000081",
@@ -56,7 +58,6 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "downloads.get": {"token": "TOKEN"},
     # Workflows.
     # Deployments.
-    # Credentials and integrations.
     # Certificates.
     # Application templates.
     # Bulk changes of devices, and recipes.
@@ -170,6 +171,19 @@ BODIES: Final[Mapping[str, Any]] = {
     "experienceUsers.post": {"email": "gardener@example.com", "password": "PASSWORD"},
     "experienceUser.patch": {"firstName": "Anna"},
     # Credentials and integrations.
+    "credentials.post": {
+        "name": "mail service",
+        "type": "sendgrid",
+        "sendgridConfig": {"apiKey": "API-KEY"},
+    },
+    "credential.patch": {"description": "For the mails of the farm."},
+    "integrations.post": {
+        "name": "broker of the barn",
+        "integrationType": "mqtt",
+        "topics": ["barn/#"],
+        "mqttConfig": {"protocol": "mqtts", "host": "broker.example.com", "port": 8883},
+    },
+    "integration.patch": {"topics": ["barn/#", "yard/#"]},
     # Certificates.
     "applicationCertificates.post": {"certificate": _CERTIFICATE, "description": "Of the barn."},
     "applicationCertificate.patch": {"description": "For all devices of the farm."},

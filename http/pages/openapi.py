@@ -92,6 +92,11 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "Addresses for other systems; they are stored, and not served yet.",
         ("webhooks", "webhook"),
     ),
+    "Credentials": ("Secrets of other services.", ("credentials", "credential")),
+    "Integrations": (
+        "Connections to brokers and services; they are stored, and nothing connects yet.",
+        ("integrations", "integration"),
+    ),
     "Current user": ("The user of the token.", ("me",)),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""

@@ -1,0 +1,23 @@
+"""Routes: credentials, what uses them, and integrations."""
+
+from __future__ import annotations
+
+from trunkline.actors.plain.credential_links import GetLinkedResources, LinkedChoice, LinkedResources
+from trunkline.actors.plain.credentials import CREDENTIALS
+from trunkline.actors.plain.integrations import INTEGRATIONS, IntegrationRemoval
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH, Route
+
+ROUTES = (
+    *resource_routes(APP_PATH + "/credentials", CREDENTIALS),
+    Route(
+        method="GET",
+        path=APP_PATH + "/credentials/{credentialId}/linkedResources",
+        operation="credential.linkedResources",
+        summary="List what uses a credential",
+        message=GetLinkedResources,
+        query=LinkedChoice,
+        reply=LinkedResources,
+    ),
+    *resource_routes(APP_PATH + "/integrations", INTEGRATIONS, remove=IntegrationRemoval),
+)
