@@ -219,7 +219,8 @@ def _open(path: Path, size_bytes: int, read_only: bool) -> lmdb.Environment:
             sync=True,
             metasync=True,
             writemap=False,
-            meminit=False,
+            # Uninitialized pages would hold what was in memory before: tokens and passwords.
+            meminit=True,
             readahead=True,
             lock=True,
         )

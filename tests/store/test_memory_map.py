@@ -14,6 +14,7 @@ import trio.testing
 
 from tests.patience import PATIENCE_S
 from trunkline.store.batch import Batch
+from trunkline.store.directory import data_file
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken
 from trunkline.store.keys import RECORDS
@@ -278,3 +279,18 @@ def test_the_map_is_never_resized_under_an_open_read(
 ) -> None:
     assert not tiny.memory_map.resize(4 * TINY)
     assert tiny.memory_map.size_bytes == TINY
+
+
+def test_memory_of_the_process_does_not_get_into_the_file(tmp_path: Path) -> None:
+    """LMDB takes new pages from the heap. What was there before may be a password that was never stored."""
+    secret = b"never-stored-secret "
+    with Store.open(tmp_path, map_size_bytes=1 << 24) as store:
+        for number in range(20):
+            for _ in [secret * size for size in range(190, 230) for _ in range(10)]:
+                pass  # freed when the loop ends: blocks of about a page
+            batch = Batch()
+            for index in range(50):
+                batch.put(RECORDS, b"%d %d" % (number, index), b"v" * 300)
+            store.journal.submit(batch)
+            store.journal.flush()
+    assert secret not in data_file(tmp_path).read_bytes()
