@@ -24,7 +24,7 @@ from trunkline.actors.applications.readme import GetReadme, get_readme
 from trunkline.actors.applications.search import Search, search
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.dashboards import reads as dashboards
-from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards
+from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, ValidateContext
 from trunkline.actors.devices import (
     bulk_selection,
     counts,
@@ -104,6 +104,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     payload_counts.CountMyPayloads: payload_counts.count_my_payloads,
     payload_counts.BreakDownMyPayloads: payload_counts.break_down_my_payloads,
     FindDashboard: dashboards.find_dashboard,
+    ValidateContext: dashboards.validate_context,
     ListOwnedDashboards: dashboards.list_owned_dashboards,
     GetLinkedResources: get_linked_resources,
     GetEvent: events.get_event,

@@ -488,6 +488,14 @@ class Limits:
         5, "attempts", "With doubling pauses enough for a short outage.", "delivery"
     )
 
+    # Dashboards and their reports.
+    dashboard_blocks_max: int = _bound(
+        200, "blocks", "A person looks at fewer; a report reads the data of each.", "dashboard"
+    )
+    dashboard_references_max: int = _bound(
+        5000, "records", "Devices and tables that one change may newly name: each is looked up.", "call"
+    )
+
     # The store.
     bulk_items_max: int = _bound(
         1000,

@@ -7,18 +7,22 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email, NewPassword
+from trunkline.actors.dashboards.blocks import Block
 from trunkline.actors.jobs.messages import CallbackUrl
 from trunkline.actors.records.page import Page
-from trunkline.actors.values.structs import BLANK, FORM, Body, Message, Query
-from trunkline.actors.values.terms import Description, Id, Key, Name, RecordView, TagFilter, TagFilters
+from trunkline.actors.values.structs import BLANK, FORM, Body, Message, Query, View
+from trunkline.actors.values.terms import (
+    Description,
+    Id,
+    Key,
+    Name,
+    QueryTime,
+    RecordView,
+    TagFilter,
+    TagFilters,
+)
 from trunkline.actors.values.terms import Ids as DeviceIds
 
-BlockType = Literal[
-    "application-list", "bar", "custom-chart", "custom-html", "dashboard-list", "data-table", "device-count",
-    "device-list", "device-log", "device-state-table", "event-list", "gauge", "graph", "heatmap", "iframe", "image",
-    "image-overlay", "indicator", "input", "map", "open-event-indicator", "pie", "position-chart", "section-header",
-    "workflow-list",
-]  # fmt: skip
 _BlockId = Annotated[str, Meta(max_length=48)]
 _Title = Annotated[str, Meta(max_length=255)]
 _Theme = Literal["dark", "light"]
@@ -26,19 +30,8 @@ _Rate = Annotated[int, Meta(ge=5, le=600)] | Annotated[float, Meta(ge=5, le=600)
 _Milliseconds = Annotated[int, Meta(ge=1)]
 
 
-class Block(Body, frozen=True):
-    """A block of a dashboard. `config` depends on the type of the block and is stored unchanged."""
-
-    block_type: BlockType
-    start_x: int | float
-    start_y: int | float
-    width: int | float
-    height: int | float
-    id: _BlockId | UnsetType = UNSET
-    title: _Title | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    application_id: Id | UnsetType = UNSET
-    config: dict[str, Any] | UnsetType = UNSET
+ContextValues = dict[Key, Description | int | float | TagFilter]
+"""The values of parameters by name."""
 
 
 class Report(Body, frozen=True):
@@ -53,7 +46,7 @@ class Report(Body, frozen=True):
     theme: _Theme | UnsetType = UNSET
     timezone: _Title | UnsetType = UNSET
     locale: Annotated[str, Meta(max_length=5)] | UnsetType = UNSET
-    ctx: dict[Key, Description | int | float | TagFilter] | UnsetType = UNSET
+    ctx: ContextValues | UnsetType = UNSET
     branded: bool | UnsetType = UNSET
 
 
@@ -134,7 +127,27 @@ class TextParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag
     validation_config: Pattern | UnsetType = UNSET
 
 
-Parameter = AttributeParameter | DeviceParameter | TagParameter | NumberParameter | TextParameter
+class ExperienceGroups(Body, frozen=True):
+    """The groups of the users that a viewer may choose."""
+
+    experience_group_ids: DeviceIds | UnsetType = UNSET
+
+
+class ExperienceUserParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="experienceUser"):
+    """A parameter that is a user of the experience."""
+
+    default_value: Description
+    validation_config: ExperienceGroups | UnsetType = UNSET
+
+
+Parameter = (
+    AttributeParameter
+    | DeviceParameter
+    | TagParameter
+    | NumberParameter
+    | TextParameter
+    | ExperienceUserParameter
+)
 IdOrBlank = Annotated[
     str,
     Meta(
@@ -142,6 +155,7 @@ IdOrBlank = Annotated[
         extra={FORM: "an id of 24 hexadecimal digits, or nothing", BLANK: True},
     ),
 ]
+_Parameters = Annotated[list[Parameter], Meta(max_length=100)]
 _Reports = Annotated[list[Report], Meta(max_length=10)]
 
 
@@ -158,7 +172,7 @@ class DashboardPost(Body, frozen=True):
     report_configs: _Reports | UnsetType = UNSET
     public: bool = False
     password: NewPassword | UnsetType | None = UNSET
-    context_configuration: list[Parameter] | UnsetType = UNSET
+    context_configuration: _Parameters | UnsetType = UNSET
 
 
 class DashboardPatch(Body, frozen=True):
@@ -174,7 +188,7 @@ class DashboardPatch(Body, frozen=True):
     report_configs: _Reports | UnsetType = UNSET
     public: bool | UnsetType = UNSET
     password: NewPassword | UnsetType | None = UNSET
-    context_configuration: list[Parameter] | UnsetType = UNSET
+    context_configuration: _Parameters | UnsetType = UNSET
 
 
 class OwnedDashboardPost(DashboardPost, frozen=True):
@@ -243,6 +257,51 @@ class OwnedDashboardView(_DashboardFields, frozen=True, kw_only=True):
     organization_icon_color: str | None = None
     application_id: Id | None = None
     application_name: str | None = None
+
+
+class ContextQuery(DashboardPassword, frozen=True):
+    """The password of a public dashboard, and the range that the viewer has chosen."""
+
+    duration: _Milliseconds | None = None
+    resolution: _Milliseconds | None = None
+    end: QueryTime | None = None
+
+
+class ContextDashboard(View, frozen=True):
+    """The dashboard with the range that the viewer has chosen."""
+
+    name: str
+    id: Id
+    duration: int | None = None
+    resolution: int | None = None
+    refresh_rate: int | float | None = None
+
+
+class ContextView(View, frozen=True):
+    """All parameters have a value that fits. A device that is to be shown whole is an object."""
+
+    success: Literal[True]
+    ctx: dict[Key, Any]
+    dashboard: ContextDashboard
+
+
+class ContextRefusal(View, frozen=True):
+    """A parameter has a value that does not fit. `ctx` are the values that were found before it."""
+
+    type: str
+    message: str
+    invalid_ctx_name: Key
+    ctx: dict[Key, Any]
+    dashboard: ContextDashboard
+
+
+class ValidateContext(Message, frozen=True):
+    """Check `ctx`, the values of the parameters of a dashboard. `user` as in `FindDashboard`."""
+
+    dashboard: bytes
+    user: bytes | None
+    ctx: dict[str, Any]
+    query: ContextQuery
 
 
 class FindDashboard(Message, frozen=True):

@@ -5,14 +5,21 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from trunkline.actors.dashboards.context import InvalidContext, resolve_context
+from trunkline.actors.dashboards.holder import Holder, find_holder
 from trunkline.actors.dashboards.kind import DASHBOARD
-from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, OwnedDashboardPage
-from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
+from trunkline.actors.dashboards.messages import (
+    FindDashboard,
+    ListOwnedDashboards,
+    OwnedDashboardPage,
+    ValidateContext,
+)
+from trunkline.actors.dashboards.resource import DASHBOARDS
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.records.page import envelope, glob_match
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
@@ -22,20 +29,6 @@ from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.snapshot import Snapshot
-
-HolderKind = Literal["application", "user"]
-
-
-class Holder(NamedTuple):
-    """The parent of a dashboard: the kind of its actor, and its id."""
-
-    kind: HolderKind
-    id: bytes
-
-    @property
-    def resource(self) -> str:
-        """The name of the resource by which the parent knows its dashboards."""
-        return DASHBOARDS.name if self.kind == "application" else USER_DASHBOARDS.name
 
 
 class Held(NamedTuple):
@@ -56,10 +49,34 @@ def find_dashboard(reading: Reading, message: FindDashboard) -> Held:
     for number, parent in enumerate((*first, *_parents(snapshot))):
         reading.check_time(is_long=number >= SCAN_INLINE_MAX)
         found = records.find(snapshot, DASHBOARD, parent, id)
-        holder = None if found is None else _holder(snapshot, parent)
+        holder = None if found is None else find_holder(snapshot, parent)
         if found is not None and holder is not None:
             return Held(holder, found, _show(snapshot, holder, found))
     raise missing(DASHBOARD, id)
+
+
+def validate_context(reading: Reading, message: ValidateContext) -> Doc:
+    """Check the values of the parameters of a dashboard; the answer says what is wrong, or gives all values."""
+    reading.check_time(is_long=True)  # a pattern or a query may be applied to a long text
+    held = find_dashboard(reading, FindDashboard(dashboard=message.dashboard, user=message.user))
+    doc, query = held.found.doc, message.query
+    shown = {"name": doc["name"], "id": held.found.id.hex()}
+    for name in ("duration", "resolution", "refreshRate"):
+        value = getattr(query, name, None)
+        value = doc.get(name) if value is None else value
+        if value is not None:
+            shown[name] = value
+    try:
+        ctx = resolve_context(reading.snapshot, held.holder, doc, message.ctx)
+    except InvalidContext as refusal:
+        return {
+            "type": refusal.type,
+            "message": refusal.message,
+            "invalidCtxName": refusal.name,
+            "ctx": refusal.ctx,
+            "dashboard": shown,
+        }
+    return {"success": True, "ctx": ctx, "dashboard": shown}
 
 
 def list_owned_dashboards(reading: Reading, message: ListOwnedDashboards) -> dict[str, Any]:
@@ -167,13 +184,6 @@ def _parents(snapshot: Snapshot) -> Iterator[bytes]:
         after = keys.prefix_end(prefix + parent)
         assert after is not None
         low = after
-
-
-def _holder(snapshot: Snapshot, parent: bytes) -> Holder | None:
-    """The parent with this id; None if it was deleted, and its dashboards will be swept."""
-    if records.find(snapshot, APPLICATION, ROOT, parent) is not None:
-        return Holder("application", parent)
-    return None if records.find(snapshot, USER, ROOT, parent) is None else Holder("user", parent)
 
 
 def _show(snapshot: Snapshot, holder: Holder, found: Found) -> Doc:

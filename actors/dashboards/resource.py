@@ -8,6 +8,8 @@ from typing import Final
 import msgspec
 
 from trunkline.actors.accounts.passwords import hash_password
+from trunkline.actors.dashboards.checks import check_blocks, check_parameters
+from trunkline.actors.dashboards.holder import Holder
 from trunkline.actors.dashboards.kind import DASHBOARD
 from trunkline.actors.dashboards.messages import (
     DashboardPage,
@@ -21,7 +23,6 @@ from trunkline.actors.dashboards.messages import (
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.resource import Change, Ids, Resource
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.nesting import check_nesting
 
 
 async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
@@ -32,7 +33,7 @@ async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | Dashboa
 
 
 def _check(change: Change) -> None:
-    """Check that names of parameters are unique, reports have a receiver, and `config` is not nested too deeply."""
+    """Check what the types do not say: references, queries, names of parameters, receivers of reports."""
     new, named = change.new, change.named
     for field in ("blocks", "reportConfigs", "contextConfiguration"):
         new.setdefault(field, [])
@@ -41,15 +42,12 @@ def _check(change: Change) -> None:
         new.pop("passwordHash", None)
         if named["password"] is not None:
             new["passwordHash"] = named["password"]
-    for position, block in enumerate(new["blocks"]):
-        check_nesting(block.get("config"), f"blocks[{position}].config")
+    holder = Holder("application" if change.owner.kind == "application" else "user", change.owner.ref.id)
+    check_blocks(change, holder)
+    check_parameters(change, holder)
     for position, report in enumerate(new["reportConfigs"]):
         if not ("toEmail" in report or "callbackUrl" in report):
             raise Invalid(f"reportConfigs[{position}]: goes nowhere; give toEmail or callbackUrl.")
-    names = [parameter["name"] for parameter in new["contextConfiguration"]]
-    for name in names:
-        if names.count(name) > 1:
-            raise Invalid(f"contextConfiguration: {name} stands in the list twice; name each parameter once.")
 
 
 def _protected(_ids: Ids, doc: Doc, _query: object) -> Doc:

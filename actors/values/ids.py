@@ -74,6 +74,11 @@ def row_created_ms(id: bytes) -> int:
     return int.from_bytes(id[:4], "big") * 1000 + int.from_bytes(id[4:6], "big")
 
 
+def is_id(text: str) -> bool:
+    """Whether a text is an id: 24 hexadecimal digits."""
+    return _HEX24.match(text) is not None
+
+
 def parse_id(text: str, name: str) -> bytes:
     """Turn the 24 hexadecimal digits of field `name` into bytes; anything else is `Invalid`."""
     if _HEX24.match(text) is None:

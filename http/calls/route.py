@@ -110,6 +110,8 @@ class Route:
     ok: int = 200
     job: Any = None
     """The response with status 202, if the operation may queue a job instead of acting at once."""
+    refusal: Any = None
+    """The response with status 400, if it says more than other errors."""
     access: AccessLevel = "read"
     area: Area = "application"
     device: DeviceAccess = "no"

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from trunkline.actors.dashboards import blocks
+from trunkline.http.pages.block_descriptions import FIELDS as BLOCK_FIELDS
+
 FIELDS: Final[Mapping[str, str]] = {
     # Every record and every list.
     "id": "The id of the record",
@@ -485,6 +488,8 @@ FIELDS: Final[Mapping[str, str]] = {
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
     # Reports of dashboards.
+    "dashboard": "The dashboard",
+    "invalidCtxName": "The parameter whose value does not fit",
     "applicationName": "The name of the application",
     "organizationName": "The name of the organization",
     "organizationIconColor": "The colour of the organization",
@@ -518,7 +523,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "AttributeView.name": "The name of the attribute",
     "Attributes.attributes": "The attributes that a viewer may choose",
     "AuthedDevice.token": "The bearer token of the device, for the header `Authorization: Bearer TOKEN`",
-    "Block.id": "An id for the block, chosen by the client",
     "Column.name": "The name of the column: letters, digits, `_` and `-`",
     "ColumnView.name": "The name of the column",
     "CommandEntry.name": "The name of the command",
@@ -657,6 +661,10 @@ def describe(document: dict[str, Any]) -> None:
         _add(schema, _sentence(owner, name, schema))
 
 
+_OF_BLOCKS = frozenset(vars(blocks))
+"""The names of the types of blocks and of their parts."""
+
+
 def fields(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every field of every schema: the name of the schema, the name of the field, and what says it."""
     for owner, schema in document["components"]["schemas"].items():
@@ -689,7 +697,10 @@ def of_parameter(owner: str, name: str, form: str | None = None) -> str | None:
 def _sentence(owner: str, name: str, schema: Mapping[str, Any]) -> str | None:
     if str(schema.get("$ref", "")).startswith("#/components/schemas/Query"):
         return f"A condition on `{name}`"
-    return FIELDS.get(f"{owner}.{name}") or FIELDS.get(name)
+    own = FIELDS.get(f"{owner}.{name}")
+    if own is None and owner in _OF_BLOCKS:
+        own = BLOCK_FIELDS.get(name)
+    return own or FIELDS.get(name)
 
 
 def _add(schema: dict[str, Any], sentence: str | None) -> None:

@@ -201,6 +201,7 @@ BODIES: Final[Mapping[str, Any]] = {
     # Organizations and the audit log.
     # Reports of dashboards.
     "dashboards.post": {"name": "my view"},
+    "dashboard.validateContext": {},
     "dashboard.patch": {"refreshRate": 60},
     # Two-factor authentication and single sign-on.
 }

@@ -115,7 +115,8 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
     """The document as a JSON-ready dictionary."""
     types: list[Any] = [ErrorBody]
     for route in table.routes:
-        types += [each for each in (route.body, _item(route), route.job, route.query) if each is not None]
+        parts = (route.body, _item(route), route.job, route.refusal, route.query)
+        types += [each for each in parts if each is not None]
         if route.event is not None:
             types.append(route.event[1])
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
@@ -290,6 +291,8 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
     for code in sorted(codes):
         found[str(code)] = {"description": codes[code]} | ({} if code in _BODILESS else {"content": error})
+    if route.refusal is not None:
+        found["400"]["content"] = {"application/json": {"schema": by_type[repr(route.refusal)]}}
     if route.throttle is not None and route.handler is None:
         headers = {
             name: {"description": description, "schema": {"type": "string"}}

@@ -5,11 +5,17 @@ A dashboard that is public can be read without a token, if it has a password wit
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import UNSET
 
 from trunkline.actors import authority
 from trunkline.actors.accounts.passwords import verify_password
+from trunkline.actors.dashboards.holder import Holder
 from trunkline.actors.dashboards.messages import (
+    ContextQuery,
+    ContextRefusal,
+    ContextValues,
+    ContextView,
     DashboardPassword,
     DashboardPatch,
     DashboardPost,
@@ -18,8 +24,9 @@ from trunkline.actors.dashboards.messages import (
     OwnedDashboardPage,
     OwnedDashboardPost,
     OwnedDashboardView,
+    ValidateContext,
 )
-from trunkline.actors.dashboards.reads import Held, Holder
+from trunkline.actors.dashboards.reads import Held
 from trunkline.actors.dashboards.resource import USER_DASHBOARDS
 from trunkline.actors.records.messages import CreateRecord, DeleteRecord, PatchRecord
 from trunkline.actors.records.resource import missing
@@ -27,6 +34,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.terms import Success
+from trunkline.actors.values.timestamps import resolve_range
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
@@ -35,6 +43,10 @@ from trunkline.http.calls.route import LinkTemplates, Route
 DASHBOARDS_PATH = "/dashboards"
 DASHBOARD_PATH = DASHBOARDS_PATH + "/{dashboardId}"
 _KIND = USER_DASHBOARDS.kind
+_PASSWORD_ERRORS = {
+    401: "The token is not valid, or the password of the public dashboard is missing or wrong",
+    429: "Too many wrong passwords",
+}
 _OWN_LINKS = {"self": DASHBOARD_PATH}
 
 
@@ -79,6 +91,23 @@ async def delete_dashboard(call: Call) -> Response:
     message = DeleteRecord(resource=held.holder.resource, record=held.found.id, if_match=call.if_match)
     await call.service.system.ask(Ref(held.holder.kind, ROOT, held.holder.id), message)
     return json_response(call, 200, {"success": True})
+
+
+async def validate_context(call: Call) -> Response:
+    """Check the values of the parameters of a dashboard; those that are not given have their defaults.
+
+    The answer has all values. If one does not fit, the error names it in `invalidCtxName`.
+    """
+    held = await find_readable(call)
+    query: ContextQuery = call.query
+    if query.end is not None:
+        resolve_range(call.now_ms, end=query.end)
+    user = None if call.is_anonymous else call.principal.user_id
+    message = ValidateContext(
+        dashboard=held.found.id, user=user, ctx=msgspec.to_builtins(call.body), query=query
+    )
+    shown = await call.service.read_message(message)
+    return json_response(call, 200 if "success" in shown else 400, shown)
 
 
 # Access.
@@ -179,10 +208,21 @@ ROUTES = (
         resource=USER_DASHBOARDS,
         area="user",
         anonymous=True,
-        also={
-            401: "The token is not valid, or the password of the public dashboard is missing or wrong",
-            429: "Too many wrong passwords",
-        },
+        also=_PASSWORD_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path=DASHBOARD_PATH + "/validateContext",
+        operation="dashboard.validateContext",
+        summary="Check values for the parameters of a dashboard",
+        handler=validate_context,
+        query=ContextQuery,
+        body=ContextValues,
+        reply=ContextView,
+        refusal=ContextRefusal,
+        area="user",
+        anonymous=True,
+        also=_PASSWORD_ERRORS,
     ),
     Route(
         method="PATCH",

@@ -213,55 +213,6 @@ async def test_the_summary_of_the_application_counts_them(server: Server) -> Non
     assert {field: summary[field] for field in counted if field} == dict.fromkeys(counted, 2)
 
 
-# Dashboards.
-
-
-async def test_a_dashboard_keeps_its_blocks_and_its_password(server: Server) -> None:
-    path = f"{await server.application()}/dashboards"
-    block = {
-        "blockType": "gauge", "startX": 0, "startY": 1.5, "width": 2, "height": 3,
-        "config": {"gaugeType": "dial", "segment": {"attribute": "temp"}},
-    }  # fmt: skip
-    parameter = {"name": "room", "type": "deviceTag", "defaultValue": {"key": "room", "value": "1"}}
-    report = {"cron": "0 8 * * *", "toEmail": ["a@example.com"], "ctx": {"room": {"key": "room"}, "n": 1.5}}
-    body = {
-        "name": "d", "blocks": [block], "contextConfiguration": [parameter], "reportConfigs": [report],
-        "refreshRate": 60, "public": True, "password": PLANTED,
-    }  # fmt: skip
-    made = await server.call("POST", path, body, status=201)
-    assert made["isPasswordProtected"] is True
-    for field in ("blocks", "contextConfiguration", "reportConfigs", "refreshRate", "public"):
-        assert made[field] == body[field], field
-    each = f"{path}/{made['id']}"
-    open_to_all = await server.call("PATCH", each, {"password": None})
-    assert open_to_all["isPasswordProtected"] is False
-    assert (await server.call("PATCH", each, {"password": PLANTED}))["isPasswordProtected"] is True
-    assert (await server.call("PATCH", each, {"name": "e"}))["isPasswordProtected"] is True
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (
-            {"blocks": [{"blockType": "clock", "startX": 0, "startY": 0, "width": 1, "height": 1}]},
-            "blocks[0]",
-        ),
-        ({"reportConfigs": [{"cron": "0 8 * * *"}]}, "reportConfigs[0]: goes nowhere"),
-        (
-            {"contextConfiguration": [{"name": "a", "type": "number", "defaultValue": 1}] * 2},
-            "contextConfiguration: a stands in the list twice",
-        ),
-        ({"refreshRate": 4}, "refreshRate: "),
-        ({"reportConfigs": [{"cron": "* * * * *", "toEmail": ["a@example.com"]}] * 11}, "reportConfigs: "),
-    ],
-)
-async def test_a_dashboard_that_does_not_fit_is_400(server: Server, wrong: dict[str, Any], said: str) -> None:
-    path = f"{await server.application()}/dashboards"
-    refusal = await server.call("POST", path, {"name": "d", **wrong}, status=400)
-    assert refusal["message"].startswith(said), refusal
-    assert (await server.call("GET", path))["totalCount"] == 0
-
-
 # Device recipes.
 
 

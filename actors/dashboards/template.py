@@ -1,0 +1,56 @@
+"""Templates in the configuration of a dashboard: `{{path}}` is replaced by the value at a path.
+
+Only paths are filled in, such as `{{ctx.room.value}}` or `{{dashboard.duration}}`. Helpers and blocks of a template
+language are left as they are: a client of the dashboard understands them, a report shows the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_PATH: Final = re.compile(r"\{\{\{?\s*([0-9A-Za-z_.$-]{1,255})\s*\}?\}\}")
+
+
+def has_template(text: str) -> bool:
+    """Whether a text contains a template."""
+    return "{{" in text
+
+
+def fill(text: str, values: Mapping[str, Any]) -> Any:
+    """Replace the paths of a text. A text that is one path only becomes the value itself, else all become text.
+
+    A path to nothing becomes the empty text.
+    """
+    whole = _PATH.fullmatch(text.strip())
+    if whole is not None:
+        found = _look_up(whole[1], values)
+        return "" if found is None else found
+    return _PATH.sub(lambda match: _text(_look_up(match[1], values)), text)
+
+
+def fill_all(value: Any, values: Mapping[str, Any]) -> Any:
+    """Replace the paths of all texts within a value."""
+    if isinstance(value, str):
+        return fill(value, values) if has_template(value) else value
+    if isinstance(value, Mapping):
+        return {name: fill_all(each, values) for name, each in value.items()}
+    if isinstance(value, list):
+        return [fill_all(each, values) for each in value]
+    return value
+
+
+def _look_up(path: str, values: Mapping[str, Any]) -> Any:
+    found: Any = values
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, Mapping | list):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
