@@ -122,6 +122,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
             "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
+            "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),
             "jobId": await _first_job(session, application),
         }
     finally:

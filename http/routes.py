@@ -6,6 +6,7 @@ from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
     account,
     application_contents,
+    application_templates,
     applications,
     auth,
     bulk_devices,
@@ -39,6 +40,7 @@ TABLE = RouteTable(
         *data_tables.ROUTES,
         *events.ROUTES,
         *plain.ROUTES,
+        *application_templates.ROUTES,
         *experience.ROUTES,
         *dashboards.ROUTES,
         *credentials.ROUTES,

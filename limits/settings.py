@@ -110,6 +110,10 @@ class Settings:
         86_400, "Lifetime of a login token, in seconds, if the login requests none; 0: no expiry.", minimum=0
     )
 
+    templates_dir: str | None = _setting(
+        None, "A folder with application templates, in addition to those that come with the server."
+    )
+
     public_url: str | None = _setting(
         None,
         "The URL by which clients reach this server, for links in mails; default: the address it listens on.",

@@ -166,6 +166,12 @@ class Limits:
         50, "results", "Of each kind of record; whoever gets so many types another letter.", "search"
     )
 
+    templates_max: int = _bound(1000, "templates", "They are in memory, and each list looks at all of them.")
+    template_bytes_max: int = _bound(
+        128 * KIB, "bytes", "The API's limit for a readme; the same for the rest of a template.", "file"
+    )
+    template_keywords_max: int = _bound(100, "keywords", "The API's limit for those of all templates.")
+
     # The API's shapes.
     query_items_max: int = _bound(100, "items", "The API's limit for $and, $or, $nor, $in and $nin.", "array")
     tag_chars_max: int = _bound(

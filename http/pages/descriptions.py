@@ -485,6 +485,21 @@ FIELDS: Final[Mapping[str, str]] = {
     "notValidBefore": "When it begins to be valid",
     "notValidAfter": "When it expires",
     # Application templates.
+    "templateId": "The id of the application template",
+    "readme": "A text for people, in Markdown",
+    "authorName": "Who made it",
+    "authorUrl": "The page of who made it",
+    "imageUrl": "A picture of it",
+    "templateUrl": "Its page",
+    "keywords": "Words by which it is found",
+    "categoryIds": "The categories it belongs to",
+    "categoryId": "Only templates of this category and of those below it",
+    "baseId": "Only this category and those below it",
+    "resourceTypes": "The types of single records that its templates offer",
+    "TemplatePage.keywords": "Only templates that have all of these keywords",
+    "TemplateView.public": "Whether everybody sees it",
+    "CategoryView.parentId": "The category above it",
+    "Keywords.keywords": "The keywords of all templates",
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
     # Reports of dashboards.

@@ -39,6 +39,7 @@ IDS: Final[Mapping[str, str]] = {
     "applicationCertificateId": "6920c0de0000000000000080",
     "applicationCertificateAuthorityId": "6920c0de0000000000000081",
     # Application templates.
+    "templateId": "692180000000000000000001",
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
     # Reports of dashboards.

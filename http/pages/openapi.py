@@ -97,6 +97,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "Connections to brokers and services; they are stored, and nothing connects yet.",
         ("integrations", "integration"),
     ),
+    "Application templates": (
+        "Ready-made contents of applications.",
+        ("applicationTemplates", "applicationTemplate"),
+    ),
     "Current user": ("The user of the token.", ("me",)),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
@@ -273,6 +277,8 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     codes = dict(_COMMON_RESPONSES)
     if route.access == "none":
         del codes[401], codes[403], codes[404]
+    elif route.method == "GET" and not route.path_parameters:
+        del codes[404]
     if route.body is not None:
         codes |= {
             413: "The body has more bytes than a call takes",
@@ -347,6 +353,8 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "state": text,
             "deviceClass": text,
             "tagFilter": {"type": "array", "items": {"type": "object"}},
+            "keywords": {"type": "array", "items": text},
+            "categoryId": text,
             "parentId": {"type": ["string", "null"]},
             "applicationId": text,
             "deviceId": text,

@@ -16,7 +16,10 @@ from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 UNKNOWN = "0123456789abcdef01234567"
-OF_USERS = frozenset({"me", "userApiToken", "userApiTokens", "applications", "dashboards", "dashboard"})
+OF_USERS = frozenset({"me", "userApiToken", "userApiTokens", "applications", "dashboards", "dashboard"}) | {
+    "applicationTemplates",
+    "applicationTemplate",
+}
 """Resources of the user: they accept no scope of applications."""
 
 DEVICE_READS = frozenset(

@@ -52,6 +52,7 @@ SHOWN_ELSEWHERE = {
     "smtp_tls": "test_job_news.py",
     "smtp_user": "test_job_news.py",
     "store_size_max_bytes": "test_disk_full.py",
+    "templates_dir": "test_application_templates.py",
 }
 
 

@@ -29,6 +29,7 @@ ORDER = {
         "plain",
         "experience",
         "dashboards",
+        "templates",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }
