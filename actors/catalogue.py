@@ -30,7 +30,10 @@ from trunkline.actors.events.messages import EVENT_FIELDS
 from trunkline.actors.experience.actor import Experience
 from trunkline.actors.experience.endpoints import ENDPOINTS
 from trunkline.actors.experience.groups import GROUPS
+from trunkline.actors.experience.kind import DEVELOP, ENDPOINT_COPY, VIEW_COPY
 from trunkline.actors.experience.users import EXPERIENCE_USERS
+from trunkline.actors.experience.versions import VERSIONS
+from trunkline.actors.experience.views import VIEWS
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
@@ -65,6 +68,8 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     AUTHORITIES,
     # Experience.
     ENDPOINTS,
+    VIEWS,
+    VERSIONS,
     GROUPS,
     EXPERIENCE_USERS,
 )
@@ -84,6 +89,9 @@ _KINDS: Final[tuple[Kind, ...]] = (
     DATA_TABLE,
     EVENT,
     README,
+    DEVELOP,
+    ENDPOINT_COPY,
+    VIEW_COPY,
     *(resource.kind for resource in _RESOURCES),
 )
 

@@ -41,6 +41,7 @@ from trunkline.actors.devices.measurement_messages import QueryLastValues, Query
 from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.experience import resource as experience
+from trunkline.actors.experience import versions
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
@@ -113,6 +114,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     experience.GetExperienceRecord: partial(experience.get_record, RESOURCES),
     experience.ShowExperienceRecord: partial(experience.show_record, RESOURCES),
     experience.ListExperienceRecords: partial(experience.list_records, RESOURCES),
+    versions.GetExperienceVersion: versions.get_version,
+    versions.ListExperienceVersions: versions.list_versions,
     GetJobLog: jobs.get_job_log,
     ListJobLogs: jobs.list_job_logs,
     GetDataTable: tables.get_data_table,

@@ -76,6 +76,8 @@ CERTIFICATE_TEXT = (
 CERTIFICATE: Json = {"certificate": CERTIFICATE_TEXT, "description": "Nobody has its key."}
 AUTHORITY: Json = {"name": "authority of the demo", "caBundle": CERTIFICATE_TEXT}
 ENDPOINT: Json = {"route": "/greenhouse", "method": "get", "description": "The page of the greenhouse."}
+VIEW: Json = {"name": "greenhouse", "viewType": "page", "body": "<h1>The greenhouse</h1>"}
+VERSION: Json = {"version": "v1.0", "description": "The first one."}
 GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
 EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
 EVENT: Json = {
@@ -120,6 +122,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             ),
             # Experience.
             "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
+            "experienceViewId": await _named(session, f"{experience}/views", VIEW),
+            "experienceVersionIdOrName": await _named(session, f"{experience}/versions", VERSION, "version"),
             "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),

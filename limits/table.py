@@ -240,6 +240,16 @@ class Limits:
         "A new route is compared with all others: some 10 ms of the event loop.",
         "application",
     )
+    experience_views_max: int = _bound(1000, "views", "As many as endpoints.", "application")
+    experience_versions_max: int = _bound(
+        100, "versions", "Named ones. Each has copies of all endpoints and views.", "application"
+    )
+    experience_version_bytes_max: int = _bound(
+        8 * MIB,
+        "bytes",
+        "The endpoints and views of a version are copied in one batch: some 50 ms of the event loop.",
+        "version",
+    )
     experience_group_members_max: int = _bound(
         1000, "ids", "The API's limit for the users, and for the endpoints, of one group.", "group"
     )

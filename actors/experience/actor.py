@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from trunkline.actors.records.owner import RecordParent
+import msgspec
+
+from trunkline.actors.experience.content import find, find_version
+from trunkline.actors.experience.kind import DEVELOP
+from trunkline.actors.experience.versions import VERSIONS
+from trunkline.actors.records import records
+from trunkline.actors.records.messages import DeleteRecord, PatchRecord
+from trunkline.actors.records.owner import RecordParent, by_fields
+from trunkline.actors.records.resource import Change
+from trunkline.actors.records.revision import check_match
+from trunkline.actors.values.errors import Invalid
 
 
 class Experience(RecordParent):
@@ -21,3 +31,41 @@ class Experience(RecordParent):
 
     def load(self) -> bool:
         return True  # it exists as long as its application
+
+    def on_patch_record(self, message: PatchRecord) -> None:
+        """Change a record. A version may be given by its name."""
+        if message.resource != VERSIONS.name:
+            super().on_patch_record(message)
+            return
+        version = find_version(self.system.journal, self.ref.id, message.record).id
+        if version == self.ref.id:
+            self._patch_develop(message)
+        else:
+            super().on_patch_record(msgspec.structs.replace(message, record=version))
+
+    def on_delete_record(self, message: DeleteRecord) -> None:
+        """Delete a record. A version may be given by its name."""
+        if message.resource == VERSIONS.name:
+            version = find_version(self.system.journal, self.ref.id, message.record).id
+            if version == self.ref.id:
+                raise Invalid("The version develop cannot be deleted; it is the one that is edited.")
+            message = msgspec.structs.replace(message, record=version)
+        super().on_delete_record(message)
+
+    def _patch_develop(self, message: PatchRecord) -> None:
+        """Change the settings of the version `develop`, which are stored with their first change."""
+        stored = find(self.system.journal, DEVELOP, self.ref.id, self.ref.id)
+        shown = find_version(self.system.journal, self.ref.id, self.ref.id)
+        check_match(message.if_match, shown.raw)
+        named = VERSIONS.stored(message.body)
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), shown.doc)
+        new = VERSIONS.changed(shown.doc, named) | {
+            "lastUpdated": now_ms,
+            **by_fields("lastUpdated", message.by),
+        }
+        change = Change(self, self.ref.id, now_ms, shown.doc, new, named)
+        assert VERSIONS.check is not None
+        VERSIONS.check(change)
+        records.write(
+            self, DEVELOP, self.ref.id, self.ref.id, None if stored is None else stored.doc, change.new
+        )

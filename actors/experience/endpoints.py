@@ -6,11 +6,12 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.experience.content import all_of_kind, check_reply
 from trunkline.actors.experience.kind import ENDPOINT
 from trunkline.actors.experience.relations import GROUPS_OF_ENDPOINT, relate, unrelate
 from trunkline.actors.experience.resource import ExperienceResource, Scene
 from trunkline.actors.experience.routes import RouteTree
-from trunkline.actors.experience.terms import By, Reply, TagMap
+from trunkline.actors.experience.terms import REPLIES, By, Reply, TagMap, VersionChoice
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.resource import Change
@@ -18,8 +19,6 @@ from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import FORM, Body, View
 from trunkline.actors.values.terms import Description, Id, Ids, Name, RecordView
-from trunkline.store import keys
-from trunkline.store.codec import decode
 
 Method = Literal["delete", "get", "options", "patch", "post", "put"]
 Access = Literal["public", "authenticated", "group", "device"]
@@ -67,6 +66,7 @@ class EndpointPage(Page, frozen=True):
     filter_field: Literal["method", "route"] | None = None
     experience_group_id: Id | None = None
     request_count_duration: _Milliseconds | None = None
+    version: Name = "develop"
 
 
 class GroupName(View, frozen=True):
@@ -98,22 +98,11 @@ class EndpointView(RecordView, frozen=True, kw_only=True):
     request_count: int | None = None
 
 
-def endpoints_of(owner: Actor) -> list[tuple[bytes, Doc]]:
-    """All endpoints of the develop version, uncommitted writes of earlier turns included."""
-    prefix = keys.record_prefix(ENDPOINT.name, owner.ref.id)
-    end = keys.prefix_end(prefix)
-    assert end is not None
-    return [
-        (key[-keys.ID_BYTES :], decode(raw))
-        for key, raw in owner.system.journal.range(keys.RECORDS, prefix, end)
-    ]
-
-
 def _check(change: Change) -> None:
     """Refuse a route that clashes with that of another endpoint, and too many endpoints."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None or "route" in named or "method" in named:
-        others = dict(endpoints_of(owner))
+        others = {each.id: each.doc for each in all_of_kind(owner.system.journal, ENDPOINT, owner.ref.id)}
         most = owner.system.limits.experience_endpoints_max
         if change.old is None and len(others) >= most:
             raise Invalid(
@@ -127,6 +116,9 @@ def _check(change: Change) -> None:
                 f"({others[clash]['method']} {others[clash]['route']}); choose another route or method."
             )
     new.setdefault("endpointTags", {})
+    for field in REPLIES:
+        if field in named:
+            check_reply(owner, field, new.get(field))
     relate(change, GROUPS_OF_ENDPOINT)
 
 
@@ -167,6 +159,7 @@ ENDPOINTS: Final = ExperienceResource(
     patch=EndpointPatch,
     page=EndpointPage,
     view=EndpointView,
+    choice=VersionChoice,
     check=_check,
     before_delete=_before_delete,
     join=_join,

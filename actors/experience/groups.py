@@ -15,11 +15,11 @@ from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.selection import device_filter, scans_application
 from trunkline.actors.devices.terms import DEVICE_FIELDS
+from trunkline.actors.experience.content import find
 from trunkline.actors.experience.kind import GROUP
 from trunkline.actors.experience.relations import (
     ENDPOINTS_OF_GROUP,
     USERS_OF_GROUP,
-    find,
     relate,
     unrelate,
 )
@@ -132,7 +132,7 @@ def _check(change: Change) -> None:
     if named.get("deviceIds"):
         new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new["deviceIds"]))
         for id in new["deviceIds"]:
-            if find(owner, DEVICE, id) is None:
+            if find(owner.system.journal, DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
                 raise Invalid(f"deviceIds: there is no device {id} in this application.")
     if named.get("deviceQueryJson") is not None:
         _check_query(named["deviceQueryJson"])
@@ -152,10 +152,10 @@ def _check_parent(change: Change) -> None:
             raise Invalid(
                 f"parentId: {parent} is this group or lies below it; a group cannot be its own ancestor."
             )
-        doc = find(owner, GROUP, above)
-        if doc is None:
+        found = find(owner.system.journal, GROUP, owner.ref.id, bytes.fromhex(above))
+        if found is None:
             raise Invalid(f"parentId: there is no experience group {above} in this application.")
-        above = doc.get("parentId")
+        above = found.doc.get("parentId")
     raise Invalid(f"parentId: {parent} has {most} groups above it, which is the bound.")
 
 

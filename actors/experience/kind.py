@@ -20,6 +20,38 @@ ENDPOINT: Final = Kind(
     sort_key=_endpoint_sort_key,
     counted_as="experienceEndpointCount",
 )
+VIEW: Final = Kind(
+    name="experienceView",
+    noun="experience view",
+    indexes=("name", "creationDate", "lastUpdated", "layoutId"),
+    counted_as="experienceViewCount",
+)
+VERSION: Final = Kind(
+    name="experienceVersion",
+    noun="experience version",
+    indexes=("version",),
+    counted_as="experienceVersionCount",
+)
+"""The named versions. Their names never change."""
+DEVELOP: Final = Kind(name="experienceDevelop", noun="experience version", indexes=())
+"""The settings of the version `develop`, once they were changed. The id is that of the application."""
+ENDPOINT_COPY: Final = Kind(
+    name="experienceEndpointCopy", noun="experience endpoint", indexes=("of",), sort_key=_endpoint_sort_key
+)
+VIEW_COPY: Final = Kind(name="experienceViewCopy", noun="experience view", indexes=("of",))
+"""Endpoints and views of named versions. `of` is the id of the version, a slash, and the id of what was copied."""
+DOMAIN: Final = Kind(
+    name="experienceDomain",
+    noun="experience domain",
+    indexes=("domainName", "creationDate", "lastUpdated"),
+    counted_as="experienceDomainCount",
+)
+SLUG: Final = Kind(
+    name="experienceSlug",
+    noun="experience slug",
+    indexes=("slug", "creationDate", "lastUpdated"),
+    counted_as="experienceSlugCount",
+)
 GROUP: Final = Kind(
     name="experienceGroup",
     noun="experience group",

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from trunkline.actors.experience.content import find
 from trunkline.actors.experience.kind import ENDPOINT, GROUP, USER
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.resource import Change
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
-from trunkline.store import keys
-from trunkline.store.codec import decode
 
 
 class Relation(NamedTuple):
@@ -51,18 +50,13 @@ def unrelate(owner: Actor, relation: Relation, id: bytes, doc: Doc) -> None:
         _remove(owner, relation, other, id.hex())
 
 
-def find(owner: Actor, kind: Kind, id: str) -> Doc | None:
-    """A record of the application, uncommitted writes of earlier turns included; None if there is none."""
-    raw = owner.system.journal.get(keys.RECORDS, keys.record_key(kind.name, owner.ref.id, bytes.fromhex(id)))
-    return None if raw is None else decode(raw)
-
-
 def _add(change: Change, relation: Relation, id: str) -> None:
     owner, (field, kind, back) = change.owner, relation
-    doc = find(owner, kind, id)
-    if doc is None:
+    found = find(owner.system.journal, kind, owner.ref.id, bytes.fromhex(id))
+    if found is None:
         raise Invalid(f"{field}: there is no {kind.noun} {id} in this application.")
     most = owner.system.limits.experience_group_members_max
+    doc = found.doc
     if len(doc[back]) >= most:
         raise Invalid(f"{field}: the {kind.noun} {id} has {most} {back} already, which is the bound.")
     _write(owner, kind, id, doc, {**doc, back: [*doc[back], change.id.hex()]})
@@ -70,9 +64,10 @@ def _add(change: Change, relation: Relation, id: str) -> None:
 
 def _remove(owner: Actor, relation: Relation, id: str, member: str) -> None:
     _, kind, back = relation
-    doc = find(owner, kind, id)
-    if doc is not None:
-        _write(owner, kind, id, doc, {**doc, back: [each for each in doc[back] if each != member]})
+    found = find(owner.system.journal, kind, owner.ref.id, bytes.fromhex(id))
+    if found is not None:
+        left = [each for each in found.doc[back] if each != member]
+        _write(owner, kind, id, found.doc, {**found.doc, back: left})
 
 
 def _write(owner: Actor, kind: Kind, id: str, old: Doc, new: Doc) -> None:

@@ -10,9 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from trunkline.actors.experience.content import (
+    COPIES,
+    DEVELOP_NAME,
+    as_original,
+    copies_range,
+    find_in,
+    find_version,
+)
 from trunkline.actors.experience.kind import GROUP
 from trunkline.actors.query.compile import compile_query
-from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import Listing, read_page
 from trunkline.actors.records.page import Match, all_of, envelope, glob_match
@@ -51,7 +58,12 @@ class ListExperienceRecords(Message, frozen=True):
 class Scene:
     """What a read sees: the application, and other records of its experience, each of them read once."""
 
-    def __init__(self, reading: Reading, application: bytes) -> None:
+    def __init__(self, reading: Reading, application: bytes, version: str = DEVELOP_NAME) -> None:
+        self.version: bytes | None = None
+        """The version whose endpoints and views are read; None for `develop`."""
+        if version != DEVELOP_NAME:
+            found = find_version(reading.snapshot, application, version)
+            self.version = None if found.id == application else found.id
         self.reading = reading
         self.snapshot = reading.snapshot
         self.application = application
@@ -61,9 +73,14 @@ class Scene:
         """A record of the application, None if there is none."""
         key = kind.name, id
         if key not in self._found:
-            found = records.find(self.snapshot, kind, self.application, bytes.fromhex(id))
+            found = self.find(kind, bytes.fromhex(id))
             self._found[key] = None if found is None else found.doc
         return self._found[key]
+
+    def find(self, kind: Kind, id: bytes) -> Found | None:
+        """A record of the application; for an endpoint or a view that of the version."""
+        version = self.version if kind.name in COPIES else None
+        return find_in(self.snapshot, kind, self.application, version, id)
 
     def groups(self, ids: list[str]) -> Iterator[tuple[str, Doc]]:
         """Those of the groups that exist, with their ids."""
@@ -125,8 +142,9 @@ def _of(resources: Mapping[str, Resource], name: str) -> ExperienceResource:
 def get_record(resources: Mapping[str, Resource], reading: Reading, message: GetExperienceRecord) -> Doc:
     """One record."""
     resource, ids = _of(resources, message.resource), message.ids
-    scene, id = Scene(reading, ids["application"]), ids[resource.kind.name]
-    found = records.find(reading.snapshot, resource.kind, scene.application, id)
+    scene = Scene(reading, ids["application"], getattr(message.query, "version", DEVELOP_NAME))
+    id = ids[resource.kind.name]
+    found = scene.find(resource.kind, id)
     if found is None:
         raise missing(resource.kind, id)
     return resource.shown(scene, found, message.query)
@@ -141,11 +159,24 @@ def show_record(resources: Mapping[str, Resource], reading: Reading, message: Sh
     )
 
 
+def _read_page(scene: Scene, kind: Kind, query: Any, matches: list[Match]) -> tuple[list[Found], int]:
+    """The records of a page, and the number of all that match."""
+    version, application = scene.version, scene.application
+    if version is None or kind.name not in COPIES:
+        return read_page(scene.reading, Listing.of(query, kind, application, match=all_of(matches)))
+    start = f"{version.hex()}/"
+    match = all_of([lambda doc: doc["of"].startswith(start), *matches])
+    path = (copies_range(kind, application, version),)
+    listing = Listing.of(query, COPIES[kind.name], application, match=match, access_paths=(path,))
+    found, total = read_page(scene.reading, listing)
+    return [as_original(each) for each in found], total
+
+
 def list_records(resources: Mapping[str, Resource], reading: Reading, message: ListExperienceRecords) -> Doc:
     """A page of records."""
     resource, query = _of(resources, message.resource), message.query
     application = message.ids["application"]
-    scene = Scene(reading, application)
+    scene = Scene(reading, application, getattr(query, "version", DEVELOP_NAME))
     asked = getattr(query, "query", None)
     if asked is None:
         matches = glob_match(query, getattr(query, "filter_field", None))
@@ -153,7 +184,7 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
         matches = _query_match(resource, scene, asked)
     if resource.narrow is not None:
         matches += resource.narrow(scene, query)
-    found, total = read_page(reading, Listing.of(query, resource.kind, application, match=all_of(matches)))
+    found, total = _read_page(scene, resource.kind, query, matches)
     items = [resource.shown(scene, each, query) for each in found]
     shown = envelope(resource.plural, items, total, query)
     if resource.around is not None:

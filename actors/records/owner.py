@@ -37,8 +37,8 @@ class RecordParent(Actor):
         new: Doc = {
             "creationDate": now_ms,
             "lastUpdated": now_ms,
-            **_by("created", message.by),
-            **_by("lastUpdated", message.by),
+            **by_fields("created", message.by),
+            **by_fields("lastUpdated", message.by),
             **resource.defaults,
             **given,
         }
@@ -56,7 +56,7 @@ class RecordParent(Actor):
         check_match(message.if_match, raw)
         named = resource.stored(message.body)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), old)
-        new = resource.changed(old, named) | {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        new = resource.changed(old, named) | {"lastUpdated": now_ms, **by_fields("lastUpdated", message.by)}
         change = Change(self, message.record, now_ms, old, new, named)
         if resource.check is not None:
             resource.check(change)
@@ -165,5 +165,6 @@ def find_by_unique(actor: Actor, kind: Kind, field: str, text: str) -> Doc | Non
     return None if raw is None else decode(raw)
 
 
-def _by(verb: str, creator: Creator) -> Doc:
+def by_fields(verb: str, creator: Creator) -> Doc:
+    """The fields that tell who created or last changed a record; `verb` is `created` or `lastUpdated`."""
     return {f"{verb}ById": creator.id, f"{verb}ByType": creator.type, f"{verb}ByName": creator.name}

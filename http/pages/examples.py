@@ -32,6 +32,8 @@ IDS: Final[Mapping[str, str]] = {
     "experienceEndpointId": "6920c0de0000000000000020",
     "experienceGroupId": "6920c0de0000000000000021",
     "experienceUserId": "6920c0de0000000000000022",
+    "experienceViewId": "6920c0de0000000000000023",
+    "experienceVersionIdOrName": "6920c0de0000000000000024",
     # Credentials and integrations.
     "credentialId": "6920c0de0000000000000030",
     "integrationId": "6920c0de0000000000000031",
@@ -167,6 +169,10 @@ BODIES: Final[Mapping[str, Any]] = {
     # Experience.
     "experienceEndpoints.post": {"route": "/devices/{id}", "method": "get", "access": "authenticated"},
     "experienceEndpoint.patch": {"description": "The page of one device."},
+    "experienceViews.post": {"name": "devices", "viewType": "page", "body": "<h1>Devices</h1>"},
+    "experienceView.patch": {"description": "What everybody sees first."},
+    "experienceVersions.post": {"version": "v1.1", "description": "With a page for each device."},
+    "experienceVersion.patch": {"description": "What the farmers use."},
     "experienceGroups.post": {"name": "gardeners", "deviceIds": [IDS["deviceId"]]},
     "experienceGroup.patch": {"description": "Whoever works on the farm."},
     "experienceUsers.post": {"email": "gardener@example.com", "password": "PASSWORD"},

@@ -82,6 +82,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             "experienceEndpoints",
             "experienceEndpoint",
+            "experienceViews",
+            "experienceView",
+            "experienceVersions",
+            "experienceVersion",
             "experienceGroups",
             "experienceGroup",
             "experienceUsers",
@@ -361,6 +365,7 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "ownerId": text,
             "ownerType": text,
             "experienceGroupId": text,
+            "viewType": text,
             "notFoundRequestCount": whole,
             "_type": text,
             "_links": {"type": "object"},

@@ -4,61 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import Server
+from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.check import verify
 from trunkline.actors.experience.resource import ExperienceResource
 from trunkline.http.routes import TABLE
 
-NO_ID = "0123456789abcdef01234567"
 PASSWORD = "planted-secret-7"
-
-Json = dict[str, Any]
-
-
-class Experience:
-    """The experience of a new application."""
-
-    def __init__(self, server: Server, application: str) -> None:
-        self.server = server
-        self.application = application
-        self.path = f"{application}/experience"
-
-    async def make(self, nouns: str, **body: Any) -> Json:
-        made: Json = await self.server.call("POST", f"{self.path}/{nouns}", body, status=201)
-        return made
-
-    async def get(self, place: str) -> Json:
-        found: Json = await self.server.call("GET", f"{self.path}/{place}")
-        return found
-
-    async def ids(self, place: str) -> list[str]:
-        return [each["id"] for each in (await self.get(place))["items"]]
-
-    async def patch(self, place: str, **body: Any) -> Json:
-        changed: Json = await self.server.call("PATCH", f"{self.path}/{place}", body)
-        return changed
-
-    async def delete(self, place: str) -> None:
-        assert await self.server.call("DELETE", f"{self.path}/{place}") == {"success": True}
-
-    async def refused(self, method: str, place: str, body: Any = None, status: int = 400) -> str:
-        """The sentence of a refusal; nothing of the call is stored."""
-        refusal = await self.server.call(method, f"{self.path}/{place}", body, status=status)
-        return str(refusal["message"])
 
 
 @pytest.fixture
 async def exp(server: Server) -> Experience:
-    return Experience(server, await server.application())
+    return await new_experience(server)
 
 
 BODIES: dict[str, tuple[str, Json, Json]] = {
     "experienceEndpoint": ("endpoints", {"route": "/a", "method": "get"}, {"description": "changed"}),
+    "experienceView": ("views", {"name": "first", "viewType": "component"}, {"description": "changed"}),
+    "experienceVersion": ("versions", {"version": "v1"}, {"description": "changed"}),
     "experienceGroup": ("groups", {"name": "first"}, {"description": "changed"}),
     "experienceUser": ("users", {"email": "a@example.com", "password": PASSWORD}, {"firstName": "changed"}),
 }
@@ -86,8 +53,10 @@ async def test_a_record_lives_and_ends(exp: Experience, name: str) -> None:
     changed = await exp.patch(each, **patch)
     assert patch.items() <= changed.items()
     assert changed["lastUpdated"] > made["lastUpdated"]
-    listed = await exp.get(nouns)
-    assert (listed["items"], listed["count"], listed["totalCount"]) == ([changed], 1, 1)
+    listed = await exp.get(f"{nouns}?sortField=creationDate&sortDirection=desc")
+    others = 1 if nouns == "versions" else 0  # develop is always there
+    assert listed["items"][0] == changed
+    assert (listed["count"], listed["totalCount"]) == (1 + others, 1 + others)
     summary = (await exp.server.call("GET", exp.application))["summary"]
     assert summary[kind.counted_as] == 1
     async with exp.server.client() as client:
@@ -277,6 +246,13 @@ async def test_a_store_with_an_experience_is_verified(exp: Experience) -> None:
     user = await exp.make("users", email="a@example.com", password=PASSWORD)
     await exp.make("endpoints", route="/a/{p?}", method="get")
     await exp.make("groups", name="g", experienceUserIds=[user["id"]])
+    await exp.patch("versions/develop", description="d")
+    for name in ("v1", "v2"):
+        await exp.make("views", name=name, viewType="page")
+        await exp.make("versions", version=name)
+    await exp.patch("versions/develop", sourceVersionIdOrName="v1")
+    await exp.patch("versions/v1", sourceVersionIdOrName="v2")
+    await exp.delete("versions/v2")
     await exp.server.stop()
     report = verify(Path(exp.server.settings.data_dir))
     assert report.ok, report.problems
