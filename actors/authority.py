@@ -20,6 +20,8 @@ from trunkline.actors.accounts.reach import Reach, key_admits
 from trunkline.actors.accounts.tokens import API_TOKEN
 from trunkline.actors.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_secret
 from trunkline.actors.devices.kind import DEVICE, GATEWAYS
+from trunkline.actors.organizations.membership import ORGANIZATION, find_membership
+from trunkline.actors.organizations.roles import ROLES, Level
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 NO_LONGER_VALID = "The token does not hold any more; log in again."
+
+
+class Access(NamedTuple):
+    """What a token may do with an application or an organization. `owner` is a further record that it depends on."""
+
+    level: Level
+    owner: bytes
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -56,12 +65,17 @@ class Principal(Bearer):
     token_id: bytes | None = None
     name: str = ""
     key: Mapping[str, Any] = field(default_factory=dict)
+    accesses: dict[bytes, Access] = field(default_factory=dict)
+    """What is known about applications and organizations. The tokens of an application and of its devices have every
+    level in it; their scopes and keys restrict them."""
 
     def __post_init__(self) -> None:
         Bearer.__init__(self)
         for subject in (self.user_id, self.application_id, self.device_id, self.token_id):
             if subject is not None:
                 self.add_subject(subject)
+        if self.application_id is not None:
+            self.accesses[self.application_id] = Access(Level.ADMINISTER, self.application_id)
 
     def expired(self, now_ms: int) -> bool:
         """Return whether the token has expired."""
@@ -221,24 +235,56 @@ def _check_api_token(snapshot: Snapshot, owner: bytes, token_id: bytes | None, n
 # Access checks.
 
 
-def check_application(snapshot: Snapshot, principal: Principal, application_id: bytes) -> None:
-    """Raise `NotFound` if there is no such application, `Forbidden` if the token may not access it."""
+def application_access(snapshot: Snapshot, principal: Principal, application_id: bytes) -> Access:
+    """Return the access of a token to an application.
+
+    The owner has every level, and a member of the organization that owns it the level of the role. Raises `NotFound`
+    if there is no such application, `Forbidden` if the token does not reach it.
+    """
     found = records.find(snapshot, APPLICATION, ROOT, application_id)
     if found is None:
         raise NotFound(f"There is no application {application_id.hex()}.")
-    if principal.kind == "user":
-        reached = principal.user_id is not None and reaches_application(
-            snapshot, principal.user_id, found.doc
-        )
-    else:
-        reached = principal.application_id == application_id
-    if not reached:
+    owner = bytes.fromhex(found.doc["ownerId"])
+    level = None if principal.user_id is None else _level_of(snapshot, principal.user_id, found)
+    if level is None:
         raise Forbidden(f"This token does not reach the application {application_id.hex()}.")
+    return Access(level, owner)
 
 
-def reaches_application(_snapshot: Snapshot, user: bytes, application: Doc) -> bool:
-    """Return whether a user may access an application."""
-    return bool(application["ownerId"] == user.hex())
+def reaches_application(snapshot: Snapshot, user: bytes, application: Found) -> bool:
+    """Return whether a user may read an application."""
+    return _level_of(snapshot, user, application) is not None
+
+
+def _level_of(snapshot: Snapshot, user: bytes, application: Found) -> Level | None:
+    """The level of a user in an application; None without access to it."""
+    owner = bytes.fromhex(application.doc["ownerId"])
+    if owner == user:
+        return Level.ADMINISTER
+    membership = find_membership(snapshot, owner, user)
+    level = Level.MEMBER if membership is None else membership.application_level(application.id)
+    return level if level >= Level.READ else None
+
+
+def organization_access(snapshot: Snapshot, principal: Principal, org: bytes) -> Access:
+    """Return the access of a user's token to an organization: the level of the role.
+
+    Raises `NotFound` if there is no such organization, `Forbidden` if the user does not belong to it.
+    """
+    if records.find(snapshot, ORGANIZATION, ROOT, org) is None:
+        raise NotFound(f"There is no organization {org.hex()}.")
+    if principal.user_id is not None:
+        membership = find_membership(snapshot, org, principal.user_id)
+        if membership is not None:
+            return Access(membership.level, org)
+    raise Forbidden(f"This token does not reach the organization {org.hex()}.")
+
+
+def check_level(access: Access, level: Level, what: str) -> None:
+    """Raise `Forbidden` if `access` is below the level that `what` (an operation) needs."""
+    if access.level < level:
+        roles = [role for role, highest in ROLES.items() if highest >= level]
+        raise Forbidden(f"{what} needs one of the roles {', '.join(roles)} in the organization.")
 
 
 def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, states: bool) -> None:

@@ -25,6 +25,8 @@ from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.organizations.membership import memberships
+from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -218,19 +220,28 @@ async def delete_user(system: System, email: str, *, with_applications: bool) ->
 
 
 async def delete_account(system: System, user: bytes) -> int:
-    """Delete a user with the user's applications and all else; returns the number of applications.
+    """Delete a user with the user's applications, memberships and all else; returns the number of applications.
 
-    Raises `Invalid` if it is the only user. If the process ends in between, some of the applications are deleted; the
-    call can be repeated.
+    Raises `Invalid` if it is the only user, or the only administrator of an organization. If the process ends in
+    between, some of the applications are deleted; the call can be repeated.
     """
     deleted = 0
     with system.store.snapshot() as snapshot:
         alone = records.total(snapshot, USER, ROOT) == 1
     if not alone:
+        await _leave_organizations(system, user)
         deleted = await _delete_applications(system, user)
     await system.ask(Ref("user", ROOT, user), DeleteUser())
     # Those that calls in progress have created since. There can be no further ones: the user's tokens have ended.
     return deleted + await _delete_applications(system, user)
+
+
+async def _leave_organizations(system: System, user: bytes) -> None:
+    with system.store.snapshot() as snapshot:
+        orgs = [membership.org for membership in memberships(snapshot, user)]
+    for org in orgs:
+        with suppress(NotFound):  # left in the meantime
+            await system.ask(Ref("org", ROOT, org), RemoveMember(member=user))
 
 
 async def _delete_applications(system: System, user: bytes) -> int:

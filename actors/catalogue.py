@@ -37,6 +37,8 @@ from trunkline.actors.experience.views import VIEWS
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
+from trunkline.actors.organizations.actor import Organization
+from trunkline.actors.organizations.membership import MEMBER, MEMBERSHIP, ORGANIZATION
 from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
 from trunkline.actors.plain.credentials import CREDENTIALS
 from trunkline.actors.plain.device_recipes import RECIPES
@@ -52,7 +54,15 @@ from trunkline.actors.tables.export import ROW_EXPORT
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
 
-ACTORS: Final[tuple[type[Actor], ...]] = (User, Application, Device, DataTable, EventLog, Experience)
+ACTORS: Final[tuple[type[Actor], ...]] = (
+    User,
+    Organization,
+    Application,
+    Device,
+    DataTable,
+    EventLog,
+    Experience,
+)
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
     KEYS,
@@ -79,6 +89,9 @@ RESOURCES: Final = Resources({resource.name: resource for resource in _RESOURCES
 
 _KINDS: Final[tuple[Kind, ...]] = (
     USER,
+    ORGANIZATION,
+    MEMBER,
+    MEMBERSHIP,
     APPLICATION,
     DEVICE,
     DELETED_DEVICE,

@@ -19,6 +19,7 @@ from trunkline.actors.accounts.recent_items import (
 from trunkline.actors.accounts.tokens import API_TOKEN
 from trunkline.actors.authority import reaches_application
 from trunkline.actors.catalogue import COUNTED, KINDS
+from trunkline.actors.organizations.membership import MEMBERSHIP, ORGANIZATION, find_membership
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -33,7 +34,11 @@ from trunkline.store.snapshot import Snapshot
 Shown = dict[str, Any]
 
 _ME: Final = Shape(MeView)
-_RECENT: Final = {"recentApplications": "application", "recentDashboards": "dashboard"}
+_RECENT: Final = {
+    "recentApplications": "application",
+    "recentDashboards": "dashboard",
+    "recentOrganizations": "organization",
+}
 """The lists of recent items in a profile, each with the type of its items."""
 _IN_APPLICATION: Final = ("device", "flow", "dashboard")
 """The types of items that belong to an application, which is their parent."""
@@ -69,6 +74,7 @@ def _summary_of(snapshot: Snapshot, user: bytes, is_shown: Callable[[str], bool]
     """Return the chosen counts of what the user owns."""
     owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
     summary = {"apiTokenCount": records.total(snapshot, API_TOKEN, user), "appCount": len(owned)}
+    summary["orgCount"] = records.total(snapshot, MEMBERSHIP, user)
     for field, kind in COUNTED.items():
         if is_shown(field) and field not in summary:
             summary[field] = sum(records.total(snapshot, kind, application) for application in owned)
@@ -131,13 +137,16 @@ def _name_of(snapshot: Snapshot, user: bytes, item: Item, parent: str | None) ->
             return None
         application = records.find(snapshot, APPLICATION, ROOT, bytes.fromhex(own_parent))
         kind = KINDS.get(type)
-        if kind is None or application is None or not reaches_application(snapshot, user, application.doc):
+        if kind is None or application is None or not reaches_application(snapshot, user, application):
             return None
         found = records.find(snapshot, kind, application.id, bytes.fromhex(id))
         return None if found is None else str(found.doc["name"])
     if type == "application":
         found = records.find(snapshot, APPLICATION, ROOT, bytes.fromhex(id))
-        if found is None or not reaches_application(snapshot, user, found.doc):
+        if found is None or not reaches_application(snapshot, user, found):
             return None
         return str(found.doc["name"]) if parent in (None, found.doc["ownerId"]) else None
+    if type == "organization" and find_membership(snapshot, bytes.fromhex(id), user) is not None:
+        found = records.find(snapshot, ORGANIZATION, ROOT, bytes.fromhex(id))
+        return None if found is None else str(found.doc["name"])
     return None

@@ -44,6 +44,8 @@ from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
+from trunkline.actors.organizations import reads as organizations
+from trunkline.actors.organizations.messages import GetOrg, ListOrgs
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
 from trunkline.actors.records import resource
 from trunkline.actors.records.messages import GetRecord, ListRecords
@@ -75,6 +77,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetReadme: get_readme,
     Search: partial(search, KINDS),
     ListImportLogs: list_import_logs,
+    GetOrg: partial(organizations.get_org, COUNTED),
+    ListOrgs: partial(organizations.list_orgs, COUNTED),
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,

@@ -80,6 +80,7 @@ VIEW: Json = {"name": "greenhouse", "viewType": "page", "body": "<h1>The greenho
 VERSION: Json = {"version": "v1.0", "description": "The first one."}
 GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
 EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
+ORGANIZATION: Json = {"name": "farm", "description": "Who looks after the farm together."}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",
@@ -127,6 +128,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),
+            "orgId": await _named(session, "/orgs", ORGANIZATION),
+            "userId": record_id(await session.call("GET", "/me")),
             "jobId": await _first_job(session, application),
         }
     finally:

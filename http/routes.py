@@ -21,6 +21,7 @@ from trunkline.http.resources import (
     jobs,
     me,
     measurements,
+    organizations,
     plain,
 )
 
@@ -30,6 +31,7 @@ TABLE = RouteTable(
         *me.ROUTES,
         *account.ROUTES,
         *email.ROUTES,
+        *organizations.ROUTES,
         *applications.ROUTES,
         *application_contents.ROUTES,
         *devices.ROUTES,

@@ -398,6 +398,12 @@ class Limits:
     mailbox_length_max: int = _bound(
         256, "messages", "About eight throttle windows of one device; above it 503 at once.", "actor"
     )
+    organization_members_max: int = _bound(
+        200, "members", "One answer shows all of them, with a read for each.", "organization"
+    )
+    user_organizations_max: int = _bound(
+        100, "organizations", "A list of applications merges an index of each.", "user"
+    )
     actor_idle_s: float = _bound(
         60, "seconds", "Longer than the throttle windows of devices, so that none is lost with an idle actor."
     )

@@ -155,6 +155,7 @@ class MeView(RecordView, frozen=True, kw_only=True):
     summary: dict[str, Any] | None = None
     recent_applications: RecentItemList | None = None
     recent_dashboards: RecentItemList | None = None
+    recent_organizations: RecentItemList | None = None
     links: Links | None = msgspec.field(default=None, name="_links")
 
 

@@ -43,7 +43,10 @@ class Application(RecordOwner, JobOwner):
 
     def on_create_application(self, message: CreateApplication) -> Created:
         """Create the record; the answer is its id."""
-        return self.create({"ownerId": message.user.hex(), "ownerType": "user"} | self._named(message.body))
+        owner = {"ownerId": message.user.hex(), "ownerType": "user"}
+        if message.org is not None:
+            owner = {"ownerId": message.org.hex(), "ownerType": "organization"}
+        return self.create(owner | self._named(message.body))
 
     def on_patch_application(self, message: PatchApplication) -> None:
         """Change the fields that the body sets; null removes a field."""
@@ -94,6 +97,7 @@ class Application(RecordOwner, JobOwner):
     def _named(self, body: ApplicationPost | ApplicationPatch) -> Doc:
         """Return the fields that the body sets, as they are stored. Raises `Invalid` for unsupported fields."""
         named: Doc = msgspec.to_builtins(body)
+        named.pop("orgId", None)  # the owner of a new application, which the message names
         for field, what in _UNSUPPORTED.items():
             if named.pop(field, None) is not None:
                 raise Invalid(f"{field}: {what} not supported by this server yet; leave the field out.")
@@ -114,7 +118,6 @@ class Application(RecordOwner, JobOwner):
 
 
 _UNSUPPORTED: Final = {
-    "orgId": "organizations are",
     "applicationTemplateId": "application templates are",
     "appliedTemplateIds": "application templates are",
     "archiveConfig": "archives are",

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.records.page import Page
-from trunkline.actors.values.structs import FORM, Body, Message, Query
+from trunkline.actors.records.summary import SummaryChoice
+from trunkline.actors.values.structs import BLANK, FORM, Body, Message
 from trunkline.actors.values.terms import (
     Id,
     Ids,
@@ -96,25 +97,18 @@ class ApplicationPatch(Body, frozen=True):
 # Query strings.
 
 
-class SummaryChoice(Query, frozen=True):
-    """The counts in the summary (comma-separated field names; default: all)."""
-
-    summary_exclude: str | None = None
-    summary_include: str | None = None
-
-
-_IdOrBlank = Annotated[
+IdOrBlank = Annotated[
     str,
-    Meta(pattern=r"^([A-Fa-f0-9]{24}|)$", extra={FORM: "an id of 24 hexadecimal digits"}),
+    Meta(pattern=r"^([A-Fa-f0-9]{24}|)$", extra={FORM: "an id of 24 hexadecimal digits", BLANK: True}),
 ]
 
 
 class ApplicationPage(Page, frozen=True):
-    """A page of the user's applications."""
+    """A page of the applications that the user can read. With a blank `orgId` only those that belong to the user."""
 
     sort_field: Literal["name", "id", "creationDate", "ownerId", "lastUpdated"] = "name"
     filter_field: Literal["name"] | None = None
-    org_id: _IdOrBlank | None = None
+    org_id: IdOrBlank | None = None
     summary_exclude: str | None = None
     summary_include: str | None = None
 
@@ -123,10 +117,11 @@ class ApplicationPage(Page, frozen=True):
 
 
 class CreateApplication(Message, frozen=True):
-    """Create an application, owned by the user `user`."""
+    """Create an application, owned by the organization `org`, or else by the user `user`."""
 
     body: ApplicationPost
     user: bytes
+    org: bytes | None = None
 
 
 class PatchApplication(Message, frozen=True):
@@ -160,7 +155,7 @@ class GetApplication(Message, frozen=True):
 
 
 class ListApplications(Message, frozen=True):
-    """The applications of one user."""
+    """The applications that a user can read: those that belong to the user, and those of organizations."""
 
     user: bytes
     query: ApplicationPage
@@ -176,6 +171,8 @@ class ApplicationView(RecordView, frozen=True, kw_only=True):
     owner_id: Id
     owner_type: Literal["user", "organization"]
     name: str
+    organization_name: str | None = None
+    organization_icon_color: str | None = None
     description: str | None = None
     endpoint_slug: str | None = None
     exp_user_token_cutoff: IsoTime | None = None

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trunkline.actors.applications.messages import ApplicationView, GetApplication, ListApplications
+from trunkline.actors.organizations.membership import (
+    ORGANIZATION,
+    Membership,
+    find_membership,
+    memberships,
+    selection_of,
+)
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.records.listing import Listing, read_page
-from trunkline.actors.records.page import all_of, envelope, glob_match
+from trunkline.actors.records.listing import Listing, Union, read_page, read_union
+from trunkline.actors.records.page import Page, all_of, envelope, glob_match
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
 from trunkline.actors.records.shape import Shape
@@ -33,27 +41,78 @@ def get_application(counted: Counted, reading: Reading, message: GetApplication)
         raise NotFound(f"There is no application {message.application.hex()}.")
     query = message.query
     is_shown = chosen_counts(query.summary_include, query.summary_exclude)
-    return _show(counted, reading.snapshot, found, is_shown)
+    return _show(counted, reading.snapshot, found, is_shown, {})
 
 
 def list_applications(counted: Counted, reading: Reading, message: ListApplications) -> Shown:
-    """A page of the applications of one user."""
+    """A page of the applications that a user can read, or of those of one organization or of the user alone."""
     query = message.query
-    if query.org_id:
-        raise Invalid("orgId: organizations are not supported by this server yet; leave it out.")
     is_shown = chosen_counts(query.summary_include, query.summary_exclude)
-    match = all_of(glob_match(query, query.filter_field))
-    listing = Listing.of(query, APPLICATION, ROOT, match=match, facet=message.user.hex())
-    found, total = read_page(reading, listing)
-    items = [_show(counted, reading.snapshot, each, is_shown) for each in found]
+    found, total = readable_applications(reading, message.user, query.org_id, query, query.filter_field)
+    orgs: dict[str, Shown] = {}
+    items = [_show(counted, reading.snapshot, each, is_shown, orgs) for each in found]
     return envelope("applications", items, total, query)
 
 
-def _show(counted: Counted, snapshot: Snapshot, found: Found, is_shown: Callable[[str], bool]) -> Shown:
-    """Return an application as the caller sees it."""
-    id = found.id.hex()
-    shown: Shown = {"id": id, "applicationId": id, **_APPLICATION.of(found.doc)}
+def readable_applications(
+    reading: Reading, user: bytes, org_id: str | None, page: Page, filter_field: str | None
+) -> tuple[list[Found], int]:
+    """A page of the applications that a user can read, and the number of all that match.
+
+    `org_id` narrows them to those of an organization, or to those that belong to the user if it is blank. Raises
+    `Invalid` for an organization that the user does not belong to.
+    """
+    listing = Listing.of(page, APPLICATION, ROOT, match=all_of(glob_match(page, filter_field)))
+    union = _readable(reading.snapshot, user, org_id)
+    if len(union.facets) == 1 and not union.hidden and not union.added:
+        return read_page(reading, replace(listing, facet=union.facets[0]))
+    return read_union(reading, listing, union)
+
+
+def _readable(snapshot: Snapshot, user: bytes, org_id: str | None) -> Union:
+    facets, hidden, added = [], set[bytes](), set[bytes]()
+    members: Iterable[Membership] = ()
+    if not org_id:
+        facets.append(user.hex())
+    if org_id is None:
+        members = memberships(snapshot, user)
+    elif org_id:
+        member = find_membership(snapshot, bytes.fromhex(org_id), user)
+        if member is None:
+            raise Invalid(f"orgId: you belong to no organization {org_id.lower()}; `GET /orgs` lists yours.")
+        members = [member]
+    for member in members:
+        selection = selection_of(snapshot, member)
+        if selection.only is None:
+            facets.append(member.org.hex())
+            hidden |= selection.hidden
+        else:
+            added |= selection.only
+    return Union(tuple(facets), frozenset(hidden), frozenset(added))
+
+
+def _show(
+    counted: Counted,
+    snapshot: Snapshot,
+    found: Found,
+    is_shown: Callable[[str], bool],
+    orgs: dict[str, Shown],
+) -> Shown:
+    """Return an application as the caller sees it. `orgs` keeps the organizations that were read already."""
+    id, doc = found.id.hex(), found.doc
+    if doc["ownerType"] == "organization":
+        doc = doc | _of_organization(snapshot, doc["ownerId"], orgs)
+    shown: Shown = {"id": id, "applicationId": id, **_APPLICATION.of(doc)}
     shown["summary"] = {
         field: records.total(snapshot, kind, found.id) for field, kind in counted.items() if is_shown(field)
     }
     return shown | {"_etag": found.revision, "_type": "application"}
+
+
+def _of_organization(snapshot: Snapshot, id: str, orgs: dict[str, Shown]) -> Shown:
+    """The fields of an application that show the organization that owns it."""
+    if id not in orgs:
+        org = records.find(snapshot, ORGANIZATION, ROOT, bytes.fromhex(id))
+        doc = {} if org is None else org.doc
+        orgs[id] = {"organizationName": doc.get("name"), "organizationIconColor": doc.get("iconColor")}
+    return orgs[id]

@@ -1,4 +1,4 @@
-"""Summaries of the applications of a user over a range of days: devices, payloads and minutes of notebooks.
+"""Summaries of the applications that a user can read over a range of days: devices, payloads and minutes of notebooks.
 
 Query string, message, read and answer. A pure read of a snapshot.
 """
@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
+from trunkline.actors.applications.messages import IdOrBlank
 from trunkline.actors.applications.notebook_minutes import NotebookMinuteCounts, notebook_minutes
 from trunkline.actors.applications.payload_counts import PayloadBreakdown, PayloadPeriods, payload_periods
+from trunkline.actors.applications.reads import readable_applications
 from trunkline.actors.devices.counts import CountRange, DeviceCounts, device_counts_of
-from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.records.listing import Listing, read_page
-from trunkline.actors.records.page import Page, all_of, envelope, glob_match
+from trunkline.actors.records.page import Page, envelope
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.names import listed
 from trunkline.actors.values.structs import Message, View
 from trunkline.actors.values.terms import Id, QueryTime
@@ -28,7 +27,7 @@ class PeriodPage(Page, frozen=True):
 
     sort_field: Literal["name", "id", "creationDate", "ownerId", "lastUpdated"] = "name"
     filter_field: Literal["name"] | None = None
-    org_id: str | None = None
+    org_id: IdOrBlank | None = None
     start: QueryTime | None = None
     end: QueryTime | None = None
     as_bytes: bool = False
@@ -38,7 +37,7 @@ class PeriodPage(Page, frozen=True):
 
 
 class ListPeriodSummaries(Message, frozen=True):
-    """The applications of one user with their summaries."""
+    """The applications that a user can read, with their summaries."""
 
     user: bytes
     query: PeriodPage
@@ -46,15 +45,11 @@ class ListPeriodSummaries(Message, frozen=True):
 
 
 def list_period_summaries(reading: Reading, message: ListPeriodSummaries) -> dict[str, Any]:
-    """Return a page of the applications of one user, each with its counts per day."""
+    """Return a page of the applications that a user can read, each with its counts per day."""
     query = message.query
-    if query.org_id:
-        raise Invalid("orgId: organizations are not supported by this server yet; leave it out.")
     fields = _fields(query)
     reading.check_time(is_long=True)
-    match = all_of(glob_match(query, query.filter_field))
-    listing = Listing.of(query, APPLICATION, ROOT, match=match, facet=message.user.hex())
-    found, total = read_page(reading, listing)
+    found, total = readable_applications(reading, message.user, query.org_id, query, query.filter_field)
     items = [
         {
             "id": each.id.hex(),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.actors.query.bounds import Bounds, id_ranges
@@ -105,6 +105,78 @@ def read_page(reading: Reading, listing: Listing) -> tuple[list[Found], int]:
         count = total(snapshot, listing.kind, listing.parent, listing.facet)
         return _by_index(snapshot, listing, skip, size), count
     return _by_scan(snapshot, listing, skip, size)
+
+
+class Union(NamedTuple):
+    """The records of several facets, without those in `hidden`, and with those in `added`, which have other facets.
+
+    The records in `hidden` and `added` must exist.
+    """
+
+    facets: tuple[str, ...]
+    hidden: frozenset[bytes] = frozenset()
+    added: frozenset[bytes] = frozenset()
+
+
+def read_union(reading: Reading, listing: Listing, union: Union) -> tuple[list[Found], int]:
+    """As `read_page`, for records of several facets. The facet of the listing must be None.
+
+    A page that is sorted by a facet index is merged from the indexes of the facets.
+    """
+    snapshot, kind, parent = reading.snapshot, listing.kind, listing.parent
+    count = sum(total(snapshot, kind, parent, facet) for facet in union.facets)
+    count += len(union.added) - len(union.hidden)
+    skip = listing.page * listing.per_page
+    by_index = listing.match is None and listing.sort_field in kind.facet_indexes
+    inline = min(skip + listing.per_page, count) if by_index else count
+    reading.check_time(is_long=inline > SCAN_INLINE_MAX)
+    size, field, descending = reading.answer_size(), listing.sort_field, listing.descending
+    chosen: Iterator[bytes]
+    if by_index:
+        added = [
+            (keys.sortable(kind.sort_key(doc, field)), id)
+            for id, doc in _docs(snapshot, listing, union.added)
+        ]
+        merged = heapq.merge(
+            *(_entries_of_facet(snapshot, listing, facet) for facet in union.facets),
+            sorted((value + id for value, id in added), reverse=descending),
+            reverse=descending,
+        )
+        ids = (entry[-12:] for entry in merged)
+        chosen = islice((id for id in ids if id not in union.hidden), skip, skip + listing.per_page)
+    else:
+        members = chain(union.added, *(ids_of_facet(snapshot, kind, parent, facet) for facet in union.facets))
+        ranked = [
+            (b"" if field == "id" else keys.sortable(kind.sort_key(doc, field)), id)
+            for id, doc in _docs(snapshot, listing, (id for id in members if id not in union.hidden))
+            if listing.match is None or listing.match(doc)
+        ]
+        count = len(ranked)
+        pick = heapq.nlargest if descending else heapq.nsmallest
+        chosen = (id for _, id in pick(skip + listing.per_page, ranked)[skip:])
+    found: list[Found] = []
+    for id in chosen:
+        record = find(snapshot, kind, parent, id)
+        if record is not None:
+            size.add(len(record.raw))
+            found.append(record)
+    return found, count
+
+
+def _entries_of_facet(snapshot: Snapshot, listing: Listing, facet: str) -> Iterator[bytes]:
+    """The sortable values, each followed by the id of its record, of the index by the sort field of one facet."""
+    index = facet_index(listing.sort_field, facet)
+    prefix = keys.index_prefix(listing.kind.name, listing.parent, index)
+    found = snapshot.keys(keys.INDEXES, prefix, keys.prefix_end(prefix), reverse=listing.descending)
+    return (bytes(key[len(prefix) :]) for key in found)
+
+
+def _docs(snapshot: Snapshot, listing: Listing, ids: Iterable[bytes]) -> Iterator[tuple[bytes, Doc]]:
+    """The documents of records that exist, each with its id."""
+    for id in ids:
+        found = find(snapshot, listing.kind, listing.parent, id)
+        if found is not None:
+            yield id, found.doc | {"id": id.hex()}
 
 
 def _by_index(snapshot: Snapshot, listing: Listing, skip: int, size: AnswerSize) -> list[Found]:

@@ -92,7 +92,7 @@ READS: Final[Mapping[str, str]] = {
 
 def home_of_actor(ref: Ref) -> Home:
     """The home of an actor."""
-    if ref.kind == "user":
+    if ref.kind in ("user", "org"):
         return ROOT_HOME
     if ref.kind == "device":
         return Home("device", ref.id)

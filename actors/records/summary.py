@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.structs import Query
 
 COUNTS: Final = frozenset({
     "apiTokenCount", "appCount", "certificateAuthorityCount", "certificateCount", "credentialCount", "dashCount",
@@ -16,6 +17,13 @@ COUNTS: Final = frozenset({
     "privateFileCount", "resourceJobCount", "storageStats", "webhookCount",
 })  # fmt: skip
 """The names of all counts of the API, also of those that this server does not show."""
+
+
+class SummaryChoice(Query, frozen=True):
+    """The counts in the summary (comma-separated field names; default: all)."""
+
+    summary_exclude: str | None = None
+    summary_include: str | None = None
 
 
 def chosen_counts(include: str | None, exclude: str | None) -> Callable[[str], bool]:

@@ -18,7 +18,7 @@ from trunkline.actors.accounts.reach import filters_by_tags
 from trunkline.actors.authority import Principal
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.route import USER_AREAS, Route
 
 ALGORITHM = "HS256"
 TOKEN_CHARS_MAX = 8192
@@ -102,7 +102,7 @@ class Tokens:
                 )
             if kind == "application" and (
                 scope.startswith(("all.User", "all.Organization"))
-                or (routes is not None and all(route.area == "user" for route in routes))
+                or (routes is not None and all(route.area in USER_AREAS for route in routes))
             ):
                 raise Invalid(
                     f"{where} is not for applications; an application token reaches only its application."
@@ -192,9 +192,7 @@ def check_scope(route: Route, principal: Principal) -> None:
         raise Forbidden(
             f"The token has no scope for {route.operation}; it needs one of {', '.join(sorted(route.scopes))}."
         )
-    if route.area == "user" and principal.kind != "user":
-        raise Forbidden(
-            f"{route.operation} is about a user; the token of a {principal.kind} does not reach it."
-        )
+    if route.area in USER_AREAS and principal.kind != "user":
+        raise Forbidden(f"{route.operation} is for users; the token of a {principal.kind} does not reach it.")
     if principal.kind == "device" and route.device == "no":
         raise Forbidden(f"{route.operation} is not open to devices.")

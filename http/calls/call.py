@@ -29,10 +29,6 @@ class Service(Protocol):
         """The scopes of an operation, of which a token needs one."""
         ...
 
-    def check_resource_access(self, call: Call) -> None:
-        """Raise if the token does not give access to the application or the device of the call."""
-        ...
-
     def ref(self, call: Call) -> Ref:
         """The actor that the route asks."""
         ...

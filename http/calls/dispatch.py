@@ -18,14 +18,14 @@ import msgspec
 import structlog
 import trio
 
-from trunkline.actors import authority, readers
-from trunkline.actors.accounts.reach import filters_by_tags, key_admits_address
+from trunkline.actors import readers
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import Crashed, DomainError, Forbidden, NotFound
+from trunkline.actors.values.errors import Crashed, DomainError, NotFound
 from trunkline.actors.values.structs import Created, Message, Renamed
+from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate
 from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.bulk_queue import BulkQueue
@@ -39,7 +39,7 @@ from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
 from trunkline.http.calls.request import Headers, Request, Response
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.route import USER_AREAS, Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
@@ -270,39 +270,14 @@ class Dispatcher:
             note_principal(principal)
             check_scope(route, principal)
         ids = self.table.read_path(route, values)
-        if route.area == "user" and principal is not None:
+        if route.area in USER_AREAS and principal is not None:
             ids["user"] = principal.user_id
         call = self._call(Admission(route, principal, ids, None), request)
-        self.check_resource_access(call)
+        check_resource_access(call)
         ref = None if route.to is None or route.creates_actor else route.to.ref(ids)
         admission = Admission(route, principal, ids, ref)
         self.admissions.add(request.method, request.path, admission)
         return admission
-
-    def check_resource_access(self, call: Call) -> None:
-        """Raise if the token is not valid for the network address, or gives no access to the application or device.
-
-        Raises too if the application or the device does not exist. An open stream repeats this check whenever
-        something has changed that its token depends on.
-        """
-        if call.is_anonymous:
-            return
-        principal, revocations = call.principal, self.system.revocations
-        if principal.key and not key_admits_address(principal.key, call.request.address):
-            raise Forbidden(
-                "The access key of this token is not for the network address that the call came from."
-            )
-        application = call.ids.get("application")
-        if application is not None and application not in principal.subjects:
-            with self.system.store.snapshot() as snapshot:
-                authority.check_application(snapshot, principal, application)
-            revocations.add_subject(principal, application)
-        device = call.ids.get("device")
-        if device is not None and principal.kind == "device" and principal.device_id != device:
-            with self.system.store.snapshot() as snapshot:
-                authority.check_device(snapshot, principal, device, states=call.route.device == "self")
-            if filters_by_tags(principal.key):
-                revocations.add_subject(principal, device)
 
     # Other steps.
 

@@ -49,6 +49,8 @@ _LINKS: dict[str, dict[str, str]] = {
         "self": _APPLICATION + "/events/mostRecentBySeverity",
         "application": _APPLICATION,
     },
+    "org": {"self": "/orgs/{orgId}"},
+    "orgs": {"self": "/orgs"},
     "me": {"self": "/me", "applications": "/applications"},
 }
 

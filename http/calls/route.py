@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
+from trunkline.actors.organizations.roles import Level, level_of
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from trunkline.http.calls.request import Response
 
 AccessLevel = Literal["none", "read", "write"]
-Area = Literal["application", "user", "public"]
+Area = Literal["application", "user", "organization", "public"]
+"""What operations are about. Those of users and of organizations are for the tokens of users only."""
+
+USER_AREAS: Final = frozenset({"user", "organization"})
 DeviceAccess = Literal["no", "read", "self", "any"]
 LatencyClass = Literal["state", "command", "write", "read", "stream", "public", "none"]
 """The classes of operations by which the times of calls are counted. "public" are log-ins and downloads, "none" are
@@ -38,6 +42,7 @@ APP_PATH = "/applications/{applicationId}"
 DEVICE_PATH = APP_PATH + "/devices/{deviceId}"
 DATA_TABLE_PATH = APP_PATH + "/data-tables/{dataTableId}"
 ME_PATH = "/me"
+ORG_PATH = "/orgs/{orgId}"
 
 
 class ActorAddress(NamedTuple):
@@ -53,6 +58,7 @@ class ActorAddress(NamedTuple):
 
 
 USER_ACTOR = ActorAddress("user", "user", None)
+ORGANIZATION_ACTOR = ActorAddress("org", "org", None)
 APPLICATION_ACTOR = ActorAddress("application", "application", None)
 DEVICE_ACTOR = ActorAddress("device", "device")
 DATA_TABLE_ACTOR = ActorAddress("dataTable", "dataTable")
@@ -81,8 +87,10 @@ class Route:
     (streams, login).
 
     `access` and `area` determine the scopes: reads also accept the `.read` scopes; operations on the user (`/me`) do
-    not accept the scopes of applications. `device` says what a device token may do: nothing ("no"), read ("read"),
-    act for its own device and its peripherals ("self"), or act on every device that its key allows ("any").
+    not accept the scopes of organizations and applications, those on organizations not the scopes of applications.
+    `level` is what a member of an organization needs in it, or in its application. `device` says what a device token
+    may do: nothing ("no"), read ("read"), act for its own device and its peripherals ("self"), or act on every device
+    that its key allows ("any").
 
     `resource` is the plain resource of the route. `prepare` changes the decoded body before the actor is asked; it may
     wait.
@@ -133,6 +141,7 @@ class Route:
     """Further status codes for the documentation, each with a description."""
     latency_class: LatencyClass = field(init=False)
     """The class of operations with which the times of its calls are counted."""
+    level: Level = field(init=False)
     scopes: frozenset[str] = field(init=False)
     parser: QueryParser = field(init=False)
     decoder: msgspec.json.Decoder[Any] | None = field(init=False)
@@ -142,6 +151,7 @@ class Route:
         put = object.__setattr__
         put(self, "latency_class", _latency_class_of(self))
         put(self, "scope", self.scope or self.operation)
+        put(self, "level", level_of(self.operation, self.access))
         put(self, "scopes", frozenset(_scopes_of(self)))
         put(self, "parser", QueryParser(self.query))
         put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
@@ -160,7 +170,7 @@ class Route:
     def id_names(self) -> frozenset[str]:
         """The names of the ids that the path and the token of a call give."""
         names = {part.name for part in self.path_parameters}
-        return frozenset(names | {"user"} if self.area == "user" else names)
+        return frozenset(names | {"user"} if self.area in USER_AREAS else names)
 
     @property
     def creates_actor(self) -> bool:
@@ -190,7 +200,9 @@ def _scopes_of(route: Route) -> list[str]:
     if route.access == "none":
         return []
     resource = route.scope.split(".")[0]
-    families = ["all.User"] if route.area == "user" else ["all.Application", "all.Organization", "all.User"]
+    families = ["all.Application", "all.Organization", "all.User"]
+    if route.area in USER_AREAS:
+        families = families[2:] if route.area == "user" else families[1:]
     scopes = list(families)
     if route.access == "read":
         scopes += [f"{family}.read" for family in families]

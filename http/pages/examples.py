@@ -44,6 +44,8 @@ IDS: Final[Mapping[str, str]] = {
     "templateId": "692180000000000000000001",
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
+    "orgId": "6920c0de0000000000000050",
+    "userId": "6920c0de0000000000000051",
     # Reports of dashboards.
     "userDashboardId": "6920c0de0000000000000060",
     # Two-factor authentication and single sign-on.
@@ -206,6 +208,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "devices.delete": {"query": {"name": "thermometer"}},
     "devices.restore": {"query": {"name": "thermometer"}},
     # Organizations and the audit log.
+    "orgs.post": {"name": "A second farm"},
+    "org.patch": {"description": "The farm and its neighbours."},
+    "org.modifyMember": {"userId": IDS["userId"], "role": "admin"},
     # Reports of dashboards.
     "dashboards.post": {"name": "my view"},
     "dashboard.validateContext": {},

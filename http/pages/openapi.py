@@ -106,6 +106,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationTemplates", "applicationTemplate"),
     ),
     "Current user": ("The user of the token.", ("me",)),
+    "Organizations": ("Users who share applications, each with a role.", ("orgs", "org")),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
 

@@ -12,10 +12,10 @@ from trunkline.actors.applications.messages import (
     GetApplication,
     GlobalPatch,
     PatchGlobals,
-    SummaryChoice,
 )
 from trunkline.actors.applications.readme import GetReadme, PatchReadme, ReadmePatch, ReadmeView
 from trunkline.actors.applications.search import Search, SearchChoice, SearchResult
+from trunkline.actors.records.summary import SummaryChoice
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, LinkTemplates, Route
 
 _README_LINKS = LinkTemplates({"self": APP_PATH + "/readme", "application": APP_PATH})

@@ -20,7 +20,6 @@ from trunkline.actors.applications.messages import (
     GetApplication,
     ListApplications,
     PatchApplication,
-    SummaryChoice,
 )
 from trunkline.actors.applications.payload_counts import (
     BreakDownPayloads,
@@ -33,15 +32,33 @@ from trunkline.actors.applications.payload_counts import (
 from trunkline.actors.authority import session_claims
 from trunkline.actors.devices.counts import CountDevices, CountRange, DeviceCounts
 from trunkline.actors.devices.period_summaries import ListPeriodSummaries, PeriodPage, PeriodSummary
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records.messages import CreateRecord, GetRecord
-from trunkline.actors.values.errors import Forbidden
+from trunkline.actors.records.summary import SummaryChoice
+from trunkline.actors.values.errors import Forbidden, Invalid, NotFound
 from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import parse_iso
+from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH, Route
+
+
+async def create_application(call: Call) -> Response:
+    """Create an application of the user, or of an organization in which the role of the user allows it."""
+    body: ApplicationPost = call.body
+    service, org = call.service, None
+    if isinstance(body.org_id, str):
+        org = bytes.fromhex(body.org_id)
+        try:
+            check_access(call, "org", org, Level.MANAGE)
+        except NotFound as missing:
+            raise Invalid(f"orgId: {missing.message[0].lower()}{missing.message[1:]}") from None
+    message = CreateApplication(body=body, user=call.ids["user"], org=org)
+    await service.system.ask(service.ref(call), message)
+    return json_response(call, 201, await service.read(call, GetApplication))
 
 
 async def create_token(call: Call) -> Response:
@@ -79,11 +96,11 @@ ROUTES = (
         method="GET",
         path="/applications",
         operation="applications.get",
-        summary="List the applications of the user",
+        summary="List the applications that the user can read",
         message=ListApplications,
         query=ApplicationPage,
         reply=("list", ApplicationView),
-        area="user",
+        area="organization",
         cli=True,
     ),
     Route(
@@ -91,15 +108,15 @@ ROUTES = (
         path="/applications",
         operation="applications.post",
         summary="Create an application",
-        message=CreateApplication,
+        handler=create_application,
+        uses=(GetApplication,),
         body=ApplicationPost,
         query=SummaryChoice,
         to=APPLICATION_ACTOR,
-        then=GetApplication,
         reply=ApplicationView,
         ok=201,
         access="write",
-        area="user",
+        area="organization",
     ),
     Route(
         method="GET",
@@ -109,7 +126,7 @@ ROUTES = (
         message=ListPeriodSummaries,
         query=PeriodPage,
         reply=("list", PeriodSummary),
-        area="user",
+        area="organization",
     ),
     Route(
         method="GET",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from trunkline.actors import authority
 from trunkline.actors.accounts.passwords import verify_password
 from trunkline.actors.dashboards.holder import Holder
 from trunkline.actors.dashboards.messages import (
@@ -35,6 +34,7 @@ from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.terms import Success
 from trunkline.actors.values.timestamps import resolve_range
+from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
@@ -149,8 +149,7 @@ def _check_reach(call: Call, held: Held) -> None:
 
 
 def _check_application(call: Call, holder: Holder) -> None:
-    with call.service.system.store.snapshot() as snapshot:
-        authority.check_application(snapshot, call.principal, holder.id)
+    check_access(call, "application", holder.id, call.route.level)
 
 
 async def _check_password(call: Call, held: Held) -> None:
@@ -179,7 +178,7 @@ ROUTES = (
         reply=("list", OwnedDashboardView),
         links=LinkTemplates({"self": DASHBOARDS_PATH}, _OWN_LINKS),
         resource=USER_DASHBOARDS,
-        area="user",
+        area="organization",
     ),
     Route(
         method="POST",
@@ -194,7 +193,7 @@ ROUTES = (
         links=LinkTemplates(_OWN_LINKS),
         resource=USER_DASHBOARDS,
         access="write",
-        area="user",
+        area="organization",
     ),
     Route(
         method="GET",
@@ -206,7 +205,7 @@ ROUTES = (
         reply=OwnedDashboardView,
         links=LinkTemplates(_OWN_LINKS),
         resource=USER_DASHBOARDS,
-        area="user",
+        area="organization",
         anonymous=True,
         also=_PASSWORD_ERRORS,
     ),
@@ -220,7 +219,7 @@ ROUTES = (
         body=ContextValues,
         reply=ContextView,
         refusal=ContextRefusal,
-        area="user",
+        area="organization",
         anonymous=True,
         also=_PASSWORD_ERRORS,
     ),
@@ -236,7 +235,7 @@ ROUTES = (
         links=LinkTemplates(_OWN_LINKS),
         resource=USER_DASHBOARDS,
         access="write",
-        area="user",
+        area="organization",
     ),
     Route(
         method="DELETE",
@@ -247,6 +246,6 @@ ROUTES = (
         reply=Success,
         resource=USER_DASHBOARDS,
         access="write",
-        area="user",
+        area="organization",
     ),
 )

@@ -69,6 +69,7 @@ from trunkline.actors.devices.views import (
     TagValues,
 )
 from trunkline.actors.runtime.ref import Ref
+from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
@@ -87,7 +88,7 @@ async def send_command_to_many(call: Call) -> Response:
     chosen: list[bytes] = await service.read(call, SelectDevices)
     for id in chosen:
         call.ids["device"] = id
-        service.check_resource_access(call)
+        check_resource_access(call)
     refs = [Ref("device", call.application, id) for id in chosen]
     verdict = await service.system.ask_all(refs, SendCommand(body=call.body))
     headers = [JSON]

@@ -22,6 +22,7 @@ from trunkline.actors.devices.read_messages import ReplayCommands
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
 from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Headers, Response
@@ -130,7 +131,7 @@ class EventStream:
                 check_scope(call.route, principal)
                 self._unwatch_revocation()
                 self._watch_revocation(principal)
-                call.service.check_resource_access(call)
+                check_resource_access(call)
         except DomainError:
             return False
         return True

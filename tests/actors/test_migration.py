@@ -17,11 +17,11 @@ from trunkline.actors.applications.messages import (
     CreateApplication,
     GetApplication,
     ListApplications,
-    SummaryChoice,
 )
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.records import records
 from trunkline.actors.records.messages import CreateRecord, Creator, ListRecords
+from trunkline.actors.records.summary import SummaryChoice
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import checksums, codec, keys, migrations

@@ -112,6 +112,11 @@ class Server:
         made = await self.call("POST", "/applications", {"name": name})
         return f"/applications/{made['id']}"
 
+    async def organization(self, name: str = "farm") -> str:
+        """Create an organization and return its path."""
+        made = await self.call("POST", "/orgs", {"name": name})
+        return f"/orgs/{made['id']}"
+
     async def device(self, application: str, name: str = "pump", **fields: Any) -> str:
         """Create a device with the attributes temp (number), label (string), on (boolean); returns its path."""
         attributes = [

@@ -16,11 +16,12 @@ from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
 UNKNOWN = "0123456789abcdef01234567"
-OF_USERS = frozenset({"me", "userApiToken", "userApiTokens", "applications", "dashboards", "dashboard"}) | {
-    "applicationTemplates",
-    "applicationTemplate",
-}
-"""Resources of the user: they accept no scope of applications."""
+OF_USERS = frozenset(
+    {"applicationTemplate", "applicationTemplates", "me", "orgs", "userApiToken", "userApiTokens"}
+)
+"""Resources of the user: they accept no scope of organizations and applications."""
+OF_ORGANIZATIONS = frozenset({"applications", "dashboard", "dashboards", "org"})
+"""Resources of the user and of the user's organizations: they accept no scope of applications."""
 
 DEVICE_READS = frozenset(
     {
@@ -69,7 +70,11 @@ def is_read(route: Route) -> bool:
 def expected_scopes(route: Route) -> set[str]:
     """The scopes that an operation accepts."""
     resource = route.operation.partition(".")[0]
-    families = {"all.User"} if resource in OF_USERS else {"all.Application", "all.Organization", "all.User"}
+    families = {"all.Application", "all.Organization", "all.User"}
+    if resource in OF_USERS:
+        families = {"all.User"}
+    elif resource in OF_ORGANIZATIONS:
+        families = {"all.Organization", "all.User"}
     scopes = families | {f"{resource}.*", route.scope}
     if is_read(route):
         scopes |= {f"{family}.read" for family in families}
@@ -82,8 +87,9 @@ def expected_scopes(route: Route) -> set[str]:
     return scopes
 
 
-def path_of(route: Route, application: str = UNKNOWN, device: str = UNKNOWN) -> str:
+def path_of(route: Route, application: str = UNKNOWN, device: str = UNKNOWN, org: str = UNKNOWN) -> str:
     path = route.path.replace("{applicationId}", application).replace("{deviceId}", device)
+    path = path.replace("{orgId}", org)
     return re.sub(r"\{\w+\}", UNKNOWN, path)
 
 

@@ -95,7 +95,7 @@ async def test_a_body_that_does_not_fit_is_400_with_the_field(server: Server) ->
     ]
     only_at_creation: list[tuple[dict[str, Any], str]] = [
         ({}, "name: is missing"),
-        ({"orgId": HEX24}, "orgId: organizations are not supported"),
+        ({"orgId": HEX24}, "orgId: there is no organization"),
         ({"applicationTemplateId": HEX24}, "applicationTemplateId: application templates are not supported"),
         ({"appliedTemplateIds": [HEX24]}, "appliedTemplateIds: application templates are not supported"),
     ]
@@ -181,7 +181,7 @@ async def test_a_list_refuses_what_it_does_not_know(server: Server) -> None:
         ("perPage=0", "perPage: "),
         ("perPage=1001", "perPage: "),
         ("perPage=1.5", "perPage: "),
-        (f"orgId={HEX24}", "orgId: organizations are not supported"),
+        (f"orgId={HEX24}", "orgId: you belong to no organization"),
         ("orgId=x", "orgId: "),
         ("offset=3", "offset: there is no such field"),
         ("filter=%FF", "The query string"),

@@ -41,7 +41,7 @@ async def test_a_user_sees_and_changes_the_profile(server: Server) -> None:
     me = await server.call("GET", "/me")
     assert me["id"] == me["userId"]
     assert (me["email"], me["firstName"], me["fullName"], me["_type"]) == (EMAIL, "owner", "owner", "me")
-    assert me["summary"] == dict.fromkeys(COUNTED, 0) | {"apiTokenCount": 0, "appCount": 0}
+    assert me["summary"] == dict.fromkeys(COUNTED, 0) | {"apiTokenCount": 0, "appCount": 0, "orgCount": 0}
     assert not {"passwordHash", "password", "tokenGeneration"} & me.keys()
     profile = {
         "firstName": "Ada",

@@ -28,6 +28,8 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "auth.authenticateUser",
         "auth.authenticateDevice",
         "auth.ssoDomain",
+        "auth.verifyEmail",
+        "auth.verifyEmailPage",
         "downloads.get",
     }
 
@@ -97,7 +99,8 @@ async def test_an_id_that_is_no_id_is_400_on_every_path(server: Server) -> None:
 async def test_unknown_query_parameters_are_400_on_every_path(server: Server) -> None:
     application = await server.application()
     device = await server.device(application)
-    ids = (application.rpartition("/")[2], device.rpartition("/")[2])
+    org = await server.organization()
+    ids = [path.rpartition("/")[2] for path in (application, device, org)]
     async with server.client() as client:
         for route in TABLE.routes:
             response = await send(client, route, f"{path_of(route, *ids)}?perpage=1")

@@ -17,6 +17,7 @@ import msgspec
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors.catalogue import QUERY_FIELDS
+from trunkline.actors.organizations.roles import LEVELS, MEANINGS, ROLES, Level
 from trunkline.actors.values import errors
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
 from trunkline.http.calls.query_string import query_fields
@@ -56,6 +57,20 @@ def _route_row(route: Route) -> Sequence[str]:
         _DEVICE_ACCESS[route.device],
         code(route.throttle or ""),
     )
+
+
+def roles() -> str:
+    """The roles of members of organizations: what each may do, and the operations that only it and higher ones may."""
+    head = ("Role", "May also", "The operations that are new with it")
+    return table(head, (_role_row(role, level) for role, level in ROLES.items()))
+
+
+def _role_row(role: str, level: Level) -> Sequence[str]:
+    if level in (Level.READ, Level.WRITE):
+        operations = f"all others that {'read' if level is Level.READ else 'write'}"
+    else:
+        operations = codes([name for name, needed in LEVELS.items() if needed is level])
+    return code(role), MEANINGS[level], operations
 
 
 def lists() -> str:
@@ -171,7 +186,7 @@ def error_table() -> str:
 # The documents.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "docs/api.md": {"routes": routes, "parameters": parameters, "lists": lists},
+    "docs/api.md": {"routes": routes, "parameters": parameters, "roles": roles, "lists": lists},
     "docs/query.md": {"places": places, "fields": fields},
     "docs/architecture.md": {"errors": error_table},
     "docs/operations.md": {

@@ -21,6 +21,7 @@ ORDER = {
         "records",
         "outgoing",
         "accounts",
+        "organizations",
         "jobs",
         "applications",
         "devices",

@@ -214,7 +214,7 @@ def test_a_wide_scope_in_the_wrong_hands_opens_nothing() -> None:
     """Such a token cannot be created; if one were, these routes would still refuse it."""
     for kind in ("application", "device"):
         for name in ("me.get", "me.patch", "userApiTokens.post", "applications.post"):
-            with pytest.raises(Forbidden, match="about a user"):
+            with pytest.raises(Forbidden, match="is for users"):
                 check_scope(operation(name), bearing(kind, "all.User", name))
     for name in ("device.patch", "applicationKeys.post", "application.delete"):
         check_scope(operation(name), bearing("application", "all.Application"))

@@ -1,0 +1,1 @@
+"""Organizations: the actor, members and their roles, invitations, messages and reads."""
