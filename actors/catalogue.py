@@ -34,6 +34,11 @@ from trunkline.actors.experience.kind import DEVELOP, ENDPOINT_COPY, VIEW_COPY
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS
 from trunkline.actors.experience.views import VIEWS
+from trunkline.actors.flows.actor import Flow
+from trunkline.actors.flows.button import VirtualButton
+from trunkline.actors.flows.jobs import DELETE_VERSIONS
+from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
+from trunkline.actors.flows.messages import FLOW_BY_VERSION_FIELDS, FLOW_FIELDS, FLOW_VERSION_FIELDS
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
@@ -62,6 +67,8 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     DataTable,
     EventLog,
     Experience,
+    Flow,
+    VirtualButton,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
@@ -105,6 +112,8 @@ _KINDS: Final[tuple[Kind, ...]] = (
     DEVELOP,
     ENDPOINT_COPY,
     VIEW_COPY,
+    FLOW,
+    FLOW_VERSION,
     *(resource.kind for resource in _RESOURCES),
 )
 
@@ -119,6 +128,9 @@ QUERY_FIELDS: Final[tuple[Fields, ...]] = (
     EVENT_FIELDS,
     JOB_LOG_FIELDS,
     ROW_FIELDS,
+    FLOW_FIELDS,
+    FLOW_BY_VERSION_FIELDS,
+    FLOW_VERSION_FIELDS,
     *(resource.fields for resource in _RESOURCES if resource.fields is not None),
 )
 """The fields that an advanced query may use, for each resource that supports one."""
@@ -134,4 +146,5 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     PATCH_DEVICES,
     DELETE_DEVICES,
     RESTORE_DEVICES,
+    DELETE_VERSIONS,
 )

@@ -42,6 +42,9 @@ from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
+from trunkline.actors.flows import messages as flow
+from trunkline.actors.flows import reads as flows
+from trunkline.actors.flows import runs
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
 from trunkline.actors.organizations import reads as organizations
@@ -127,6 +130,19 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetRow: rows.get_row,
     ListRows: rows.list_rows,
     SelectRows: rows.select_rows,
+    flow.GetFlow: flows.get_flow,
+    flow.ListFlows: flows.list_flows,
+    flow.ListFlowsByVersion: flows.list_flows_by_version,
+    flow.GetPalette: flows.get_palette,
+    flow.GetImported: flows.get_imported,
+    flow.GetFlowVersion: flows.get_flow_version,
+    flow.ListFlowVersions: flows.list_flow_versions,
+    flow.SelectVersions: flows.select_versions,
+    flow.GetStorage: runs.get_storage,
+    flow.GetStorageSize: runs.get_storage_size,
+    flow.GetFlowErrors: runs.get_flow_errors,
+    flow.GetFlowStats: runs.get_flow_stats,
+    flow.GetFlowLog: runs.get_flow_log,
 }
 
 

@@ -2,7 +2,8 @@
 
 Deleting an application removes its record at once and stores a marker; this task then removes everything else of
 it: devices with their data, data tables, keys, tokens, counters. It also removes devices that can no longer be
-restored, and the rows of data tables that were truncated or deleted. The markers are in the store, so the work
+restored, the rows of data tables that were truncated or deleted, and the versions and storage entries of deleted
+workflows. The markers are in the store, so the work
 continues after a restart. Each slice is one batch of the journal like any other write, and the task sleeps between
 slices.
 
@@ -23,9 +24,11 @@ import trio
 
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices.kind import DELETED_DEVICE, restorable_since_ms
+from trunkline.actors.flows.kind import FLOW_VERSION
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.records.unreadable import UNREADABLE, log_unreadable
 from trunkline.actors.tables.removed_columns import tidy_rows
 from trunkline.actors.values.errors import DomainError
@@ -108,6 +111,9 @@ def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
     for marker in snapshot.keys(keys.META, keys.SWEEP_PREFIX, keys.prefix_end(keys.SWEEP_PREFIX)):
         yield from _row_steps(snapshot, bytes(marker[len(keys.SWEEP_PREFIX) :]))
         yield Step([(keys.META, bytes(marker))])
+    for marker in snapshot.keys(keys.META, keys.FLOW_SWEEP_PREFIX, keys.prefix_end(keys.FLOW_SWEEP_PREFIX)):
+        yield from _flow_steps(snapshot, bytes(marker[len(keys.FLOW_SWEEP_PREFIX) :]))
+        yield Step([(keys.META, bytes(marker))])
     prefix = keys.record_prefix(APPLICATION.name, ROOT)
     for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
         yield from _expired_device_steps(snapshot, bytes(key[-12:]), oldest_ms)
@@ -146,6 +152,22 @@ def _row_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
     for db in (keys.ROWS, keys.CELLS):
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
+
+
+def _flow_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
+    """Yield the parts of workflows with this prefix; if it is that of a whole workflow, first its versions."""
+    if len(prefix) == 2 * keys.ID_BYTES:
+        application, flow = prefix[: keys.ID_BYTES], prefix[keys.ID_BYTES :]
+        for id in ids_of_facet(snapshot, FLOW_VERSION, application, flow.hex()):
+            try:
+                found = records.find(snapshot, FLOW_VERSION, application, id)
+            except UNREADABLE:
+                log_unreadable(keys.RECORDS, keys.record_key(FLOW_VERSION.name, application, id))
+                continue
+            if found is not None:
+                yield _record_step(FLOW_VERSION, application, id, found.doc)
+    for key in snapshot.keys(keys.FLOWS, prefix, keys.prefix_end(prefix)):
+        yield Step([(keys.FLOWS, bytes(key))])
 
 
 def _record_step(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> Step:

@@ -81,6 +81,28 @@ VERSION: Json = {"version": "v1.0", "description": "The first one."}
 GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
 EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
 ORGANIZATION: Json = {"name": "farm", "description": "Who looks after the farm together."}
+FLOW: Json = {
+    "name": "close the vents",
+    "description": "Closes the vents of the greenhouse when somebody presses the button.",
+    "triggers": [
+        {
+            "type": "virtualButton",
+            "key": "press",
+            "meta": {"category": "trigger", "name": "virtualButton", "label": "Close", "id": "press"},
+            "outputIds": [["command"]],
+        }
+    ],
+    "nodes": [
+        {
+            "id": "command",
+            "type": "DeviceSendCommandNode",
+            "config": {"nameTemplate": "closeVents"},
+            "meta": {"category": "output", "name": "device-command", "label": "Close the vents"},
+            "outputIds": [],
+        }
+    ],
+}
+FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",
@@ -102,6 +124,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
     try:
         table = await _named(session, f"{application}/data-tables", TABLE)
         rows = f"{application}/data-tables/{table}/rows"
+        flow = await _named(session, f"{application}/flows", FLOW)
+        versions = f"{application}/flows/{flow}/versions"
         return {
             "applicationId": demo.application_id,
             "deviceId": demo.device_ids["greenhouse-north"],
@@ -121,6 +145,9 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "applicationCertificateAuthorityId": await _named(
                 session, f"{application}/certificate-authorities", AUTHORITY
             ),
+            # Workflows.
+            "flowId": flow,
+            "flowVersionId": await _named(session, versions, FLOW_VERSION, "version"),
             # Experience.
             "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
             "experienceViewId": await _named(session, f"{experience}/views", VIEW),

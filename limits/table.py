@@ -204,6 +204,27 @@ class Limits:
         "The size of 500 events with short comments and histories, plus a reserve.",
         "call",
     )
+    flow_bytes_max: int = _bound(
+        2 * MIB,
+        "bytes",
+        "Triggers, nodes and globals as JSON. They are changed one after the other, and stored as a whole.",
+        "workflow version",
+    )
+    flow_versions_max: int = _bound(
+        1000, "versions", "They are counted one by one in each list: about a millisecond.", "workflow"
+    )
+    flow_storage_value_bytes_max: int = _bound(
+        16 * KIB, "bytes", "The API's limit, as JSON.", "storage entry"
+    )
+    flow_storage_entries_max: int = _bound(
+        10_000, "storage entries", "One answer shows all of them: about 30 ms in a thread.", "workflow"
+    )
+    flow_storage_bytes_max: int = _bound(
+        8 * MIB, "bytes", "Keys and values as JSON; one answer shows all of them.", "workflow"
+    )
+    deleted_versions_max: int = _bound(
+        100, "versions", "Deleted in one turn: some 10 ms; more are deleted by a job.", "call"
+    )
     event_updates_max: int = _bound(100, "updates", "The API's limit for an event's kept history.", "event")
     device_ids_max: int = _bound(1000, "device ids", "The API's limit for addressing by id.", "call")
     selected_devices_max: int = _bound(

@@ -14,7 +14,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from trunkline.store.counters import merge_increments
-from trunkline.store.keys import DATABASES, META, PURGE_PREFIX, RECORDS, ROWS, SWEEP_PREFIX
+from trunkline.store.keys import (
+    DATABASES,
+    FLOW_SWEEP_PREFIX,
+    META,
+    PURGE_PREFIX,
+    RECORDS,
+    ROWS,
+    SWEEP_PREFIX,
+)
 
 KEY_BYTES_MAX = 511
 """LMDB's own bound for a key."""
@@ -24,7 +32,7 @@ _ENTRY_BYTES = 160
 
 _KNOWN = frozenset(DATABASES)
 _DATA = (RECORDS, ROWS)
-_MARKERS = (PURGE_PREFIX, SWEEP_PREFIX)
+_MARKERS = (PURGE_PREFIX, SWEEP_PREFIX, FLOW_SWEEP_PREFIX)
 
 
 class Batch:

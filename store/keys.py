@@ -10,9 +10,13 @@ head (the newest values, which the API calls the composite state). The head is n
 report, which writes both, mostly changes one leaf; each leaf that a commit changes is a page that must be
 written and synced.
 
+The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
+
 The keys of the rows of a data table begin with its id and a generation. Emptying the table starts the next
 generation, which costs one write; the sweeper then removes the old one. The head of a table (its counts of
 rows) sorts after the rows. CELLS finds rows by the values of their unique columns.
+
+The module is long because the layout of all keys is in one place.
 
 Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key), UNIQUE and CELLS (the bytes of an id).
 """
@@ -36,7 +40,21 @@ COUNTS: Final = "counts"
 ROWS: Final = "rows"
 CELLS: Final = "cells"
 EVENTS: Final = "events"
-DATABASES: Final = (META, RECORDS, INDEXES, UNIQUE, TIMELINE, COMMANDS, LOGS, COUNTS, ROWS, CELLS, EVENTS)
+FLOWS: Final = "flows"
+DATABASES: Final = (
+    META,
+    RECORDS,
+    INDEXES,
+    UNIQUE,
+    TIMELINE,
+    COMMANDS,
+    LOGS,
+    COUNTS,
+    ROWS,
+    CELLS,
+    EVENTS,
+    FLOWS,
+)
 
 ID_BYTES: Final = 12
 SORTABLE_BYTES_MAX: Final = 200
@@ -54,6 +72,11 @@ _ROW: Final = b"\x10"
 
 _DETAIL: Final = b"\x08"
 _UPDATE: Final = b"\x10"
+
+_DEFINITION: Final = b"\x08"
+_STORED: Final = b"\x10"
+_VERSION: Final = b"\x18"
+_USES: Final = b"\x20"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -302,6 +325,44 @@ def event_updates_prefix(app: bytes, event: bytes) -> bytes:
     return _checked(app) + _checked(event) + _UPDATE
 
 
+# Workflows: what is too large for a record that lists scan, the names of versions, and the storage entries.
+
+
+def flow_prefix(app: bytes, flow: bytes) -> bytes:
+    """The common prefix of all keys of a workflow in FLOWS."""
+    return _checked(app) + _checked(flow)
+
+
+def flow_definition_key(app: bytes, flow: bytes, version: bytes) -> bytes:
+    """The key in FLOWS of the triggers, nodes and globals of a version; 12 zero bytes stand for `develop`."""
+    return flow_prefix(app, flow) + _DEFINITION + _checked(version)
+
+
+def flow_storage_prefix(app: bytes, flow: bytes, generation: int) -> bytes:
+    """The common prefix of the keys of the storage entries of one generation. Clearing begins the next one."""
+    return flow_prefix(app, flow) + _STORED + _seq(generation)
+
+
+def flow_storage_key(app: bytes, flow: bytes, generation: int, name: str) -> bytes:
+    """The key in FLOWS of one storage entry."""
+    return flow_storage_prefix(app, flow, generation) + cell(name)
+
+
+def flow_version_key(app: bytes, flow: bytes, name: str) -> bytes:
+    """The key in FLOWS of the id of the version of this name."""
+    return flow_prefix(app, flow) + _VERSION + cell(name)
+
+
+def flow_uses_key(app: bytes, flow: bytes) -> bytes:
+    """The key in FLOWS of the number of workflows that use this custom node."""
+    return flow_prefix(app, flow) + _USES
+
+
+def flow_head_key(app: bytes, flow: bytes) -> bytes:
+    """The key in FLOWS of the sums of a workflow: its versions, and its storage entries with their bytes."""
+    return flow_prefix(app, flow) + _HEAD
+
+
 # Counts.
 
 
@@ -357,6 +418,17 @@ def sweep_key(table: bytes, generation: int, column: int | None = None) -> bytes
         generation_prefix(table, generation) if column is None else cells_prefix(table, generation, column)
     )
     return SWEEP_PREFIX + prefix
+
+
+FLOW_SWEEP_PREFIX: Final = b"sweepFlow\x00"
+
+
+def flow_sweep_key(prefix: bytes) -> bytes:
+    """The key in META of the marker that all keys of FLOWS with this prefix are obsolete.
+
+    The prefix of a workflow: it is deleted, and its versions are obsolete as well.
+    """
+    return FLOW_SWEEP_PREFIX + prefix
 
 
 EVENT_JOB_PREFIX: Final = b"eventJob\x00"

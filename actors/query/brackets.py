@@ -29,6 +29,7 @@ from trunkline.actors.query.fields import Field
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
+_SETTING: Final = Field("value")
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -45,6 +46,8 @@ def read_query(query: object, fields: Mapping[str, Field]) -> object:
             read[key] = condition
         elif field.kind == "tags":
             read[key] = _read_tags(condition)
+        elif field.kind == "parts":
+            read[key] = _read_part(condition)
         else:
             read[key] = _read_condition(condition, field)
     return read
@@ -102,6 +105,21 @@ def _read_tags(condition: object) -> object:
         key: _read_tags(inner) if key in ("$eq", "$ne") else _read_side(inner)
         for key, inner in condition.items()
     }
+
+
+def _read_part(condition: object) -> object:
+    """A part, whose settings may be of any type; its type and its key are texts."""
+    if not isinstance(condition, dict):
+        return None if condition == "null" else condition
+    read: dict[str, Any] = {}
+    for key, inner in condition.items():
+        if key in ("$eq", "$ne"):
+            read[key] = _read_part(inner)
+        elif key == "config" and isinstance(inner, dict):
+            read[key] = {name: _read_text(value, _SETTING) for name, value in inner.items()}
+        else:
+            read[key] = inner
+    return read
 
 
 def _read_side(side: object) -> object:

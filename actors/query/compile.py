@@ -33,6 +33,10 @@ The rules are those of document databases, so that a query means what its author
     `{floor: null}` means "has no tag floor", and `{floor: {$nin: ["1"]}}` also matches devices without that
     tag, as in rule 4. If both sides forbid, each applies independently. `{$ne: ...}` is "not".
 
+11. Parts (the triggers and the nodes of a workflow): null means "no parts", `{type: "timer"}` a part of this
+    type. With `key` and `config` one part must have all of it; values of `config` are compared as in rule 5.
+    `{$ne: ...}` is "not".
+
 A condition that can only be a mistake (an unknown field, a text that is not a time, an object without an
 operator) is refused. It must not silently match nothing or, if rows are deleted by query, everything.
 """
@@ -59,6 +63,7 @@ from trunkline.actors.query.conditions import (
     shown_key,
 )
 from trunkline.actors.query.fields import Field
+from trunkline.actors.query.parts import compile_parts
 from trunkline.actors.query.tags import compile_tags
 from trunkline.actors.values.names import did_you_mean, listed
 
@@ -127,6 +132,8 @@ def compile_query(
                 used.add(key)
                 if field.kind == "tags":
                     conditions.append(compile_tags(key, condition, place, budget))
+                elif field.kind == "parts":
+                    conditions.append(compile_parts(key, condition, place, budget))
                 else:
                     conditions.append(compile_condition(key, field, condition, place, budget))
             elif isinstance(key, str) and key.startswith("$"):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-FieldKind = Literal["value", "values", "id", "ids", "time", "tags"]
+FieldKind = Literal["value", "values", "id", "ids", "time", "tags", "parts"]
 Holds = Literal["any", "string", "number", "boolean", "id"]
 
 
@@ -22,6 +22,7 @@ class Field:
     - `id`: 24 lower-case hex digits; `ids`: a list of these
     - `time`: whole milliseconds since the epoch
     - `tags`: a list of `{"key": str, "value": str}`, either of which may be missing, or a map of key to value
+    - `parts`: a list of objects with `type`, `key` and `config` (the triggers and the nodes of a workflow)
 
     `holds` is the type of the elements of `value` and `values`, if it is known. A `value` that holds an id accepts
     every operator, several at once, and any text (rows of data tables and events use it), while the kind `id`
@@ -49,6 +50,7 @@ ID: Final = Field("id")
 IDS: Final = Field("ids")
 TIME: Final = Field("time")
 TAGS: Final = Field("tags")
+PARTS: Final = Field("parts")
 TEXT: Final = Field("value", "string")
 TEXTS: Final = Field("values", "string")
 ID_AS_TEXT: Final = Field("value", "id")

@@ -20,6 +20,7 @@ from trunkline.actors.query.conditions import (
     TEXT_OPERATORS,
 )
 from trunkline.actors.query.fields import Fields
+from trunkline.actors.query.parts import CONFIG_CHARS_MAX, PART_CHARS_MAX
 
 Schema = dict[str, Any]
 
@@ -38,7 +39,13 @@ def reference(fields: Fields) -> Schema:
 
 def components(tables: Iterable[Fields]) -> dict[str, Schema]:
     """The schemas of the queries over these fields, and those that they share, by name."""
-    shared = {"QueryValue": _value(), "QueryId": _id(), "QueryTime": _time(), "QueryTags": _tags()}
+    shared = {
+        "QueryValue": _value(),
+        "QueryId": _id(),
+        "QueryTime": _time(),
+        "QueryTags": _tags(),
+        "QueryParts": _parts(),
+    }
     return shared | {component(fields.resource): _query(fields) for fields in tables}
 
 
@@ -67,6 +74,7 @@ _CONDITIONS: Final = {
     "ids": "QueryId",
     "time": "QueryTime",
     "tags": "QueryTags",
+    "parts": "QueryParts",
 }
 
 
@@ -141,6 +149,30 @@ def _tags() -> Schema:
     either = {"anyOf": forms}
     return {
         "description": "A condition on tags",
+        "anyOf": [*forms, _only("$eq", either), _only("$ne", either)],
+    }
+
+
+def _parts() -> Schema:
+    value = {"type": ["string", "number", "boolean", "null"], "maxLength": CONFIG_CHARS_MAX}
+    part = {
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "maxLength": PART_CHARS_MAX},
+            "key": {"type": "string", "maxLength": CONFIG_CHARS_MAX},
+            "config": {
+                "type": "object",
+                "patternProperties": {r"^[0-9a-zA-Z_-]{1,255}$": value},
+                "additionalProperties": False,
+            },
+        },
+        "required": ["type"],
+        "additionalProperties": False,
+    }
+    forms = [{"type": "null"}, part]
+    either = {"anyOf": forms}
+    return {
+        "description": "A condition on triggers or nodes",
         "anyOf": [*forms, _only("$eq", either), _only("$ne", either)],
     }
 

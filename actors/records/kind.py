@@ -43,7 +43,8 @@ class Kind:
     the indexes. None: it does not find records of this kind.
     `unique` are fields whose texts no two records under one parent may have in common.
     `facet` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
-    each of its values have their own count and, for each of `facet_indexes`, their own index.
+    each of its values have their own index for each of `facet_indexes`. If the values are few, they also have their
+    own count; `facet_counted=False` is for a facet with many (the workflow of a version): its index is counted instead.
     `counted_as` is the field of an application's summary that counts these records.
     `ends_access` names the fields whose change revokes access that depends on the record, as its deletion does.
     `owned_keys` returns the prefixes of other keys that belong to a record and are deleted with it.
@@ -58,6 +59,7 @@ class Kind:
     unique: tuple[str, ...] = ()
     facet: str | None = None
     facet_indexes: tuple[str, ...] = ()
+    facet_counted: bool = True
     counted_as: str | None = None
     ends_access: frozenset[str] = frozenset()
     owned_keys: Callable[[bytes, bytes], Prefixes] = _nothing

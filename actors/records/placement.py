@@ -85,6 +85,8 @@ READS: Final[Mapping[str, str]] = {
     "device": "whether its application exists, its gateway and its ancestors: an ask of the application",
     "eventLog": "the name of a device, and whether it exists: a snapshot that may be slightly old is enough",
     "experience": "whether a device exists: a snapshot that may be slightly old is enough",
+    "flow": "whether its application exists: the partition of the application knows",
+    "virtualButton": "the workflow that the button belongs to: both live with the application",
     "dataTable": "whether its application exists: the partition of the application knows",
 }
 """By kind of actor: what its turns read from other homes, and how that will be resolved."""
@@ -105,7 +107,7 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return Home("device", key[: keys.ID_BYTES])
     if db in (keys.ROWS, keys.CELLS):
         return Home("application")
-    if db == keys.EVENTS:
+    if db in (keys.EVENTS, keys.FLOWS):
         return Home("application", key[: keys.ID_BYTES])
     if db in (keys.RECORDS, keys.INDEXES):
         return _home_of_record(kinds, key)

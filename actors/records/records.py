@@ -48,7 +48,7 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
     if old is None:
         actor.add(keys.COUNTS, keys.total_key(kind.name, parent), _counted(kind, new))
         return raw
-    if kind.facet is not None and old[kind.facet] != new[kind.facet]:
+    if kind.facet is not None and kind.facet_counted and old[kind.facet] != new[kind.facet]:
         moved = {facet_count(old[kind.facet]): -1, facet_count(new[kind.facet]): 1}
         actor.add(keys.COUNTS, keys.total_key(kind.name, parent), moved)
     if any(old.get(field) != new.get(field) for field in kind.ends_access):
@@ -125,7 +125,9 @@ def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[s
 
 def _counted(kind: Kind, doc: Doc) -> dict[str, int]:
     """What a record adds to the counts of its kind: one to the total, and one to the count of its facet."""
-    return {"n": 1} if kind.facet is None else {"n": 1, facet_count(doc[kind.facet]): 1}
+    if kind.facet is None or not kind.facet_counted:
+        return {"n": 1}
+    return {"n": 1, facet_count(doc[kind.facet]): 1}
 
 
 def entries(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> list[bytes]:
@@ -158,7 +160,13 @@ def find(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Found | No
 
 
 def total(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str | None = None) -> int:
-    """The number of records of this kind (with this facet) under `parent`. One read, regardless of the number."""
+    """The number of records of this kind (with this facet) under `parent`.
+
+    One read, regardless of the number; a facet without a count costs one step for each of its records.
+    """
+    if facet is not None and not kind.facet_counted:
+        index = keys.index_prefix(kind.name, parent, facet_index(kind.facet_indexes[0], facet))
+        return sum(1 for _ in snapshot.keys(keys.INDEXES, index, keys.prefix_end(index)))
     raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
     name = "n" if facet is None else facet_count(facet)
     return 0 if raw is None else int(decode(raw).get(name, 0))

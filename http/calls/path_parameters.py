@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
 from trunkline.actors.jobs.job import parse_job_id
 from trunkline.actors.values.errors import Invalid
@@ -19,8 +18,7 @@ _ID: Final = {"pattern": r"^[A-Fa-f0-9]{24}$"}
 class PathParameter(NamedTuple):
     """A path parameter: its placeholder in the path, its name in `Call.ids`, its parser and the form of its texts.
 
-    `read` takes the text as it stands in the path, and raises `Invalid` with the name of the placeholder. `form` is
-    what JSON Schema says of the text beside its type.
+    `read` raises `Invalid` with the name of the placeholder. `form` describes the texts in the words of JSON Schema.
     """
 
     placeholder: str
@@ -34,16 +32,15 @@ def _text(text: str) -> str:
 
 
 def _id_or_name(placeholder: str) -> Callable[[str], str]:
-    """The parser of an id or a name: decodes what is percent-encoded. Which of the two a text is the record tells."""
+    """The parser of an id or a name. The record tells which of the two a text is.
+
+    A path is decoded before it is matched, so a record whose name has a slash is found by its id only.
+    """
 
     def read(text: str) -> str:
-        try:
-            name = unquote(text, errors="strict")
-        except UnicodeDecodeError:
-            raise Invalid(f"{placeholder}: is not percent-encoded UTF-8; give an id or a name.") from None
-        if len(name) > NAME_CHARS_MAX:
-            raise Invalid(f"{placeholder}: has {len(name)} characters; a name has at most {NAME_CHARS_MAX}.")
-        return name
+        if len(text) > NAME_CHARS_MAX:
+            raise Invalid(f"{placeholder}: has {len(text)} characters; a name has at most {NAME_CHARS_MAX}.")
+        return text
 
     return read
 

@@ -41,6 +41,7 @@ Handler = Callable[[Any], Awaitable["Response"]]
 APP_PATH = "/applications/{applicationId}"
 DEVICE_PATH = APP_PATH + "/devices/{deviceId}"
 DATA_TABLE_PATH = APP_PATH + "/data-tables/{dataTableId}"
+FLOW_PATH = APP_PATH + "/flows/{flowId}"
 ME_PATH = "/me"
 ORG_PATH = "/orgs/{orgId}"
 
@@ -63,6 +64,7 @@ APPLICATION_ACTOR = ActorAddress("application", "application", None)
 DEVICE_ACTOR = ActorAddress("device", "device")
 DATA_TABLE_ACTOR = ActorAddress("dataTable", "dataTable")
 EXPERIENCE_ACTOR = ActorAddress("experience", "application")
+FLOW_ACTOR = ActorAddress("flow", "flow")
 EVENT_LOG_ACTOR = ActorAddress("eventLog", "application")
 
 

@@ -27,6 +27,8 @@ IDS: Final[Mapping[str, str]] = {
     "webhookId": "6920c0de000000000000000b",
     "jobId": "6920c0de000000000000000c",
     # Workflows.
+    "flowId": "6920c0de0000000000000010",
+    "flowVersionId": "6920c0de0000000000000011",
     # Deployments.
     # Experience.
     "experienceEndpointId": "6920c0de0000000000000020",
@@ -62,6 +64,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "devices.tagValues": {"key": "demo"},
     "downloads.get": {"token": "TOKEN"},
     # Workflows.
+    "flows.getByVersion": {"version": "v1"},
     # Deployments.
     # Certificates.
     # Application templates.
@@ -167,6 +170,25 @@ BODIES: Final[Mapping[str, Any]] = {
     "webhooks.post": {"name": "deliveries"},
     "webhook.patch": {"description": "For the warnings of the weather service."},
     # Workflows.
+    "flows.post": {
+        "name": "night watch",
+        "triggers": [
+            {"type": "timer", "key": "every-minute", "config": {"seconds": 60}, "outputIds": [["look"]]}
+        ],
+        "nodes": [
+            {"type": "DebugNode", "id": "look", "config": {"message": "All is quiet.", "level": "info"}}
+        ],
+    },
+    "flow.patch": {"description": "Looks after the farm at night."},
+    "flow.setStorageEntry": {"key": "last visit", "value": {"by": "Ada", "score": 8}},
+    "flow.pressVirtualButton": {"key": f"{IDS['flowId']}-press"},
+    "flows.import": {
+        "flows": [{"id": IDS["flowId"], "name": "imported"}],
+        "flowVersions": [{"flowId": IDS["flowId"], "version": "v1"}],
+    },
+    "flowVersions.post": {"version": "v2", "notes": "As it was before the summer."},
+    "flowVersions.delete": {"query": {"version": "v2"}},
+    "flowVersion.patch": {"notes": "As it was in spring."},
     # Deployments.
     # Experience.
     "experienceEndpoints.post": {"route": "/devices/{id}", "method": "get", "access": "authenticated"},

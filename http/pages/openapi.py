@@ -92,6 +92,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "experienceUser",
         ),
     ),
+    "Workflows": (
+        "What reacts to devices, timers and requests: stored with their versions, and not run yet.",
+        ("flows", "flow", "flowVersions", "flowVersion"),
+    ),
     "Webhooks": (
         "Addresses for other systems; they are stored, and not served yet.",
         ("webhooks", "webhook"),
@@ -368,6 +372,9 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "experienceGroupId": text,
             "viewType": text,
             "notFoundRequestCount": whole,
+            "flowClass": text,
+            "flowId": text,
+            "version": text,
             "_type": text,
             "_links": {"type": "object"},
         },

@@ -62,7 +62,8 @@ async def test_each_operation_takes_both_forms(server: Server, route: Route) -> 
     await server.device(application, "pump", tags=[{"key": "floor", "value": "2"}])
     await server.call("POST", f"{application}/keys", {})
     path = route.path.replace("/applications/{applicationId}", application)
-    more = "&key=floor" if "key" in route.query.__struct_encode_fields__ else ""
+    needed = {"key": "&key=floor", "version": "&version=develop"}
+    more = "".join(more for name, more in needed.items() if name in route.query.__struct_encode_fields__)
     everything = await server.call("GET", f"{path}?_links=false{more}")
     for condition, brackets in (({"$ne": None}, "query[id][$ne]=null"), (None, "query[id]=null")):
         as_json = urlencode({"query": json.dumps({"id": condition})})
@@ -72,7 +73,8 @@ async def test_each_operation_takes_both_forms(server: Server, route: Route) -> 
         for each in found:
             each.pop("query", None)
         assert found[0] == found[1]
-        assert condition is None or found[0] == everything
+        # A query replaces the class of workflows, which a list of them shows only where it applies.
+        assert condition is None or found[0].items() <= everything.items()
     refused = await server.call("GET", f"{path}?query[colour]=red{more}", status=400)
     assert refused["message"].startswith("query.colour: "), refused
     empty = await server.call(

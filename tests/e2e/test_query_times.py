@@ -28,6 +28,9 @@ RANGES = [
     "devices.getCompositeState",
     "me.deviceCounts",
 ]
+RUNS = [f"{of}.{what}" for of in ("flow", "flowVersion") for what in ("errors", "getLogEntries", "stats")]
+"""What workflows did: `tests/e2e/test_flows.py`."""
+
 BODIES = ["data.timeSeriesQuery", "data.lastValueQuery"]
 EXPORTS = ["data.export", "device.export"]
 
@@ -63,7 +66,7 @@ def test_every_query_that_takes_a_time_is_in_these_tests() -> None:
                 for name in NAMES & hints.keys():
                     assert QueryTime in (hints[name], *get_args(hints[name])), (route.operation, name)
                     found.add(route.operation)
-    assert found == {*HISTORIES, *RANGES, *BODIES, *EXPORTS}
+    assert found == {*HISTORIES, *RANGES, *RUNS, *BODIES, *EXPORTS}
 
 
 @pytest.mark.parametrize("operation", [*HISTORIES, *RANGES])

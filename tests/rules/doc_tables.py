@@ -168,6 +168,8 @@ _HOLDS: Final = {
     ("ids", "any"): "many identifiers",
     ("time", "any"): "a time",
     ("tags", "any"): "tags",
+    ("value", "boolean"): "true or false",
+    ("parts", "any"): "parts, by `type`, `key` and `config`",
 }
 
 

@@ -27,6 +27,7 @@ ORDER = {
         "devices",
         "tables",
         "events",
+        "flows",
         "plain",
         "experience",
         "dashboards",

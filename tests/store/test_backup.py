@@ -226,6 +226,7 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.ROWS: 0,
         keys.CELLS: 0,
         keys.EVENTS: 0,
+        keys.FLOWS: 0,
     }
 
 

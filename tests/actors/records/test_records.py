@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +38,7 @@ from trunkline.store.env import Store
 
 CARD = Kind(name="card", noun="card", indexes=("name", "rank"))
 SUITED = Kind(name="suited", noun="card", indexes=("name", "rank"), facet="suit", facet_indexes=("rank",))
+UNCOUNTED = replace(SUITED, facet_counted=False)
 SUITS = ("hearts", "spades")
 FIELDS = ("id", "name", "rank", "colour")  # the last has no index
 PARENTS = (b"a" * 12, b"b" * 12)
@@ -174,19 +176,23 @@ suited = st.fixed_dictionaries(
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(st.lists(st.tuples(st.sampled_from(PARENTS), ids, suited | st.none()), max_size=30), st.integers(1, 4))
+@given(
+    st.lists(st.tuples(st.sampled_from(PARENTS), ids, suited | st.none()), max_size=30),
+    st.integers(1, 4),
+    st.sampled_from([SUITED, UNCOUNTED]),
+)
 def test_the_facets_of_a_kind_are_listed_and_counted_as_a_dict_has_them(
-    history: list[tuple[bytes, bytes, dict[str, Any] | None]], per_page: int
+    history: list[tuple[bytes, bytes, dict[str, Any] | None]], per_page: int, kind: Kind
 ) -> None:
     with TemporaryDirectory() as path, Store.open(Path(path), map_size_bytes=2**22) as store:
-        cards = Cards(store, SUITED)
+        cards = Cards(store, kind)
         for parent, id, doc in history:
             if doc is None:
                 cards.erase(parent, id)
             else:
                 cards.write(parent, id, doc)
         store.journal.flush()
-        assert verify(store, partial(records.index_keys, {SUITED.name: SUITED})).problems == []
+        assert verify(store, partial(records.index_keys, {kind.name: kind})).problems == []
         for parent in PARENTS:
             for field in ("id", "name", "rank"):
                 for suit in SUITS:

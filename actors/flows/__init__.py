@@ -1,0 +1,1 @@
+"""Workflows: definitions, versions, storage entries. Runs nothing."""

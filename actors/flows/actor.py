@@ -1,0 +1,361 @@
+"""The workflow actor: the only writer of a workflow's record, its versions and its storage entries.
+
+It runs nothing. Its memory is the record and the sums; definitions are read when they are needed, because a workflow
+that nobody edits should cost no memory.
+
+The editable state is called `develop`: its triggers, nodes and globals belong to the workflow itself. A version has a
+record of its own and never changes, but for its notes and whether it is enabled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
+from trunkline.actors.flows.definition import check_definition, split, trigger_keys, used_custom_nodes
+from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
+from trunkline.actors.flows.messages import (
+    ClearStorage,
+    CreateFlow,
+    CreateFlowVersion,
+    DeleteFlow,
+    DeleteFlowVersion,
+    DeleteSomeVersions,
+    ImportFlows,
+    NewFlow,
+    PatchFlow,
+    PatchFlowVersion,
+    SetStorageEntry,
+)
+from trunkline.actors.flows.versions import (
+    VersionFound,
+    default_version,
+    find_version,
+    no_version,
+    version_by_id,
+)
+from trunkline.actors.flows.views import VersionsDeleted
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.revision import check_match
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.structs import Created, Message
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+
+_NO_SUMS: Final = {"versions": 0, "generation": 0, "keys": 0, "bytes": 0}
+
+
+def record_fields(named: Doc) -> Doc:
+    """The fields of a workflow's body as its record has them. None removes a field, as does a blank category."""
+    return {**named, "category": None} if named.get("category") == "" else named
+
+
+class Flow(Actor):
+    """One workflow of one application. `ref.parent` is the application's id."""
+
+    kind: ClassVar[str] = "flow"
+    noun: ClassVar[str] = "workflow"
+    creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateFlow, ImportFlows})
+
+    __slots__ = ("doc", "raw", "sums")
+
+    def __init__(self, system: Any, ref: Any) -> None:
+        self.doc: Doc = {}
+        self.raw = b""
+        self.sums: dict[str, int] = dict(_NO_SUMS)
+        super().__init__(system, ref)
+
+    def load(self) -> bool:
+        journal = self.system.journal
+        raw = journal.get(keys.RECORDS, keys.record_key(FLOW.name, self.ref.parent, self.ref.id))
+        if raw is None:
+            return False
+        self.raw, self.doc = raw, decode(raw)
+        sums = journal.get(keys.FLOWS, self._head_key)
+        if sums is not None:
+            self.sums = decode(sums)
+        return True
+
+    # The workflow.
+
+    def on_create_flow(self, message: CreateFlow) -> Created:
+        """Create the workflow."""
+        body: FlowPost = message.body
+        named, definition = split(msgspec.to_builtins(body))
+        check_definition(definition, body.flow_class, self.system.limits)
+        fields = {name: value for name, value in record_fields(named).items() if value is not None}
+        self._create(
+            {**fields, "enabled": body.enabled, "flowClass": body.flow_class}, definition, message.by
+        )
+        return Created(self.ref.id)
+
+    def on_import_flows(self, message: ImportFlows) -> None:
+        """Create the workflow with its versions."""
+        new: NewFlow = message.flows[self.ref.id]
+        running = new.definition
+        for version in new.versions:
+            self._write_version(version.id, None, version.doc, version.definition, message.by)
+            if version.id.hex() == new.doc.get("defaultVersionId"):
+                running = version.definition
+        self._create(new.doc, new.definition, message.by, running)
+
+    def on_patch_flow(self, message: PatchFlow) -> None:
+        """Change the fields that the body contains."""
+        check_match(message.if_match, self.raw)
+        named, changed = split(msgspec.to_builtins(message.body))
+        named = record_fields(named)
+        if named.get("defaultVersionId") is not None:
+            named["defaultVersionId"] = self._default_id(named["defaultVersionId"])
+        new = records.apply_patch(self.doc, named)
+        if changed:
+            before = self._definition(ROOT)
+            definition = {**before, **changed}
+            check_definition(definition, new["flowClass"], self.system.limits)
+            self._put_definition(ROOT, definition)
+            new[USED] = self._count_uses(before, definition)
+        running = self._running_triggers(new, definition if changed else None)
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
+        self._write({**new, TRIGGER_KEYS: running, "lastUpdated": now_ms, **_by("lastUpdated", message.by)})
+
+    def on_delete_flow(self, message: DeleteFlow) -> None:
+        """Delete the record, which hides all the rest, and store a marker for the sweeper."""
+        check_match(message.if_match, self.raw)
+        self._count_uses(self._definition(ROOT), {})
+        records.erase(self, FLOW, self.ref.parent, self.ref.id, self.doc)
+        self.put(keys.META, keys.flow_sweep_key(keys.flow_prefix(self.ref.parent, self.ref.id)), encode(True))
+        self.exists = False
+
+    def _create(self, fields: Doc, definition: Doc, by: Creator, running: Doc | None = None) -> None:
+        """Stage the new workflow; `running` is the definition of its default version, if that is not `develop`."""
+        if self.exists:
+            raise Invalid(f"id: there is already a workflow {self.ref.id.hex()}.")
+        if not self._parent_exists():
+            raise NotFound(f"There is no application {self.ref.parent.hex()}.")
+        now_ms = self.system.clock.wall_ms()
+        self._put_definition(ROOT, definition)
+        self._write(
+            {
+                "creationDate": now_ms,
+                "lastUpdated": now_ms,
+                **_by("created", by),
+                **_by("lastUpdated", by),
+                **fields,
+                TRIGGER_KEYS: trigger_keys(definition if running is None else running),
+                USED: self._count_uses({}, definition),
+            }
+        )
+        self.exists = True
+
+    def _write(self, doc: Doc) -> None:
+        old = self.doc if self.exists else None
+        self.raw = records.write(self, FLOW, self.ref.parent, self.ref.id, old, doc)
+        self.doc = doc
+
+    def _default_id(self, id: str) -> str:
+        """The id of a version that can be the default; the id of the workflow itself stands for `develop`."""
+        found = version_by_id(self.system.journal.get, self.ref.parent, self.ref.id, bytes.fromhex(id))
+        if found is None:
+            raise Invalid(
+                f"defaultVersionId: this workflow has no version {id}; give the id of one of its versions, or null "
+                "for develop."
+            )
+        return id.lower()
+
+    def _running_triggers(self, doc: Doc, develop: Doc | None) -> list[list[str]]:
+        """The keys of the triggers of the version that runs; `develop` is its new definition, if that changed."""
+        running = default_version(self.system.journal.get, self.ref.parent, self.ref.id, doc)
+        if running.id != ROOT:
+            found: list[list[str]] = running.doc[TRIGGER_KEYS]
+            return found
+        return trigger_keys(self._definition(ROOT) if develop is None else develop)
+
+    def _count_uses(self, before: Doc, after: Doc) -> list[str]:
+        """Stage the changed numbers of workflows that use a custom node; return the ids of those that are used now."""
+        now = used_custom_nodes(after)
+        old = set(used_custom_nodes(before))
+        for ids, change in ((set(now) - old, 1), (old - set(now), -1)):
+            for id in sorted(ids):
+                if keys_of_id := _id_bytes(id):
+                    self.add(keys.FLOWS, keys.flow_uses_key(self.ref.parent, keys_of_id), {"n": change})
+        return now
+
+    # Versions.
+
+    def on_create_flow_version(self, message: CreateFlowVersion) -> Created:
+        """Create a version, or replace the one of this name."""
+        body: FlowVersionPost = message.body
+        if body.version.lower() in RESERVED:
+            raise Invalid(f"version: {body.version!r} is reserved; give another name.")
+        named, definition = split(msgspec.to_builtins(body))
+        check_definition(definition, self.doc["flowClass"], self.system.limits)
+        fields = {**named, "enabled": body.enabled}
+        get = self.system.journal.get
+        taken = get(keys.FLOWS, keys.flow_version_key(self.ref.parent, self.ref.id, body.version))
+        old = None if taken is None else version_by_id(get, self.ref.parent, self.ref.id, decode(taken))
+        if old is None:
+            most = self.system.limits.flow_versions_max
+            if self.sums["versions"] >= most:
+                raise PayloadTooLarge(
+                    f"A workflow has at most {most} versions; delete some that are not used."
+                )
+            id = self.system.ids.new(self.system.clock.wall_ms())
+        elif message.query.allow_replacement:
+            id = old.id
+        else:
+            raise Invalid(
+                f"version: there is already a version {body.version!r}; give another name, or allowReplacement=true."
+            )
+        self._write_version(id, old, fields, definition, message.by)
+        if id.hex() == self.doc.get("defaultVersionId"):
+            self._write({**self.doc, TRIGGER_KEYS: trigger_keys(definition)})
+        return Created(id)
+
+    def on_patch_flow_version(self, message: PatchFlowVersion) -> None:
+        """Change the notes of a version, or whether it is enabled."""
+        found = self._version(message.flow_version)
+        check_match(message.if_match, found.raw)
+        now_ms = records.next_update_ms(self.system.clock.wall_ms(), found.doc)
+        new = records.apply_patch(found.doc, msgspec.to_builtins(message.body))
+        new |= {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        records.write(self, FLOW_VERSION, self.ref.parent, found.id, found.doc, new)
+
+    def on_delete_flow_version(self, message: DeleteFlowVersion) -> None:
+        """Delete a version."""
+        found = self._version(message.flow_version)
+        check_match(message.if_match, found.raw)
+        if found.id.hex() == self.doc.get("defaultVersionId"):
+            raise Invalid(
+                f"The version {found.name!r} is the default version; set defaultVersionId of the workflow to another "
+                "one, or to null, before you delete it."
+            )
+        self._erase_versions([found])
+
+    def on_delete_some_versions(self, message: DeleteSomeVersions) -> VersionsDeleted:
+        """Delete versions, but never the default version."""
+        get = self.system.journal.get
+        found = [version_by_id(get, self.ref.parent, self.ref.id, id) for id in message.ids]
+        versions = [each for each in found if each is not None and each.id != ROOT]
+        deleted = [each for each in versions if each.id.hex() != self.doc.get("defaultVersionId")]
+        self._erase_versions(deleted)
+        return VersionsDeleted(removed=len(deleted), failed=len(versions) - len(deleted))
+
+    def _version(self, named: str) -> VersionFound:
+        """The version of a call that changes one. Raises `NotFound`, or `Invalid` for `develop`."""
+        found = find_version(self.system.journal.get, self.ref.parent, self.ref.id, self.doc, named)
+        if found is None:
+            raise no_version(named)
+        if found.id == ROOT:
+            raise Invalid(
+                "flowVersionId: develop is the editable state of the workflow and no version; change the workflow."
+            )
+        return found
+
+    def _write_version(
+        self, id: bytes, old: VersionFound | None, fields: Doc, definition: Doc, by: Creator
+    ) -> None:
+        now_ms = self.system.clock.wall_ms()
+        doc = {
+            "creationDate": now_ms if old is None else old.doc["creationDate"],
+            "lastUpdated": now_ms if old is None else records.next_update_ms(now_ms, old.doc),
+            **_by("created", by),
+            **_by("lastUpdated", by),
+            "flowId": self.ref.id.hex(),
+            **fields,
+            TRIGGER_KEYS: trigger_keys(definition),
+        }
+        records.write(self, FLOW_VERSION, self.ref.parent, id, None if old is None else old.doc, doc)
+        self._put_definition(id, definition)
+        if old is None:
+            name = keys.flow_version_key(self.ref.parent, self.ref.id, fields["version"])
+            self.put(keys.FLOWS, name, encode(id))
+            self._add_sums(versions=1)
+
+    def _erase_versions(self, versions: Iterable[VersionFound]) -> None:
+        application, flow = self.ref.parent, self.ref.id
+        for each in versions:
+            records.erase(self, FLOW_VERSION, application, each.id, each.doc)
+            self.delete(keys.FLOWS, keys.flow_definition_key(application, flow, each.id))
+            self.delete(keys.FLOWS, keys.flow_version_key(application, flow, each.name))
+            self._add_sums(versions=-1)
+
+    # Storage entries.
+
+    def on_set_storage_entry(self, message: SetStorageEntry) -> None:
+        """Set an entry, or remove it if the body has no value."""
+        name, value = message.body.key, message.body.value
+        key = keys.flow_storage_key(self.ref.parent, self.ref.id, self.sums["generation"], name)
+        old = self.system.journal.get(keys.FLOWS, key)
+        freed = 0 if old is None else decode(old)[2]
+        if value is msgspec.UNSET:
+            if old is not None:
+                self.delete(keys.FLOWS, key)
+                self._add_sums(keys=-1, bytes=-freed)
+            return
+        check_nesting(value, "value")
+        limits = self.system.limits
+        size = len(msgspec.json.encode(value))
+        if size > limits.flow_storage_value_bytes_max:
+            raise Invalid(
+                f"value: has {size} bytes as JSON; a storage entry has at most {limits.flow_storage_value_bytes_max}."
+            )
+        size += len(name.encode())
+        if old is None and self.sums["keys"] >= limits.flow_storage_entries_max:
+            raise PayloadTooLarge(
+                f"The workflow has {self.sums['keys']} storage entries, which is its bound; remove some."
+            )
+        if self.sums["bytes"] + size - freed > limits.flow_storage_bytes_max:
+            raise PayloadTooLarge(
+                f"The storage of the workflow would have {self.sums['bytes'] + size - freed} bytes; "
+                f"at most {limits.flow_storage_bytes_max} are allowed."
+            )
+        self.put(keys.FLOWS, key, encode([name, value, size]))
+        self._add_sums(keys=1 if old is None else 0, bytes=size - freed)
+
+    def on_clear_storage(self, message: ClearStorage) -> None:  # noqa: ARG002
+        """Begin the next generation of entries; the sweeper removes the old ones."""
+        if self.sums["keys"]:
+            generation = self.sums["generation"]
+            prefix = keys.flow_storage_prefix(self.ref.parent, self.ref.id, generation)
+            self.put(keys.META, keys.flow_sweep_key(prefix), encode(True))
+            self._add_sums(generation=1, keys=-self.sums["keys"], bytes=-self.sums["bytes"])
+
+    # Parts.
+
+    @property
+    def _head_key(self) -> bytes:
+        return keys.flow_head_key(self.ref.parent, self.ref.id)
+
+    def _add_sums(self, **changes: int) -> None:
+        self.sums = {name: value + changes.get(name, 0) for name, value in self.sums.items()}
+        self.put(keys.FLOWS, self._head_key, encode(self.sums))
+
+    def _definition(self, version: bytes) -> Doc:
+        raw = self.system.journal.get(
+            keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version)
+        )
+        return {} if raw is None else decode(raw)
+
+    def _put_definition(self, version: bytes, definition: Doc) -> None:
+        key = keys.flow_definition_key(self.ref.parent, self.ref.id, version)
+        self.put(keys.FLOWS, key, encode(definition))
+
+
+def _id_bytes(text: str) -> bytes | None:
+    """The bytes of an id; None for a text that is none, such as a template."""
+    try:
+        id = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return id if len(id) == keys.ID_BYTES else None
+
+
+def _by(verb: str, creator: Creator) -> Doc:
+    return {f"{verb}ById": creator.id, f"{verb}ByType": creator.type, f"{verb}ByName": creator.name}

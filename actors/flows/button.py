@@ -1,0 +1,71 @@
+"""Virtual buttons: an actor for each button that is pressed, so that each has a throttle of its own.
+
+It owns nothing but its throttle. A press is checked against the workflow and counted; it starts nothing, because
+workflows do not run yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import ClassVar
+
+from msgspec import UNSET
+
+from trunkline.actors.flows.definition import button_of
+from trunkline.actors.flows.kind import DEFAULT, FLOW
+from trunkline.actors.flows.messages import PressButton
+from trunkline.actors.flows.versions import find_version
+from trunkline.actors.records.resource import missing
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.timestamps import HOUR_MS
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+
+def button_ref(application: bytes, flow: bytes, key: str) -> Ref:
+    """The actor of the button with this key."""
+    id = hashlib.blake2b(flow + key.encode("utf-8", "surrogatepass"), digest_size=keys.ID_BYTES).digest()
+    return Ref(VirtualButton.kind, application, id)
+
+
+class VirtualButton(Actor):
+    """A virtual button of a workflow. `ref.parent` is the application's id."""
+
+    kind: ClassVar[str] = "virtualButton"
+    noun: ClassVar[str] = "application"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return True  # what it belongs to is checked with each press
+
+    def missing(self) -> str:
+        return f"There is no application {self.ref.parent.hex()}."
+
+    def on_press_button(self, message: PressButton) -> None:
+        """Check and count a press. Raises `NotFound` for the workflow, `Invalid` for the version or the button."""
+        application, flow, body = self.ref.parent, message.flow, message.body
+        get = self.system.journal.get
+        check_nesting(body.payload, "payload")
+        check_nesting(body.meta, "meta")
+        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+        if raw is None:
+            raise missing(FLOW, flow)
+        record = decode(raw)
+        named = DEFAULT if body.flow_version is UNSET else body.flow_version
+        version = find_version(get, application, flow, record, named)
+        if version is None:
+            raise Invalid(
+                f"flowVersion: this workflow has no version {named!r}; leave it out for the default version."
+            )
+        stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
+        if button_of({} if stored is None else decode(stored), flow.hex(), body.key) is None:
+            raise Invalid(
+                f"key: version {version.name!r} of this workflow has no virtual button {body.key[:300]!r}; "
+                "give the key of a trigger of type virtualButton."
+            )
+        now_ms = self.system.clock.wall_ms()
+        self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"virtualButton": 1})

@@ -1,0 +1,163 @@
+"""Definitions: what a version of a workflow does, checked as a whole, as it is stored.
+
+Owns the rules between the parts of a definition. Those of one part are in its type. Types of nodes are not checked:
+a node of a type that this server cannot run is stored, so that workflows of other servers can be kept and edited here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from trunkline.actors.flows.triggers import CLASSES
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.limits.table import Limits
+
+PARTS: Final = ("triggers", "nodes", "globals", "minimumAgentVersion", "customNodeConfig")
+"""The fields of a definition."""
+
+_LISTS: Final = ("triggers", "nodes", "globals")
+_CUSTOM_NODE: Final = "CustomNodeExecuteNode"
+
+
+def split(named: Doc) -> tuple[Doc, Doc]:
+    """The fields of a body: those of the record, and those of the definition."""
+    record = {name: value for name, value in named.items() if name not in PARTS}
+    return record, {name: value for name, value in named.items() if name in PARTS}
+
+
+def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: str = "") -> None:
+    """Raise `Invalid` for the first part that is not acceptable; the sentence begins with its place, after `at`."""
+    nodes: list[Doc] = definition.get("nodes", [])
+    triggers: list[Doc] = definition.get("triggers", [])
+    for name in ("triggers", "nodes"):
+        for position, part in enumerate(definition.get(name, [])):
+            place = f"{at}{name}[{position}]"
+            check_nesting(part.get("config"), f"{place}.config")
+            check_nesting(part.get("meta"), f"{place}.meta")
+    _check_ids(nodes, at)
+    known = {node["id"] for node in nodes if "id" in node}
+    for position, trigger in enumerate(triggers):
+        place = f"{at}triggers[{position}]"
+        classes = CLASSES.get(trigger["type"])
+        if classes is not None and flow_class not in classes:
+            valid = " and ".join(sorted(classes))
+            raise Invalid(
+                f"{place}.type: {trigger['type']} is not valid for {flow_class} workflows; "
+                f"it is valid for {valid} workflows."
+            )
+        _check_outputs(trigger, known, place)
+    for position, node in enumerate(nodes):
+        _check_outputs(node, known, f"{at}nodes[{position}]")
+    _check_globals(definition.get("globals", []), at)
+    size, most = len(msgspec.json.encode(definition)), limits.flow_bytes_max
+    if size > most:
+        raise Invalid(
+            f"{at.removesuffix('.') or 'The workflow'}: has {size} bytes of triggers, nodes and globals as JSON; "
+            f"at most {most} are allowed."
+        )
+
+
+def _check_ids(nodes: list[Doc], at: str) -> None:
+    counts = Counter(node["id"] for node in nodes if node.get("id"))
+    for position, node in enumerate(nodes):
+        if counts[node.get("id")] > 1:
+            raise Invalid(f"{at}nodes[{position}].id: Node IDs must be unique; {node['id']!r} stands twice.")
+
+
+def _check_outputs(part: Doc, known: set[str], place: str) -> None:
+    for output, ids in enumerate(part.get("outputIds", [])):
+        for id in ids:
+            if id not in known:
+                raise Invalid(f"{place}.outputIds[{output}]: Referenced output ID {id} does not exist.")
+            if id == part.get("id"):
+                raise Invalid(f"{place}.outputIds[{output}]: A node cannot connect to itself ({id}).")
+
+
+def _check_globals(globals: list[Doc], at: str) -> None:
+    seen: set[str] = set()
+    for position, each in enumerate(globals):
+        place = f"{at}globals[{position}]"
+        if each["key"] in seen:
+            raise Invalid(f"{place}.key: {each['key']} stands in the list twice; give each key once.")
+        seen.add(each["key"])
+        try:
+            msgspec.json.decode(each["json"])
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Invalid(
+                f'{place}.json: is not JSON text: {error}; a text is {{"json": "\\"on\\""}}.'
+            ) from None
+
+
+def trigger_keys(definition: Doc) -> list[list[str]]:
+    """The type and the key of each trigger, as records keep them."""
+    return [[each["type"], each.get("key", "")] for each in definition.get("triggers", [])]
+
+
+def used_custom_nodes(definition: Doc) -> list[str]:
+    """The ids of the custom nodes that a definition uses, in the order of their first use."""
+    ids: dict[str, None] = {}
+    for node in definition.get("nodes", []):
+        id = node.get("config", {}).get("customNodeId")
+        if node["type"] == _CUSTOM_NODE and isinstance(id, str):
+            ids[id.lower()] = None
+    return list(ids)
+
+
+def used_versions(definition: Doc) -> list[tuple[str, str]]:
+    """The custom nodes that a definition uses, each with the name of the version, without repetition."""
+    used: dict[tuple[str, str], None] = {}
+    for node in definition.get("nodes", []):
+        config = node.get("config", {})
+        id, version = config.get("customNodeId"), config.get("customNodeVersion") or "default"
+        if node["type"] == _CUSTOM_NODE and isinstance(id, str) and isinstance(version, str):
+            used[id.lower(), version] = None
+    return list(used)
+
+
+def shown_parts(definition: Doc) -> Doc:
+    """The fields of a definition as an answer has them: a list that is left out is empty."""
+    return {name: definition.get(name, []) for name in _LISTS} | {
+        name: definition[name] for name in PARTS if name not in _LISTS and name in definition
+    }
+
+
+def with_new_ids(definition: Doc, new_ids: Mapping[str, str]) -> Doc:
+    """The definition with new ids in its triggers and nodes, wherever a text is an old id or begins with one and `-`.
+
+    The keys of virtual buttons begin with the id of their workflow in this way.
+    """
+    if not new_ids:
+        return definition
+    return {
+        name: _mapped(part, new_ids) if name in ("triggers", "nodes") else part
+        for name, part in definition.items()
+    }
+
+
+def _mapped(value: Any, new_ids: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        new = new_ids.get(value[:24].lower()) if len(value) >= 24 else None
+        return value if new is None or value[24:25] not in ("", "-") else new + value[24:]
+    if isinstance(value, list):
+        return [_mapped(each, new_ids) for each in value]
+    if isinstance(value, dict):
+        return {key: _mapped(each, new_ids) for key, each in value.items()}
+    return value
+
+
+def button_of(definition: Doc, flow_id: str, key: str) -> Doc | None:
+    """The virtual button that a press names: by the key of the trigger, or by its id after the id of the workflow."""
+    for trigger in definition.get("triggers", []):
+        if trigger["type"] == "virtualButton":
+            meta = trigger.get("meta", {})
+            names = {f"{flow_id}-{meta[name]}" for name in ("id", "uiId") if meta.get(name)}
+            if key == trigger.get("key") or key in names:
+                found: Doc = trigger
+                return found
+    return None

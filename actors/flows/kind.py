@@ -1,0 +1,51 @@
+"""The kinds of workflow records: the workflow itself, and its versions.
+
+The record of a workflow is small, because lists scan records: its triggers, nodes and globals are in FLOWS. It keeps
+the type and the key of each trigger of the version that runs, so that the workflows of a device or a webhook are found
+without reading more.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.records.kind import Kind, Prefixes
+from trunkline.store import keys
+
+DEVELOP: Final = "develop"
+"""The name of the editable state of a workflow. It has no record of its own."""
+
+DEFAULT: Final = "default"
+"""The name that stands for the version that runs: `defaultVersionId`, without which it is `develop`."""
+
+RESERVED: Final = (DEVELOP, DEFAULT)
+
+TRIGGER_KEYS: Final = "triggerKeys"
+"""The field of a record with `[type, key]` of each trigger: of a version its own, of a workflow those that run."""
+
+USED: Final = "customNodeIds"
+"""The field of a workflow's record with the ids of the custom nodes that `develop` uses."""
+
+
+def _parts(application: bytes, flow: bytes) -> Prefixes:
+    """The definitions, the names of the versions, the storage entries and the sums of a workflow."""
+    return ((keys.FLOWS, keys.flow_prefix(application, flow)),)
+
+
+FLOW: Final = Kind(
+    name="flow",
+    noun="workflow",
+    facet="flowClass",
+    facet_indexes=("name", "creationDate", "lastUpdated"),
+    counted_as="flowCount",
+    owned_keys=_parts,
+)
+
+FLOW_VERSION: Final = Kind(
+    name="flowVersion",
+    noun="workflow version",
+    indexes=("version", "creationDate", "lastUpdated"),
+    facet="flowId",
+    facet_indexes=("version", "creationDate", "lastUpdated"),
+    facet_counted=False,
+)

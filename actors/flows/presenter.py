@@ -1,0 +1,137 @@
+"""Workflows and versions as the caller sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trunkline.actors.flows.definition import shown_parts, used_versions
+from trunkline.actors.flows.kind import FLOW
+from trunkline.actors.flows.versions import (
+    VersionFound,
+    find_version,
+)
+from trunkline.actors.flows.views import FlowVersionView, FlowView
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.resource import missing
+from trunkline.actors.records.revision import Found, revision_of
+from trunkline.actors.records.shape import Shape
+from trunkline.actors.values.answer_size import AnswerSize
+from trunkline.actors.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.snapshot import Snapshot
+
+_FLOW = Shape(FlowView)
+_VERSION = Shape(FlowVersionView)
+_NO_RUNS: Doc = {"runCount": 0, "errorCount": 0}
+
+
+def find_flow(snapshot: Snapshot, application: bytes, flow: bytes) -> Found:
+    """The record of a workflow. Raises `NotFound`."""
+    found = records.find(snapshot, FLOW, application, flow)
+    if found is None:
+        raise missing(FLOW, flow)
+    return found
+
+
+def read_definition(
+    snapshot: Snapshot, application: bytes, flow: bytes, version: bytes, size: AnswerSize | None = None
+) -> Doc:
+    """The triggers, nodes and globals of a version; 12 zero bytes stand for `develop`."""
+    raw = snapshot.get(keys.FLOWS, keys.flow_definition_key(application, flow, version))
+    if raw is None:
+        return {}
+    if size is not None:
+        size.add(len(raw))
+    definition: Doc = decode(raw)
+    return definition
+
+
+class FlowPresenter:
+    """Shows workflows and versions of one application as the caller sees them, within the size of one answer."""
+
+    __slots__ = ("_application", "_size", "_snapshot", "_with_custom_nodes")
+
+    def __init__(self, reading: Reading, application: bytes, *, with_custom_nodes: bool = False) -> None:
+        self._snapshot = reading.snapshot
+        self._application = application
+        self._size = reading.answer_size()
+        self._with_custom_nodes = with_custom_nodes
+
+    def flow(self, found: Found) -> Doc:
+        """A workflow with its editable state."""
+        id = found.id.hex()
+        self._size.add(len(found.raw))
+        shown: Doc = {"id": id, "flowId": id, "applicationId": self._application.hex(), **_FLOW.of(found.doc)}
+        shown |= self._parts(found.id, ROOT)
+        shown["stats"] = {**_NO_RUNS, "byVersion": {}}
+        if found.doc["flowClass"] == "customNode":
+            raw = self._snapshot.get(keys.FLOWS, keys.flow_uses_key(self._application, found.id))
+            shown["customNodeUseCount"] = 0 if raw is None else max(decode(raw).get("n", 0), 0)
+        return shown | {"_etag": found.revision, "_type": "flow"}
+
+    def version(self, flow: Found, version: VersionFound) -> Doc:
+        """A version of a workflow. `develop` has the id and the dates of its workflow."""
+        develop = version.id == ROOT
+        id = (flow.id if develop else version.id).hex()
+        doc = flow.doc if develop else version.doc
+        self._size.add(len(version.raw))
+        shown: Doc = {
+            "id": id,
+            "flowVersionId": id,
+            "flowId": flow.id.hex(),
+            "applicationId": self._application.hex(),
+            **_VERSION.of({**doc, "name": flow.doc["name"], "version": version.name}),
+            "flowClass": flow.doc["flowClass"],
+        }
+        if flow.doc["flowClass"] == "experience":
+            shown["versions"] = [version.name]
+            if "description" in flow.doc:
+                shown["description"] = flow.doc["description"]
+        elif develop:
+            shown.pop("description", None)
+        shown |= self._parts(flow.id, version.id)
+        shown["stats"] = _NO_RUNS
+        revision = flow.revision if develop else revision_of(version.raw)
+        return shown | {"_etag": revision, "_type": "flowVersion"}
+
+    def palette_node(self, flow: Found, version: VersionFound) -> Doc:
+        """A custom node, as an editor offers it."""
+        definition = read_definition(self._snapshot, self._application, flow.id, version.id, self._size)
+        shown: Doc = {"id": flow.id.hex(), "name": flow.doc["name"], "version": version.name}
+        for name in ("description", "shortDescription", "iconData", "docsUrl", "category"):
+            if name in flow.doc:
+                shown[name] = flow.doc[name]
+        if version.id != ROOT:
+            shown["flowVersionId"] = version.id.hex()
+        if "customNodeConfig" in definition:
+            shown["customNodeConfig"] = definition["customNodeConfig"]
+        on_edge = flow.doc.get("customNodeSupports", ["cloud"]) == ["edge"]
+        shown["compatibleFlowClasses"] = {
+            "cloud": not on_edge,
+            "experience": not on_edge,
+            "customNode": True,
+            "edge": definition.get("minimumAgentVersion", True) if on_edge else False,
+            "embedded": False,
+        }
+        return shown
+
+    def _parts(self, flow: bytes, version: bytes) -> Doc:
+        definition = read_definition(self._snapshot, self._application, flow, version, self._size)
+        shown = shown_parts(definition)
+        if self._with_custom_nodes:
+            shown["customNodes"] = list(self._custom_nodes(definition))
+        return shown
+
+    def _custom_nodes(self, definition: Doc) -> Iterator[Doc]:
+        """The custom nodes that a definition uses; those that do not exist are left out."""
+        get = self._snapshot.get
+        for id, named in used_versions(definition):
+            if len(id) != 2 * keys.ID_BYTES or not id.isalnum():
+                continue
+            flow = records.find(self._snapshot, FLOW, self._application, bytes.fromhex(id))
+            version = flow and find_version(get, self._application, flow.id, flow.doc, named)
+            if flow and version:
+                yield self.palette_node(flow, version)
