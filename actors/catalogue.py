@@ -19,7 +19,9 @@ from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.bulk_jobs import DELETE_DEVICES, PATCH_DEVICES, RESTORE_DEVICES
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.devices.payload_export import PAYLOAD_COUNTS_EXPORT
 from trunkline.actors.devices.record_export import DEVICES_EXPORT
+from trunkline.actors.devices.removal_jobs import REMOVE_DEVICE_DATA, REMOVE_DEVICES_DATA
 from trunkline.actors.devices.state_export import DATA_EXPORT, DEVICE_EXPORT
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.events.actor import EventLog
@@ -147,4 +149,7 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     DELETE_DEVICES,
     RESTORE_DEVICES,
     DELETE_VERSIONS,
+    REMOVE_DEVICE_DATA,
+    REMOVE_DEVICES_DATA,
+    PAYLOAD_COUNTS_EXPORT,
 )

@@ -239,6 +239,12 @@ class Limits:
         "One batch, measured 10 to 15 ms, during which the event loop is blocked; a job changes more in such parts.",
         "call",
     )
+    removed_entries_max: int = _bound(
+        500,
+        "entries",
+        "States and log entries that one batch of a removal deletes: some milliseconds of the event loop.",
+        "batch",
+    )
     bulk_errors_max: int = _bound(
         100,
         "errors",

@@ -1,6 +1,6 @@
 """The device actor: the only writer of a device's record, state, commands and connection log.
 
-State, commands and the connection are here; the record is in `devices/record.py`.
+State, commands and the connection are here, the record in `devices/record.py`, removals in `devices/removal.py`.
 
 A handler changes the state in memory and stages what is to be stored; the answer is sent when the batch is on
 disk. States and commands are published to streams right after that commit, in the same turn of the event loop, so
@@ -26,7 +26,7 @@ from trunkline.actors.devices.messages import (
     SetConnectionStatus,
     StateReport,
 )
-from trunkline.actors.devices.record import DeviceRecord
+from trunkline.actors.devices.removal import DeviceRemoval
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
@@ -40,7 +40,7 @@ COMMAND_TOPIC = "commands"
 """Topics of the device's streams."""
 
 
-class Device(DeviceRecord):
+class Device(DeviceRemoval):
     """One device of one application. `ref.parent` is the application's id."""
 
     __slots__ = ("_head_deferred",)

@@ -57,6 +57,14 @@ class DevicesExport(NotifyBody, frozen=True):
     format: Literal["csv", "json"] = "csv"
 
 
+class PayloadCountsExport(NotifyBody, frozen=True):
+    """The devices whose payloads are counted (without `query` all of them), and the hours (by default 30 days)."""
+
+    query: DeviceQuery | UnsetType = UNSET
+    start: QueryTime | UnsetType = UNSET
+    end: QueryTime | UnsetType = UNSET
+
+
 class DeviceExport(NotifyBody, frozen=True):
     """The states of a device that are exported."""
 

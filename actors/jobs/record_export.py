@@ -22,11 +22,13 @@ async def export_records(
     columns: Sequence[str],
     shown: Callable[[Snapshot], Iterator[Doc]],
     row: Callable[[Doc], Doc] = lambda doc: doc,
+    *,
+    file: str | None = None,
 ) -> Doc:
     """Write the records that `shown` yields, in the `format` of the input, and return the output of the job.
 
     csv: a line for each record, with the `columns` of `row(record)`. json: one array, with a line for each record.
-    `what` is the beginning of the file name, and the name of the number of records in the output.
+    `what` is the name of the number of records in the output, `file` the beginning of the file name (default: `what`).
     """
     lines = CsvLines()
 
@@ -49,9 +51,9 @@ async def export_records(
         write(b"\n]\n" if before == b",\n" else b"[]\n")
 
     job.completed, job.total = 0, None
-    name = f"{what}-{job.application.hex()}"
+    name = f"{file or what}-{job.application.hex()}"
     if job.input["format"] == "json":
-        file = await job.write_file(f"{name}.json", "application/json", as_json)
+        result = await job.write_file(f"{name}.json", "application/json", as_json)
     else:
-        file = await job.write_file(f"{name}.csv", CSV, as_csv)
-    return {"file": file, what: job.completed, "escapedTexts": lines.escaped}
+        result = await job.write_file(f"{name}.csv", CSV, as_csv)
+    return {"file": result, what: job.completed, "escapedTexts": lines.escaped}

@@ -229,6 +229,8 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "devices.delete": {"query": {"name": "thermometer"}},
     "devices.restore": {"query": {"name": "thermometer"}},
+    "devices.removeData": {"query": {"name": "thermometer"}, "end": -86400000},
+    "devices.payloadCounts": {"query": {"tags": {"demo": "yes"}}},
     # Organizations and the audit log.
     "orgs.post": {"name": "A second farm"},
     "org.patch": {"description": "The farm and its neighbours."},

@@ -25,15 +25,17 @@ from trunkline.actors.devices.bulk_messages import (
     RestoreDevice,
 )
 from trunkline.actors.devices.messages import AttributePatch, DeleteDevice, DevicePatch
+from trunkline.actors.devices.removal_messages import DataRange, DataRemoval
 from trunkline.actors.jobs.messages import JobQueued, NotifyBody
 from trunkline.actors.values.errors import ChangeTooLarge, Invalid
 from trunkline.actors.values.structs import Message
-from trunkline.actors.values.terms import Tag
+from trunkline.actors.values.terms import QueryTime, Tag
+from trunkline.actors.values.timestamps import as_number, resolve_range
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
 from trunkline.http.resources.jobs import check_no_revision, queue_job
 
 DEVICES = APP_PATH + "/devices"
@@ -108,6 +110,45 @@ async def _change(
     return json_response(
         call, 200, await change_at_once(service.system, call.application, chosen, message, done)
     )
+
+
+async def remove_device_data(call: Call) -> Response:
+    """Queue the removal of the states, the commands and the connection log of a device in a range."""
+    check_no_revision(call)
+    query: DataRange = call.query
+    return await queue_job(call, call.ids["device"], _removal(call, query.start, query.end))
+
+
+async def remove_devices_data(call: Call) -> Response:
+    """Queue the removal of what many devices reported in a range; the query `{}` matches every device.
+
+    Payload counts stay. The composite states have the newest values that are left.
+    """
+    check_no_revision(call)
+    body: DataRemoval = call.body
+    attributes = body.attributes or None
+    some = attributes is not None
+    input = {
+        **_removal(call, 1 if body.start is UNSET else body.start, 0 if body.end is UNSET else body.end),
+        "query": body.query,
+        "attributes": attributes,
+        "commands": not (some if body.keep_command_history is UNSET else body.keep_command_history),
+        "logs": not (some if body.keep_connection_history is UNSET else body.keep_connection_history),
+    }
+    return await queue_job(call, call.application, input, email=body.email, callback_url=body.callback_url)
+
+
+def _removal(call: Call, start: QueryTime, end: QueryTime) -> dict[str, Any]:
+    """The input of a job that removes everything in a range."""
+    span = resolve_range(call.now_ms, start=start, end=end)
+    start_ms = 0 if as_number(start) == 1 else span.start_ms
+    return {
+        "start": start_ms,
+        "end": span.end_ms,
+        "attributes": None,
+        "commands": True,
+        "logs": True,
+    }
 
 
 _VALUES: dict[str, tuple[Any, str]] = {
@@ -185,5 +226,29 @@ ROUTES = (
         handler=restore_devices,
         job=JobQueued,
         also=_NO_REVISION,
+    ),
+    Route(
+        method="POST",
+        path=DEVICES + "/removeData",
+        operation="devices.removeData",
+        summary="Remove what many devices reported",
+        body=DataRemoval,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        handler=remove_devices_data,
+        also=_NO_REVISION | {429: "The application has too many jobs"},
+    ),
+    Route(
+        method="DELETE",
+        path=DEVICE_PATH + "/data",
+        operation="device.removeData",
+        summary="Remove what a device reported",
+        query=DataRange,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        handler=remove_device_data,
+        also={429: "The application has too many jobs"},
     ),
 )

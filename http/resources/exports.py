@@ -5,12 +5,15 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
+from trunkline.actors.applications.payload_counts import hour_span
 from trunkline.actors.devices.export_messages import (
     DataExport,
     DeviceExport,
     DeviceExportQuery,
     DevicesExport,
+    PayloadCountsExport,
 )
+from trunkline.actors.devices.messages import PayloadRange
 from trunkline.actors.events.messages import EventExport
 from trunkline.actors.jobs.messages import JobQueued, NotifyQuery
 from trunkline.actors.tables.messages import RowExport
@@ -94,6 +97,25 @@ async def export_devices(call: Call) -> Response:
     )
 
 
+async def export_payload_counts(call: Call) -> Response:
+    """Queue a count of the payloads of devices by kind, as CSV with a line for each device."""
+    body: PayloadCountsExport = call.body or PayloadCountsExport()
+    start = PayloadRange().start if body.start is UNSET else body.start
+    first, last = hour_span(start, 0 if body.end is UNSET else body.end, call.now_ms)
+    return await queue_job(
+        call,
+        call.application,
+        {
+            "query": None if body.query is UNSET else body.query,
+            "first": first,
+            "last": last,
+            "format": "csv",
+        },
+        email=body.email,
+        callback_url=body.callback_url,
+    )
+
+
 async def export_rows(call: Call) -> Response:
     """Queue an export of the rows of a data table as CSV: `id`, `createdAt`, `updatedAt` and the columns."""
     body: RowExport = call.body
@@ -152,6 +174,18 @@ ROUTES = (
         body=DevicesExport,
         optional_body=True,
         handler=export_devices,
+        reply=JobQueued,
+        ok=202,
+        also=_ALSO,
+    ),
+    Route(
+        method="POST",
+        path=APP_PATH + "/devices/payloadCounts",
+        operation="devices.payloadCounts",
+        summary="Count the payloads of many devices, as CSV",
+        body=PayloadCountsExport,
+        optional_body=True,
+        handler=export_payload_counts,
         reply=JobQueued,
         ok=202,
         also=_ALSO,

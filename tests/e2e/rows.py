@@ -45,7 +45,14 @@ DEVICE_WRITES = frozenset(
 )
 READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query"})
 EXPORTS = frozenset(
-    {"data.export", "dataTableRows.export", "device.export", "devices.export", "events.export"}
+    {
+        "data.export",
+        "dataTableRows.export",
+        "device.export",
+        "devices.export",
+        "devices.payloadCounts",
+        "events.export",
+    }
 )
 """They change nothing that a reader sees, so they accept what reads accept."""
 CLI = frozenset(

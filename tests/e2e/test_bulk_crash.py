@@ -12,13 +12,13 @@ from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
 
-DEVICES, CONNECTIONS = 60, 6
+DEVICES, CONNECTIONS, PART = 60, 6, 7
 
 
 @pytest.mark.slow
 async def test_devices_that_a_job_deletes_are_deleted_once_across_a_kill(tmp_path: Path) -> None:
     data_dir, limits = tmp_path / "data", tmp_path / "limits.toml"
-    limits.write_text("changed_devices_max = 7\njob_progress_s = 0.005\n")
+    limits.write_text(f"changed_devices_max = {PART}\njob_progress_s = 0.005\n")
     held = {**OWNER, "CRASH_HELD_JOB": "3"}
     async with serving(data_dir, "--limits", str(limits), program=FAULTY, env=held) as server:
         application = await server.application()
@@ -35,7 +35,7 @@ async def test_devices_that_a_job_deletes_are_deleted_once_across_a_kill(tmp_pat
                 nursery.start_soon(create)
         job = (await server.call("POST", f"{devices}/delete", {"query": {}}, status=202))["jobId"]
         with trio.fail_after(PATIENCE_S):
-            while (await server.call("GET", f"{devices}?perPage=1"))["totalCount"] == DEVICES:
+            while (await server.call("GET", f"{devices}?perPage=1"))["totalCount"] > DEVICES - 3 * PART:
                 pass
         await server.kill()
     async with serving(data_dir, "--limits", str(limits)) as server:
