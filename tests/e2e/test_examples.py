@@ -116,6 +116,18 @@ async def leave_organizations(client: httpx.AsyncClient) -> None:
         assert (await client.delete(f"/orgs/{org['id']}")).is_success
 
 
+async def refuse_unknown_field(client: httpx.AsyncClient, example: Example) -> None:
+    """Send the body of an example with one field more: it is refused, and the field is named."""
+    if not isinstance(example.body, dict):
+        return
+    body = {**example.body, "noSuchField": 1}
+    response = await client.request(example.method, example.path, params=example.query, json=body)
+    assert response.status_code == 400, (example.id, response.status_code, response.text)
+    refusal = response.json()
+    assert refusal["type"] == "Validation"
+    assert "noSuchField" in refusal["message"], (example.id, refusal)
+
+
 async def served_examples(server: ServerProcess) -> dict[str, Example]:
     document = await server.call("GET", "/openapi.json", token="")
     found = [
@@ -143,6 +155,7 @@ async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
                 if example.id == "me.delete":
                     await leave_organizations(client)
                 fill_in_code(example, answers)
+                await refuse_unknown_field(client, example)
                 answers[example.id] = response = await run(client, example)
                 assert response.is_success, (example.id, example.path, response.text)
         assert await server.terminate() == 0

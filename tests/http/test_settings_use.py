@@ -41,6 +41,7 @@ SHOWN_ELSEWHERE = {
     "ca_certs": "test_tls.py",
     "callback_private_networks": "test_job_news.py",
     "certfile": "test_tls.py",
+    "cors_origins": "test_cors.py",
     "http2_prior_knowledge": "test_http2.py",
     "keyfile": "test_tls.py",
     "public_url": "test_job_news.py",
