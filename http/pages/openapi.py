@@ -307,7 +307,8 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     for code in sorted(codes):
         found[str(code)] = {"description": codes[code]} | ({} if code in _BODILESS else {"content": error})
     if route.refusal is not None:
-        found["400"]["content"] = {"application/json": {"schema": by_type[repr(route.refusal)]}}
+        forms = [by_type[repr(route.refusal)], error["application/json"]["schema"]]
+        found["400"]["content"] = {"application/json": {"schema": {"anyOf": forms}}}
     if route.throttle is not None and route.handler is None:
         headers = {
             name: {"description": description, "schema": {"type": "string"}}

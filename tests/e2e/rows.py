@@ -43,7 +43,9 @@ DEVICE_READS = frozenset(
 DEVICE_WRITES = frozenset(
     {"device.sendCommand", "device.sendState", "device.setConnectionStatus", "devices.sendCommand"}
 )
-READS_BY_POST = frozenset({"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query"})
+READS_BY_POST = frozenset(
+    {"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query", "dashboard.validateContext"}
+)
 EXPORTS = frozenset(
     {
         "data.export",

@@ -42,6 +42,7 @@ SHOWN_ELSEWHERE = {
     "callback_private_networks": "test_job_news.py",
     "certfile": "test_tls.py",
     "cors_origins": "test_cors.py",
+    "encryption_keys_file": "test_cli.py",
     "http2_prior_knowledge": "test_http2.py",
     "keyfile": "test_tls.py",
     "public_url": "test_job_news.py",
