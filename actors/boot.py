@@ -34,6 +34,7 @@ from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.sweep import run_sweep
+from trunkline.actors.templates.catalogue import load_catalogue
 from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
@@ -121,6 +122,7 @@ def add_parts(system: System, settings: Settings) -> None:
     """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
     system.add_component(system.store.keyring)
     system.add_component(RESOURCES)
+    system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)

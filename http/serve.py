@@ -31,7 +31,6 @@ from hypercorn.trio import serve as hypercorn_serve
 from trunkline.actors import boot
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
-from trunkline.actors.templates.catalogue import load_catalogue
 from trunkline.actors.values.clock import Clock
 from trunkline.http import systemd
 from trunkline.http.app import create_app
@@ -88,7 +87,6 @@ async def serve(
             )
         config = _hypercorn_config(settings)
         system = held.enter_context(boot.opened(settings, clock))
-        system.add_component(load_catalogue(settings.templates_dir, settings.limits))
         listening = held.enter_context(bind(settings.host, settings.port))
         system.component(Results).base_url = (
             settings.public_url or address_of(listening, tls=settings.certfile is not None)
