@@ -167,7 +167,6 @@ def list_attributes(reading: Reading, message: ListAttributes) -> dict[str, Any]
     query = message.query
     device = open_device(snapshot, message.application, message.device)
     docs = [_show_attribute(message.application, message.device, doc) for doc in device.attributes.docs]
-    total = len(docs)
     if query.filter and query.filter_field is not None:
         matches, field = compile_glob(query.filter), query.filter_field
         docs = [doc for doc in docs if matches(doc[field])]
@@ -178,7 +177,7 @@ def list_attributes(reading: Reading, message: ListAttributes) -> dict[str, Any]
     shown = {
         "items": docs,
         "count": len(docs),
-        "totalCount": total,
+        "totalCount": len(docs),
         "sortField": query.sort_field,
         "sortDirection": query.sort_direction,
         "applicationId": message.application.hex(),
