@@ -30,9 +30,11 @@ from trunkline.actors.events.jobs import DELETE_EVENTS, PATCH_EVENTS
 from trunkline.actors.events.kind import EVENT
 from trunkline.actors.events.messages import EVENT_FIELDS
 from trunkline.actors.experience.actor import Experience
+from trunkline.actors.experience.domains import DOMAINS
 from trunkline.actors.experience.endpoints import ENDPOINTS
 from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.kind import DEVELOP, ENDPOINT_COPY, VIEW_COPY
+from trunkline.actors.experience.slugs import SLUGS
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS
 from trunkline.actors.experience.views import VIEWS
@@ -89,6 +91,8 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     ENDPOINTS,
     VIEWS,
     VERSIONS,
+    DOMAINS,
+    SLUGS,
     GROUPS,
     EXPERIENCE_USERS,
 )

@@ -78,6 +78,8 @@ AUTHORITY: Json = {"name": "authority of the demo", "caBundle": CERTIFICATE_TEXT
 ENDPOINT: Json = {"route": "/greenhouse", "method": "get", "description": "The page of the greenhouse."}
 VIEW: Json = {"name": "greenhouse", "viewType": "page", "body": "<h1>The greenhouse</h1>"}
 VERSION: Json = {"version": "v1.0", "description": "The first one."}
+DOMAIN: Json = {"domainName": "demo.farm.example"}
+SLUG: Json = {"slug": "farm-of-the-demo"}
 GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
 EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
 ORGANIZATION: Json = {"name": "farm", "description": "Who looks after the farm together."}
@@ -152,6 +154,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
             "experienceViewId": await _named(session, f"{experience}/views", VIEW),
             "experienceVersionIdOrName": await _named(session, f"{experience}/versions", VERSION, "version"),
+            "experienceDomainId": await _named(session, f"{experience}/domains", DOMAIN, "domainName"),
+            "experienceSlugId": await _named(session, f"{experience}/slugs", SLUG, "slug"),
             "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),

@@ -277,6 +277,8 @@ class Limits:
         "The endpoints and views of a version are copied in one batch: some 50 ms of the event loop.",
         "version",
     )
+    experience_domains_max: int = _bound(100, "domains", "All are read with each version.", "application")
+    experience_slugs_max: int = _bound(100, "slugs", "All are read with each version.", "application")
     experience_group_members_max: int = _bound(
         1000, "ids", "The API's limit for the users, and for the endpoints, of one group.", "group"
     )

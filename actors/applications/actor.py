@@ -20,7 +20,7 @@ from trunkline.actors.applications.readme import README, PatchReadme
 from trunkline.actors.jobs.owner import JobOwner
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
-from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.kinds import APPLICATION, experience_slug_key
 from trunkline.actors.records.owner import RecordOwner
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid
@@ -114,6 +114,8 @@ class Application(RecordOwner, JobOwner):
     def _claim_slug(self, slug: str | None) -> None:
         """Reserve the endpoint slug, which is unique on the server; None releases it."""
         taken = f"endpointSlug: {slug} is taken by another application; choose another one."
+        if slug is not None and self.system.journal.get(keys.UNIQUE, experience_slug_key(slug)) is not None:
+            raise Invalid(taken)
         self.claim("endpointSlug", slug, taken)
 
 

@@ -51,7 +51,7 @@ class FtueStep(Body, frozen=True):
 
 
 _Globals = Annotated[list[Global], Meta(max_length=100)]
-_Slug = Annotated[
+Slug = Annotated[
     str,
     Meta(
         min_length=3,
@@ -69,7 +69,7 @@ class ApplicationPost(Body, frozen=True):
 
     name: Name
     description: _ShortText | UnsetType = UNSET
-    endpoint_slug: _Slug | UnsetType = UNSET
+    endpoint_slug: Slug | UnsetType = UNSET
     exp_user_token_cutoff: IsoText | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET
@@ -85,7 +85,7 @@ class ApplicationPatch(Body, frozen=True):
 
     name: Name | UnsetType = UNSET
     description: _ShortText | UnsetType = UNSET
-    endpoint_slug: _Slug | UnsetType = UNSET
+    endpoint_slug: Slug | UnsetType = UNSET
     exp_user_token_cutoff: IsoText | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET

@@ -44,12 +44,18 @@ DOMAIN: Final = Kind(
     name="experienceDomain",
     noun="experience domain",
     indexes=("domainName", "creationDate", "lastUpdated"),
+    title="domainName",
+    unique=("domainName",),
+    unique_in="server",
     counted_as="experienceDomainCount",
 )
 SLUG: Final = Kind(
     name="experienceSlug",
     noun="experience slug",
     indexes=("slug", "creationDate", "lastUpdated"),
+    title="slug",
+    unique=("slug",),
+    unique_in="server",
     counted_as="experienceSlugCount",
 )
 GROUP: Final = Kind(

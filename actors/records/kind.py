@@ -41,7 +41,8 @@ class Kind:
     `sort_key` returns the sort value of a document for a field; the default is the field itself.
     `title` is the field with what people call a record: the search of an application finds it by that, if it is one of
     the indexes. None: it does not find records of this kind.
-    `unique` are fields whose texts no two records under one parent may have in common.
+    `unique` are fields whose texts no two records under one parent may have in common; if `unique_in` is the server, no
+    two records of the kind.
     `facet` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
     each of its values have their own index for each of `facet_indexes`. If the values are few, they also have their
     own count; `facet_counted=False` is for a facet with many (the workflow of a version): its index is counted instead.
@@ -57,6 +58,7 @@ class Kind:
     sort_key: Callable[[Doc, str], Any] = value_at
     title: str | None = "name"
     unique: tuple[str, ...] = ()
+    unique_in: Literal["parent", "server"] = "parent"
     facet: str | None = None
     facet_indexes: tuple[str, ...] = ()
     facet_counted: bool = True

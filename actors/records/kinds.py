@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trunkline.actors.records.kind import Kind, Prefixes
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 
 USER: Final = Kind(
@@ -23,6 +24,11 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
         (keys.META, keys.jobs_key(application)),
         (keys.META, keys.event_jobs_prefix(application)),
     )
+
+
+def experience_slug_key(slug: str) -> bytes:
+    """The key in UNIQUE of the slug of an experience, which is not the `endpointSlug` of any application either."""
+    return keys.unique_key("experienceSlug", ROOT, "slug", slug)
 
 
 APPLICATION: Final = Kind(

@@ -77,6 +77,13 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         "the endpoint slug, which is unique in the server, and unique texts of plain records of the application",
         "the slug is claimed by an ask of the root before the turn; the other keys will begin with the application",
     ),
+    Crossing(
+        "experience",
+        keys.UNIQUE,
+        "root",
+        "the names of domains and the slugs, which are unique in the server",
+        "they are claimed by an ask of the root before the turn",
+    ),
 )
 """In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""
 

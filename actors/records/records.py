@@ -17,6 +17,7 @@ from trunkline.actors.records.kind import Doc, Kind, facet_count, facet_index, v
 from trunkline.actors.records.revision import Found
 from trunkline.actors.records.unreadable import UNREADABLE
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -89,20 +90,28 @@ def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, 
     for field, key in after.items():
         if key == before.get(field):
             continue
-        holder = actor.system.journal.get(keys.UNIQUE, key)
-        if holder is not None:
-            raise Invalid(f"{field}: the {kind.noun} {holder.hex()} has it already; give each its own.")
-        actor.put(keys.UNIQUE, key, id)
+        taken = actor.system.journal.get(keys.UNIQUE, key)
+        if taken is not None and kind.unique_in == "server":
+            raise Invalid(f"{field}: {value_at(new, field)} is taken on this server; choose another one.")
+        if taken is not None:
+            raise Invalid(f"{field}: the {kind.noun} {taken.hex()} has it already; give each its own.")
+        actor.put(keys.UNIQUE, key, holder(kind, parent, id))
     for field, key in before.items():
         if key != after.get(field):
             actor.delete(keys.UNIQUE, key)
 
 
+def holder(kind: Kind, parent: bytes, id: bytes) -> bytes:
+    """What is stored for a unique text: the id of its record, after that of its parent if the server has it once."""
+    return parent + id if kind.unique_in == "server" else id
+
+
 def unique_keys(kind: Kind, parent: bytes, doc: Doc) -> dict[str, bytes]:
-    """By field of `Kind.unique`: the key at which the id of the record with this text is stored."""
+    """By field of `Kind.unique`: the key at which the record with this text is stored (`holder`)."""
+    scope = ROOT if kind.unique_in == "server" else parent
     texts = {field: value_at(doc, field) for field in kind.unique}
     return {
-        field: keys.unique_key(kind.name, parent, field, text)
+        field: keys.unique_key(kind.name, scope, field, text)
         for field, text in texts.items()
         if text is not None
     }
@@ -119,7 +128,7 @@ def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[s
             except UNREADABLE:
                 continue  # the check of the records reports it
             for field, unique in held.items():
-                if snapshot.get(keys.UNIQUE, unique) != id:
+                if snapshot.get(keys.UNIQUE, unique) != holder(kind, parent, id):
                     yield f"records: the {kind.noun} {id.hex()} does not hold its unique {field}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from trunkline.actors.experience.domains import DOMAINS
 from trunkline.actors.experience.endpoints import ENDPOINTS
 from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.resource import (
@@ -13,6 +14,7 @@ from trunkline.actors.experience.resource import (
     ListExperienceRecords,
     ShowExperienceRecord,
 )
+from trunkline.actors.experience.slugs import SLUGS
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS, GetExperienceVersion, ListExperienceVersions
 from trunkline.actors.experience.views import VIEWS
@@ -53,6 +55,8 @@ ROUTES = (
     *_routes("/endpoints", ENDPOINTS),
     *_routes("/views", VIEWS),
     *_version_routes(),
+    *_routes("/domains", DOMAINS),
+    *_routes("/slugs", SLUGS),
     *_routes("/groups", GROUPS),
     *_routes("/users", EXPERIENCE_USERS),
 )

@@ -26,6 +26,8 @@ BODIES: dict[str, tuple[str, Json, Json]] = {
     "experienceEndpoint": ("endpoints", {"route": "/a", "method": "get"}, {"description": "changed"}),
     "experienceView": ("views", {"name": "first", "viewType": "component"}, {"description": "changed"}),
     "experienceVersion": ("versions", {"version": "v1"}, {"description": "changed"}),
+    "experienceDomain": ("domains", {"domainName": "www.first.example"}, {"domainName": "www.other.example"}),
+    "experienceSlug": ("slugs", {"slug": "first"}, {"slug": "other"}),
     "experienceGroup": ("groups", {"name": "first"}, {"description": "changed"}),
     "experienceUser": ("users", {"email": "a@example.com", "password": PASSWORD}, {"firstName": "changed"}),
 }

@@ -1,0 +1,80 @@
+"""Slugs of an experience: short names under which it will be reached, and the version that serves each.
+
+A slug is unique in the server, among the slugs and the `endpointSlug` of all applications. Nothing is served yet.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from msgspec import UNSET, UnsetType
+
+from trunkline.actors.applications.messages import Slug
+from trunkline.actors.experience.content import DEVELOP_NAME, check_number, check_version
+from trunkline.actors.experience.kind import SLUG
+from trunkline.actors.experience.resource import ExperienceResource
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.owner import unique_key
+from trunkline.actors.records.page import Page
+from trunkline.actors.records.resource import Change
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.structs import Body
+from trunkline.actors.values.terms import Id, Name, RecordView
+from trunkline.store import keys
+
+
+class SlugPost(Body, frozen=True):
+    """A new slug. `version` is `develop` if it is left out; with null, no version serves it."""
+
+    slug: Slug
+    version: Name | UnsetType | None = UNSET
+
+
+class SlugPatch(Body, frozen=True):
+    """Changes of a slug; omitted fields stay as they are. Null removes the version."""
+
+    slug: Slug | UnsetType = UNSET
+    version: Name | UnsetType | None = UNSET
+
+
+class SlugPage(Page, frozen=True):
+    """A page of slugs."""
+
+    sort_field: Literal["slug", "id", "creationDate", "lastUpdated"] = "slug"
+    filter_field: Literal["slug"] | None = None
+
+
+class SlugView(RecordView, frozen=True, kw_only=True):
+    """A slug."""
+
+    experience_slug_id: Id
+    application_id: Id
+    slug: str
+    version: str | None = None
+
+
+def _check(change: Change) -> None:
+    """Check the version, and that no application has the slug as its `endpointSlug`."""
+    owner, new, named = change.owner, change.new, change.named
+    if change.old is None:
+        raw = owner.system.journal.get(keys.COUNTS, keys.total_key(SLUG.name, owner.ref.id))
+        check_number(raw, owner.system.limits.experience_slugs_max, "slugs")
+        if "version" not in named:
+            new["version"] = DEVELOP_NAME
+    if "slug" in named:
+        holder = owner.system.journal.get(keys.UNIQUE, unique_key(APPLICATION, "endpointSlug", new["slug"]))
+        if holder is not None:
+            raise Invalid(f"slug: {new['slug']} is the endpointSlug of an application; choose another one.")
+    if named.get("version") is not None:
+        check_version(owner.system.journal, owner.ref.id, new["version"])
+
+
+SLUGS: Final = ExperienceResource(
+    name="experienceSlug",
+    kind=SLUG,
+    post=SlugPost,
+    patch=SlugPatch,
+    page=SlugPage,
+    view=SlugView,
+    check=_check,
+)

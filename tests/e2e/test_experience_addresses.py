@@ -1,0 +1,171 @@
+"""The domains and slugs of an experience: names that a server has once, and certificates that fit them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from tests.e2e.conftest import Server
+from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
+from trunkline.actors.check import verify
+from trunkline.actors.experience.kind import DOMAIN
+from trunkline.actors.records import records
+from trunkline.actors.sweep import sweep
+from trunkline.store.keyring import Keyring
+
+HOST = "www.farm.example"
+
+
+@pytest.fixture
+async def exp(server: Server) -> Experience:
+    return await new_experience(server)
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def issued(authority: trustme.CA, *names: str) -> Json:
+    """A certificate for these names with its key and its issuer, as fields of a domain."""
+    leaf = authority.issue_cert(*names)
+    return {
+        "sslKey": leaf.private_key_pem.bytes().decode(),
+        "sslCert": leaf.cert_chain_pems[0].bytes().decode(),
+        "sslBundle": authority.cert_pem.bytes().decode(),
+    }
+
+
+async def test_a_certificate_has_to_fit_the_key_and_the_name(exp: Experience, authority: trustme.CA) -> None:
+    first, other = issued(authority, HOST), issued(authority, "*.farm.example")
+    made = await exp.make("domains", domainName=HOST, **first)
+    each = f"domains/{made['id']}"
+    assert (made["sslCert"], made["sslBundle"], made["version"]) == (
+        first["sslCert"],
+        first["sslBundle"],
+        "develop",
+    )
+    for body, field in (
+        ({"sslCert": other["sslCert"]}, "sslCert: does not belong to sslKey"),
+        ({"sslKey": other["sslKey"]}, "sslCert: does not belong to sslKey"),
+        ({"domainName": "farm.example"}, f"sslCert: is for {HOST}, not for farm.example"),
+        ({"sslCert": None}, "sslCert: is missing"),
+        ({"sslKey": None}, "sslKey: is missing"),
+        ({"sslCert": None, "sslKey": None}, "sslBundle: belongs to a certificate"),
+        ({"sslCert": first["sslCert"] + first["sslKey"]}, "sslCert: contains a private key"),
+        ({"sslBundle": "x" * 60}, "sslBundle: is not a whole certificate"),
+        ({"sslKey": first["sslCert"]}, "sslKey: is not a private key"),
+    ):
+        assert (await exp.refused("PATCH", each, body)).startswith(field), field
+    assert (await exp.patch(each, **other))["sslCert"] == other["sslCert"]
+    assert (await exp.patch(each, domainName="shop.farm.example"))["domainName"] == "shop.farm.example"
+    deep = await exp.refused("PATCH", each, {"domainName": "a.shop.farm.example"})
+    assert deep.startswith("sslCert: is for *.farm.example")
+    assert "sslCert" not in await exp.patch(each, sslKey=None, sslCert=None, sslBundle=None)
+
+
+async def test_keys_that_browsers_do_not_accept_are_refused(exp: Experience, authority: trustme.CA) -> None:
+    cert = issued(authority, HOST)["sslCert"]
+    plain, locked = serialization.NoEncryption(), serialization.BestAvailableEncryption(b"password")
+    curve = ec.generate_private_key(ec.SECP256R1())
+    for key, protection, said in (
+        (rsa.generate_private_key(65537, 1024), plain, "sslKey: has 1024 bits"),
+        (ed25519.Ed25519PrivateKey.generate(), plain, "sslKey: is of a kind"),
+        (curve, locked, "sslKey: is protected by a password"),
+        (curve, plain, "sslCert: does not belong to sslKey"),
+    ):
+        pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
+        body = {"domainName": HOST, "sslCert": cert, "sslKey": pem.decode()}
+        assert (await exp.refused("POST", "domains", body)).startswith(said)
+    now = dt.datetime.now(dt.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
+    ended = (
+        x509.CertificateBuilder(name, name, curve.public_key(), 1)
+        .not_valid_before(now - dt.timedelta(days=2))
+        .not_valid_after(now - dt.timedelta(days=1))
+        .sign(curve, hashes.SHA256())
+    )
+    body["sslCert"] = ended.public_bytes(serialization.Encoding.PEM).decode()
+    assert "expired" in await exp.refused("POST", "domains", body)
+    assert (await exp.get("domains"))["totalCount"] == 0
+
+
+async def test_the_key_is_encrypted_and_comes_back_nowhere(exp: Experience, authority: trustme.CA) -> None:
+    fields = issued(authority, HOST)
+    made = await exp.make("domains", domainName=HOST, **fields)
+    shown = json.dumps(
+        [made, await exp.get("domains"), await exp.patch(f"domains/{made['id']}", version=None)]
+    )
+    assert "PRIVATE KEY" not in shown
+    assert "sslKey" not in shown
+    assert "version" not in (await exp.get("domains"))["items"][0]
+    system, id = exp.server.system, bytes.fromhex(made["id"])
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, DOMAIN, bytes.fromhex(exp.application.split("/")[2]), id)
+    assert found is not None
+    assert b"PRIVATE KEY" not in found.raw
+    opened = system.component(Keyring).unseal(found.doc["sslKey"], kind=DOMAIN.name, id=id, field="sslKey")
+    assert opened == fields["sslKey"]
+
+
+@pytest.mark.parametrize(
+    "name", ["farm", "a..example", "-a.example", "a b.example", "192.0.2.1", "exämple.de", "*.a.example"]
+)
+async def test_a_name_that_is_no_domain_is_400(exp: Experience, name: str) -> None:
+    assert (await exp.refused("POST", "domains", {"domainName": name})).startswith("domainName: ")
+
+
+async def test_names_are_unique_in_the_server_until_they_are_released(exp: Experience) -> None:
+    server = exp.server
+    domain = await exp.make("domains", domainName=HOST)
+    slug = await exp.make("slugs", slug="farm")
+    other = await new_experience(server)
+    assert (await other.refused("POST", "domains", {"domainName": HOST.upper()})).startswith(
+        f"domainName: {HOST} is taken"
+    )
+    for body in ({"slug": "farm"}, {"slug": "no_slug"}):
+        assert (await other.refused("POST", "slugs", body)).startswith("slug: ")
+    taken = await server.call("PATCH", other.application, {"endpointSlug": "farm"}, status=400)
+    assert taken["message"].startswith("endpointSlug: farm is taken")
+    await server.call("PATCH", other.application, {"endpointSlug": "barn"})
+    assert "is the endpointSlug of an application" in await exp.refused("POST", "slugs", {"slug": "barn"})
+    await exp.patch(f"domains/{domain['id']}", domainName="a.farm.example")
+    await other.make("domains", domainName=HOST)
+    await exp.delete(f"slugs/{slug['id']}")
+    await other.make("slugs", slug="farm")
+    await server.call("DELETE", other.application)
+    for _ in range(20):
+        if not await sweep(server.system):
+            break
+    await exp.make("domains", domainName=HOST)
+    await exp.make("slugs", slug="farm")
+    await server.stop()
+    report = verify(Path(server.settings.data_dir))
+    assert report.ok, report.problems
+
+
+async def test_domains_and_slugs_name_the_version_that_serves_them(exp: Experience) -> None:
+    domain = await exp.make("domains", domainName=HOST)
+    slug = await exp.make("slugs", slug="farm", version=None)
+    assert (domain["version"], slug.get("version")) == ("develop", None)
+    made = await exp.make("versions", version="v1", domainIds=[domain["id"]], slugIds=[slug["id"]])
+    assert made["attachedDomains"] == [{"id": domain["id"], "domainName": HOST}]
+    assert made["attachedSlugs"] == [{"id": slug["id"], "slug": "farm"}]
+    assert (await exp.get(f"slugs/{slug['id']}"))["version"] == "v1"
+    assert f"domain {HOST} serves the version v1" in await exp.refused("DELETE", "versions/v1")
+    await exp.patch(f"domains/{domain['id']}", version="develop")
+    assert (await exp.get("versions/develop"))["attachedDomains"] == made["attachedDomains"]
+    assert "slug farm serves the version v1" in await exp.refused("DELETE", "versions/v1")
+    await exp.delete(f"slugs/{slug['id']}")
+    await exp.delete("versions/v1")
+    for place, body in (("domains", {"domainName": "b.example"}), ("slugs", {"slug": "barn"})):
+        said = await exp.refused("POST", place, {**body, "version": "v1"})
+        assert said.startswith("version: there is no version v1")
+    assert (await exp.refused("PATCH", f"domains/{domain['id']}", {"version": NO_ID})).startswith("version: ")
