@@ -52,7 +52,6 @@ from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
 from trunkline.actors.plain.credentials import CREDENTIALS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.integrations import INTEGRATIONS
-from trunkline.actors.plain.webhooks import WEBHOOKS
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -62,6 +61,8 @@ from trunkline.actors.tables.actor import DataTable
 from trunkline.actors.tables.export import ROW_EXPORT
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
+from trunkline.actors.webhooks.actor import Webhook
+from trunkline.actors.webhooks.resource import WEBHOOKS
 
 ACTORS: Final[tuple[type[Actor], ...]] = (
     User,
@@ -73,6 +74,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     Experience,
     Flow,
     VirtualButton,
+    Webhook,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (

@@ -24,6 +24,7 @@ from trunkline.http.resources import (
     measurements,
     organizations,
     plain,
+    webhooks,
 )
 
 TABLE = RouteTable(
@@ -45,6 +46,7 @@ TABLE = RouteTable(
         *flows.ROUTES,
         *plain.ROUTES,
         *application_templates.ROUTES,
+        *webhooks.ROUTES,
         *experience.ROUTES,
         *dashboards.ROUTES,
         *credentials.ROUTES,

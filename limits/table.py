@@ -87,6 +87,9 @@ class Limits:
     virtual_button: Rate | None = _throttle(
         100, 10, "virtual button", "The API's limit for pressing a button."
     )
+    webhook_call: Rate | None = _throttle(
+        100, 10, "webhook", "The API's limit for the calls that other systems make."
+    )
     embedded_export: Rate | None = _throttle(
         1, 300, "application", "The API's limit: an export compiles files."
     )
@@ -648,6 +651,7 @@ _HELD_BY_ACTORS: Final = (
     "mqtt_publish",
     "event_create",
     "virtual_button",
+    "webhook_call",
     "verify_email",
 )
 

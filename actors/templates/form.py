@@ -18,10 +18,10 @@ from trunkline.actors.applications.messages import Global
 from trunkline.actors.dashboards.messages import DashboardPost
 from trunkline.actors.devices.messages import DevicePost
 from trunkline.actors.plain.device_recipes import RecipePost
-from trunkline.actors.plain.webhooks import WebhookPost
 from trunkline.actors.tables.messages import TablePost
 from trunkline.actors.values.structs import Body
 from trunkline.actors.values.terms import IsoText, Key, Name
+from trunkline.actors.webhooks.resource import WebhookPost
 
 TemplateId = Annotated[str, Meta(pattern="^[0-9a-f]{24}$", max_length=24)]
 """An id in a file: in lower case, so that equal ids are equal texts."""

@@ -288,7 +288,8 @@ class Dispatcher:
     def _parse(self, call: Call) -> None:
         """Decode the query and the body. Raises `DomainError` if they are not valid."""
         route = call.route
-        call.query, call.with_links = route.parser.parse(call.request.query)
+        if not route.free_query:
+            call.query, call.with_links = route.parser.parse(call.request.query)
         if route.decoder is not None and (call.request.body or not route.optional_body):
             if call.request.body:
                 check(call.request, self.system.limits.body_bytes_max)

@@ -50,6 +50,7 @@ _NAMED: Final = {"minLength": 1, "maxLength": NAME_CHARS_MAX}
 SPECIAL_PARAMETERS: Final[Mapping[str, tuple[str, Callable[[str], Any], Mapping[str, Any]]]] = {
     "name": ("name", _text, {"pattern": r"^[0-9a-zA-Z_-]{1,255}$"}),
     "jobId": ("job", parse_job_id, {"pattern": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$"}),
+    "webhookToken": ("webhookToken", _text, {"pattern": r"^[0-9a-f]{48}[0-9A-Za-z_-]{32}$"}),
     "flowVersionId": ("flowVersion", _id_or_name("flowVersionId"), _NAMED),
     "experienceVersionIdOrName": (
         "experienceVersion",

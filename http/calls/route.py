@@ -111,6 +111,8 @@ class Route:
     resource: Resource | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     query: type[msgspec.Struct] = NoQuery
+    free_query: bool = False
+    """Any query string is accepted, and the handler reads it."""
     body: Any = None
     optional_body: bool = False
     """The body may be omitted; then it is None."""

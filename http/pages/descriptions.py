@@ -353,11 +353,11 @@ FIELDS: Final[Mapping[str, str]] = {
     # Device recipes.
     "deviceDescription": "The description of the devices",
     # Webhooks.
-    "responseCode": "The status of the answer to a request",
-    "verificationType": "How a sender proves that the address is its own",
-    "verificationCode": "The code with which the sender is verified",
-    "waitForReply": "Whether the answer waits for a workflow",
-    "isWebsocket": "Whether the address takes WebSocket connections",
+    "responseCode": "The status of the answer to a call; below 200 it is 200",
+    "verificationType": "How a sender proves who it is, or verifies the address",
+    "verificationCode": "The code for that: the verify token, or the auth token of Twilio",
+    "waitForReply": "Whether the answer waits for a workflow; such calls are refused with 501, as no workflow runs yet",
+    "isWebsocket": "Whether the address takes WebSocket connections; not served yet, calls are refused with 501",
     "annotateMultipart": "Whether parts of a multipart body are described",
     "enabled": "Whether the webhook takes requests",
     "basicAuthUsername": "The user name that a sender has to give",
@@ -881,6 +881,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "ViewView.body": "The template",
     "WebhookView.token": "The secret part of the address of the webhook",
     "path.name": "The name of the attribute",
+    "path.webhookToken": "The token of the webhook",
 }
 
 

@@ -254,6 +254,8 @@ def of_path(route: Route, placeholder: str) -> str:
     """The example for a parameter of the path."""
     if placeholder == "name":
         return "temperature"
+    if placeholder == "webhookToken":
+        return "TOKEN"
     if placeholder == "apiTokenId":
         placeholder = "userApiTokenId" if route.area == "user" else "applicationApiTokenId"
     if placeholder == "dashboardId" and not route.path.startswith("/applications"):

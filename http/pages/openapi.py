@@ -101,8 +101,8 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("flows", "flow", "flowVersions", "flowVersion"),
     ),
     "Webhooks": (
-        "Addresses for other systems; they are stored, and not served yet.",
-        ("webhooks", "webhook"),
+        "Addresses that other systems call.",
+        ("webhooks", "webhook", "webhookAddress"),
     ),
     "Credentials": ("Secrets of other services.", ("credentials", "credential")),
     "Integrations": (

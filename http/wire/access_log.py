@@ -2,13 +2,15 @@
 
 Owns what a line contains. Does not own where lines go, which is the configuration of structlog.
 
-Why the query of a request is left out: it may hold secrets.
+Why the query of a request is left out: it may hold secrets. So does the path of the address of a webhook, whose last
+part is a secret.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
 
 from trunkline.http.wire.asgi import Address, client_address
 from trunkline.http.wire.headers import Headers
@@ -32,6 +34,9 @@ class Answered(Protocol):
         """The id of the request."""
 
 
+_ADDRESSES: Final = "webhooks"
+"""The first part of the paths whose other parts are secret."""
+
 LogAccess = Callable[[Answered, Address, float], None]
 """Called for each response: the request, the client, and the seconds from the request to the end of the response."""
 
@@ -43,7 +48,7 @@ def access_log(logger: Any, *, trust_forwarded_for: bool) -> LogAccess:
         logger.info(
             "request",
             method=answered.method,
-            path=answered.path,
+            path=_shown(answered.path),
             status=answered.status,
             bytes=answered.sent_bytes,
             duration_ms=round(took_s * 1000, 3),
@@ -53,3 +58,9 @@ def access_log(logger: Any, *, trust_forwarded_for: bool) -> LogAccess:
         )
 
     return log_access
+
+
+def _shown(path: str) -> str:
+    """The path without what is secret in it."""
+    first, _, rest = unquote(path).strip("/").partition("/")
+    return f"/{_ADDRESSES}/***" if first == _ADDRESSES and rest else path

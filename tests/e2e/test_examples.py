@@ -44,7 +44,8 @@ class Example:
     @property
     def order(self) -> tuple[bool, bool, int, bool]:
         """Its place in the run."""
-        deletes = self.method == "DELETE" or self.path.endswith(("/delete", "/truncate"))
+        removes = self.method == "DELETE" and not self.id.startswith("webhookAddress.")
+        deletes = removes or self.path.endswith(("/delete", "/truncate"))
         return (
             self.id == "me.delete",
             deletes,
@@ -95,6 +96,10 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     device |= {"key": key["key"], "secret": key["secret"]}
     job = await ended_job(client, examples["applicationJobLog.get"].path)
     examples["downloads.get"].query["token"] = token_of(job["output"]["file"]["url"])
+    webhook = (await run(client, examples["webhook.get"])).json()
+    for example in examples.values():
+        if example.id.startswith("webhookAddress."):
+            example.path = f"/webhooks/{webhook['token']}"
 
 
 def token_of(link: str) -> str:

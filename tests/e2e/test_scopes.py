@@ -34,6 +34,7 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "auth.verifyEmail",
         "auth.verifyEmailPage",
         "downloads.get",
+        *(f"webhookAddress.{method}" for method in ("post", "get", "put", "patch", "delete")),
     }
 
 
@@ -101,6 +102,8 @@ async def test_unknown_query_parameters_are_400_on_every_path(server: Server) ->
     ids = [path.rpartition("/")[2] for path in (application, device, org)]
     async with server.client() as client:
         for route in TABLE.routes:
+            if route.free_query:
+                continue
             response = await send(client, route, f"{path_of(route, *ids)}?perpage=1")
             assert response.status_code == 400, (route.operation, response.text)
             assert response.json()["message"].startswith("perpage: there is no such field")

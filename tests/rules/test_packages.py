@@ -28,6 +28,7 @@ ORDER = {
         "tables",
         "events",
         "flows",
+        "webhooks",
         "plain",
         "experience",
         "dashboards",

@@ -1,21 +1,23 @@
-"""Webhooks: addresses of an application that external systems call. Owns the record only; no address is served yet."""
+"""The records of webhooks: addresses of an application that other systems call."""
 
 from __future__ import annotations
 
-import secrets
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Change, Resource
+from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Body, Query
 from trunkline.actors.values.terms import Description, Id, Name, RecordView
+from trunkline.actors.webhooks.address import new_token
+from trunkline.actors.webhooks.kind import WEBHOOK
 
 _Code = Annotated[int, Meta(ge=100, le=599)]
 _Text = Annotated[str, Meta(max_length=255)]
 _Verification = Literal["facebook", "fitbit", "none", "twilio", "alexa"]
+_NEED_CODE: Final = frozenset({"facebook", "fitbit", "twilio"})
 _Buffers = Literal["array", "binary", "utf8", "base64", "hex"]
 
 
@@ -37,18 +39,18 @@ class WebhookPost(Body, frozen=True):
 
 
 class WebhookPatch(Body, frozen=True):
-    """Changes of a webhook; omitted fields stay as they are."""
+    """Changes of a webhook; omitted fields stay as they are, null removes a field."""
 
     name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
     response_code: _Code | UnsetType = UNSET
     verification_type: _Verification | UnsetType = UNSET
-    verification_code: Description | UnsetType = UNSET
+    verification_code: Description | UnsetType | None = UNSET
     wait_for_reply: bool | UnsetType = UNSET
-    basic_auth_username: _Text | UnsetType = UNSET
-    basic_auth_password: _Text | UnsetType = UNSET
+    basic_auth_username: _Text | UnsetType | None = UNSET
+    basic_auth_password: _Text | UnsetType | None = UNSET
     is_websocket: bool | UnsetType = UNSET
-    cast_buffers_as: _Buffers | UnsetType = UNSET
+    cast_buffers_as: _Buffers | UnsetType | None = UNSET
     annotate_multipart: bool | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
 
@@ -85,19 +87,26 @@ class WebhookView(RecordView, frozen=True, kw_only=True):
     cast_buffers_as: str | None = None
 
 
-def _add_token(change: Change) -> None:
-    """Give a new webhook its token: the ids of its application and of itself, and 192 random bits."""
+def _check(change: Change) -> None:
+    """Give a new webhook its token. Check that what it verifies senders with is complete."""
+    new = change.new
     if change.old is None:
-        change.new["token"] = f"{(change.owner.ref.id + change.id).hex()}{secrets.token_urlsafe(24)}"
+        new["token"] = new_token(change.owner.ref.id, change.id)
+    if new.get("basicAuthUsername") is not None and new.get("basicAuthPassword") is None:
+        raise Invalid(
+            "basicAuthPassword: is needed with basicAuthUsername; give both, or remove both with null."
+        )
+    if new["verificationType"] in _NEED_CODE and not new.get("verificationCode"):
+        raise Invalid(f"verificationCode: the verification type {new['verificationType']} needs it.")
 
 
 WEBHOOKS: Final = Resource(
     name="webhook",
-    kind=Kind(name="webhook", noun="webhook", counted_as="webhookCount"),
+    kind=WEBHOOK,
     post=WebhookPost,
     patch=WebhookPatch,
     page=WebhookPage,
     view=WebhookView,
     sealed=frozenset({"basicAuthPassword"}),
-    check=_add_token,
+    check=_check,
 )

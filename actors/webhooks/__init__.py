@@ -1,0 +1,1 @@
+"""Webhooks: their records, and the calls that other systems make to their addresses."""

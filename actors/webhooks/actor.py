@@ -1,0 +1,81 @@
+"""The webhook actor: takes the calls of one webhook's address.
+
+Its mailbox has the throttle. Its record belongs to the application, which may change it between two calls, so each turn
+reads it anew.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.timestamps import HOUR_MS
+from trunkline.actors.webhooks.kind import WEBHOOK
+from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall
+from trunkline.actors.webhooks.verification import check_password, check_sender
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.keyring import Keyring
+
+_FINAL_STATUS_MIN: Final = 200
+_NOT_SERVED: Final = {
+    "waitForReply": "This webhook waits for the reply of a workflow, and this server runs no workflows yet.",
+    "isWebsocket": "This webhook takes WebSocket connections, which this server does not serve yet.",
+    "alexa": "Calls of Alexa cannot be verified by this server yet.",
+}
+
+
+class Webhook(Actor):
+    """One webhook of an application. `ref.parent` is the application."""
+
+    kind: ClassVar[str] = "webhook"
+    noun: ClassVar[str] = "webhook"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return self._stored() is not None
+
+    def on_receive_call(self, call: ReceiveCall) -> CallAnswer:
+        """Check who calls, and take the call. A disabled webhook succeeds and takes nothing."""
+        raw = self._stored()
+        if raw is None:
+            raise NotFound("There is no webhook at this address.")
+        doc: Doc = decode(raw)
+        if not doc["enabled"]:
+            return CallAnswer()
+        self._check_password(doc, call)
+        handshake = check_sender(doc, call)
+        if handshake is not None:
+            return handshake
+        for reason, sentence in _NOT_SERVED.items():
+            if doc.get(reason) or doc["verificationType"] == reason:
+                return CallAnswer(not_served=sentence)
+        self._take()
+        # Codes below 200 announce an answer and are none themselves.
+        code = int(doc["responseCode"])
+        return CallAnswer(code if code >= _FINAL_STATUS_MIN else 200)
+
+    def _take(self) -> None:
+        """Stage what a call leaves behind, as one batch: so what it triggers is on disk before it is answered.
+
+        Today it is only counted. The triggers of workflows that name this webhook will be staged here.
+        """
+        hour = self.system.clock.wall_ms() // HOUR_MS
+        self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {"webhook": 1})
+
+    def _check_password(self, doc: Doc, call: ReceiveCall) -> None:
+        username, sealed = doc.get("basicAuthUsername"), doc.get("basicAuthPassword")
+        if username is None and sealed is None:
+            return
+        password = None
+        if sealed is not None:
+            keyring = self.system.component(Keyring)
+            password = keyring.unseal(sealed, kind=WEBHOOK.name, id=self.ref.id, field="basicAuthPassword")
+        check_password(call, username or "", password)
+
+    def _stored(self) -> bytes | None:
+        key = keys.record_key(WEBHOOK.name, self.ref.parent, self.ref.id)
+        return self.system.journal.get(keys.RECORDS, key)

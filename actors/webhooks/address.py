@@ -1,0 +1,38 @@
+"""The address of a webhook: the token in it, and finding the webhook of a token.
+
+A token consists of the ids of the application and of the webhook, which say where the record is, and of 192 random
+bits, which nobody can guess. It is a secret: who knows it may call the webhook.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from typing import Final
+
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.webhooks.kind import WEBHOOK
+from trunkline.store.snapshot import Snapshot
+
+_RANDOM_BYTES: Final = 24
+_TOKEN: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{24})[0-9A-Za-z_-]{32}")
+
+
+def new_token(application: bytes, webhook: bytes) -> str:
+    """The token of a new webhook: 80 characters."""
+    return f"{(application + webhook).hex()}{secrets.token_urlsafe(_RANDOM_BYTES)}"
+
+
+def find_webhook(snapshot: Snapshot, token: str) -> tuple[Ref, Doc]:
+    """The actor and the record of the webhook with this token. Raises `NotFound`, which does not say what is wrong."""
+    parts = _TOKEN.fullmatch(token)
+    if parts is not None:
+        application, id = bytes.fromhex(parts[1]), bytes.fromhex(parts[2])
+        found = records.find(snapshot, WEBHOOK, application, id)
+        if found is not None and hmac.compare_digest(str(found.doc["token"]), token):
+            return Ref("webhook", application, id), found.doc
+    raise NotFound("There is no webhook at this address.")

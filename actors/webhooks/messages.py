@@ -1,0 +1,37 @@
+"""The message to a webhook, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+
+from trunkline.actors.values.structs import Message
+
+
+class ReceiveCall(Message, frozen=True):
+    """A call of the address. The answer is a `CallAnswer`.
+
+    `url` is the whole address as the caller knows it. Names of `headers` are in lower case. Everything comes from
+    somebody who knows the token, and is not checked yet.
+    """
+
+    throttle: ClassVar[str | None] = "webhook_call"
+
+    method: str
+    url: str
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    body: bytes
+
+
+class CallAnswer(msgspec.Struct, frozen=True):
+    """The answer to a call: a status, with `{"success": true}` or the text that a sender expects of a handshake.
+
+    `not_served` says why the webhook cannot take the call; then nothing was stored.
+    """
+
+    status: int = 200
+    text: str | None = None
+    not_served: str | None = None
