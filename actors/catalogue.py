@@ -15,6 +15,8 @@ from trunkline.actors.accounts.two_factor import TWO_FACTOR
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.readme import README
+from trunkline.actors.audit.actor import AuditLog
+from trunkline.actors.audit.messages import AUDIT_ENTRY
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.bulk_jobs import DELETE_DEVICES, PATCH_DEVICES, RESTORE_DEVICES
@@ -75,6 +77,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     Flow,
     VirtualButton,
     Webhook,
+    AuditLog,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
@@ -122,6 +125,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
     VIEW_COPY,
     FLOW,
     FLOW_VERSION,
+    AUDIT_ENTRY,
     *(resource.kind for resource in _RESOURCES),
 )
 

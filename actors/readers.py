@@ -22,6 +22,8 @@ from trunkline.actors.applications.import_logs import ListImportLogs, list_impor
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.applications.readme import GetReadme, get_readme
 from trunkline.actors.applications.search import Search, search
+from trunkline.actors.audit import reads as audit
+from trunkline.actors.audit.messages import GetAuditLog, ListAuditLogs
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.dashboards import reads as dashboards
 from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, ValidateContext
@@ -143,6 +145,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.GetFlowErrors: runs.get_flow_errors,
     flow.GetFlowStats: runs.get_flow_stats,
     flow.GetFlowLog: runs.get_flow_log,
+    GetAuditLog: audit.get_audit_log,
+    ListAuditLogs: audit.list_audit_logs,
 }
 
 

@@ -159,7 +159,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),
-            "orgId": await _named(session, "/orgs", ORGANIZATION),
+            "orgId": (org := await _named(session, "/orgs", ORGANIZATION)),
+            "auditLogId": await _first_entry(session, f"/orgs/{org}"),
             "userId": record_id(await session.call("GET", "/me")),
             "jobId": await _first_job(session, application),
         }
@@ -203,3 +204,12 @@ async def _first_job(session: Session, application: str) -> str:
             return record_id(job)
         await session.call("POST", f"{application}/devices/export", {"format": "json"})
     raise BenchError("The server queued an export and does not list it.")
+
+
+async def _first_entry(session: Session, org: str) -> str:
+    """The id of an entry of the audit log of an organization: a change of it, if there is no other."""
+    for _ in range(2):
+        for entry in (await session.call("GET", f"{org}/audit-logs", query={"perPage": 1}))["items"]:
+            return record_id(entry)
+        await session.call("PATCH", org, {"description": ORGANIZATION.get("description", "A farm.")})
+    raise BenchError("The server changed an organization and has no entry of it in the audit log.")

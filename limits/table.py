@@ -509,6 +509,13 @@ class Limits:
         1000, "job logs", "Above it the logs of ended jobs are deleted, the oldest first.", "application"
     )
     job_log_days: int = _bound(90, "days", "Older logs of ended jobs are deleted: a quarter of a year.")
+    audit_entries_max: int = _bound(
+        100_000, "entries", "Above it the oldest are removed: about 100 MB of disk.", "organization"
+    )
+    audit_entry_keep_s: float = _bound(365 * DAY_S, "seconds", "Older entries of an audit log are removed.")
+    audit_body_bytes_max: int = _bound(
+        8192, "bytes", "Of a larger body an entry of the audit log holds the length only.", "body"
+    )
     job_result_bytes_max: int = _bound(
         5 * GB, "bytes", "A result may be as large as a file of the API; it is never in memory.", "job"
     )

@@ -101,7 +101,7 @@ READS: Final[Mapping[str, str]] = {
 
 def home_of_actor(ref: Ref) -> Home:
     """The home of an actor."""
-    if ref.kind in ("user", "org"):
+    if ref.kind in ("user", "org", "auditLog"):
         return ROOT_HOME
     if ref.kind == "device":
         return Home("device", ref.id)

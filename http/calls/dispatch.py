@@ -11,6 +11,7 @@ request head that was handled before.
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +28,7 @@ from trunkline.actors.values.errors import Crashed, DomainError, NotFound
 from trunkline.actors.values.structs import Created, Message, Renamed
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate
+from trunkline.http.calls.audit import execute_audited
 from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.bulk_queue import BulkQueue
 from trunkline.http.calls.call import Call
@@ -85,7 +87,12 @@ class Dispatcher:
             else:
                 note_principal(admission.principal)
             route = admission.route
-            response = await self._execute(self._call(admission, request), admission.ref)
+            call = self._call(admission, request)
+            execute = partial(self._execute, call, admission.ref)
+            if route.audited:
+                response = await execute_audited(call, self._reads_same_path(request), execute)
+            else:
+                response = await execute()
             if response.stream is not None and request.method == "HEAD":
                 # The response to HEAD has the headers of the stream, but no body.
                 response.stream.close()
@@ -98,6 +105,11 @@ class Dispatcher:
             response = Response(*error_response(_log_crash(route, bug)))
         self._count(route, response.status, began_s)
         return response
+
+    def _reads_same_path(self, request: Request) -> Route | None:
+        """The route that reads what is at the path of a request, if there is one."""
+        match = self.table.match(request.path)
+        return None if match is None else match[0].get("GET")
 
     async def _execute(self, call: Call, ref: Ref | None) -> Response:
         """Execute an admitted call. `ref` is the actor to ask, if it is known already."""

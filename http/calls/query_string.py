@@ -85,7 +85,15 @@ class QueryParser:
             raise Invalid(f"{name}: is not a JSON object; pass JSON text or bracketed names.")
         if name in self._fields:
             return query_brackets.read_query(value, self._fields[name])
-        return value
+        return _with_arrays(value)
+
+
+def _with_arrays(value: Any) -> Any:
+    """An object in its JSON form: what has numbers as its names is an array."""
+    value = query_brackets.array(value) if isinstance(value, dict) else value
+    if isinstance(value, list):
+        return [_with_arrays(item) for item in value]
+    return {name: _with_arrays(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _switch(values: dict[str, Any], name: str) -> bool:
@@ -118,6 +126,8 @@ def _container_types(hint: Any) -> set[type]:
     origin = get_origin(hint)
     if origin in (list, dict):
         return {origin}
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return {dict}
     found: set[type] = set()
     for part in get_args(hint):
         found |= _container_types(part)

@@ -143,6 +143,8 @@ class Route:
     links: LinkTemplates | None = None
     also: Mapping[int, str] = field(default_factory=dict)
     """Further status codes for the documentation, each with a description."""
+    audited: bool = field(init=False)
+    """Whether a call has an entry in the audit log, if it concerns an organization."""
     latency_class: LatencyClass = field(init=False)
     """The class of operations with which the times of its calls are counted."""
     level: Level = field(init=False)
@@ -153,6 +155,7 @@ class Route:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        put(self, "audited", _is_audited(self))
         put(self, "latency_class", _latency_class_of(self))
         put(self, "scope", self.scope or self.operation)
         put(self, "level", level_of(self.operation, self.access))
@@ -164,6 +167,8 @@ class Route:
             raise TypeError(
                 f"{self.operation}: {self.path} has no {{{self.to.parent}Id}}, which {self.to.kind} needs"
             )
+        if self.audited and self.fast_path:
+            raise TypeError(f"{self.operation}: an audited operation cannot take the fast path")
 
     @property
     def throttle(self) -> str | None:
@@ -185,6 +190,28 @@ class Route:
     def created_id(self) -> str | None:
         """The name of the id of what a call creates, None if it creates nothing."""
         return self.to.id if self.to is not None and self.creates_actor else self.new_id
+
+
+NOT_AUDITED: frozenset[str] = frozenset(
+    {
+        # What devices and programs do all the time, and what has a log of its own.
+        "device.sendState",
+        "device.sendCommand",
+        "devices.sendCommand",
+        "device.setConnectionStatus",
+        "dataTableRows.post",
+        "dataTableRow.patch",
+        "dataTableRow.delete",
+        "flow.setStorageEntry",
+        "flow.pressVirtualButton",
+        # The log is deleted with its organization.
+        "org.delete",
+    }
+)
+
+
+def _is_audited(route: Route) -> bool:
+    return route.access == "write" and route.area != "user" and route.operation not in NOT_AUDITED
 
 
 def _latency_class_of(route: Route) -> LatencyClass:

@@ -50,6 +50,7 @@ IDS: Final[Mapping[str, str]] = {
     # Organizations and the audit log.
     "orgId": "6920c0de0000000000000050",
     "userId": "6920c0de0000000000000051",
+    "auditLogId": "6920c0de0000000000000090",
     # Reports of dashboards.
     "userDashboardId": "6920c0de0000000000000060",
     # Two-factor authentication and single sign-on.

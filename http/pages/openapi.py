@@ -114,6 +114,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationTemplates", "applicationTemplate"),
     ),
     "Current user": ("The user of the token.", ("me",)),
+    "Audit log": ("Who changed what in an organization, and from where.", ("auditLogs", "auditLog")),
     "Organizations": ("Users who share applications, each with a role.", ("orgs", "org")),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
@@ -379,6 +380,7 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "notFoundRequestCount": whole,
             "flowClass": text,
             "flowId": text,
+            "orgId": text,
             "version": text,
             "_type": text,
             "_links": {"type": "object"},

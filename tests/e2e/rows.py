@@ -20,7 +20,7 @@ OF_USERS = frozenset(
     {"applicationTemplate", "applicationTemplates", "me", "orgs", "userApiToken", "userApiTokens"}
 )
 """Resources of the user: they accept no scope of organizations and applications."""
-OF_ORGANIZATIONS = frozenset({"applications", "dashboard", "dashboards", "org"})
+OF_ORGANIZATIONS = frozenset({"applications", "auditLog", "auditLogs", "dashboard", "dashboards", "org"})
 """Resources of the user and of the user's organizations: they accept no scope of applications."""
 
 DEVICE_READS = frozenset(

@@ -23,6 +23,9 @@ pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
 
+ANY_FIELDS = {"dashboard.validateContext"}
+"""Operations whose body may have any field: values of parameters that the dashboard need not have."""
+
 
 class Example:
     """One operation of a served document, with what its examples say."""
@@ -123,7 +126,7 @@ async def leave_organizations(client: httpx.AsyncClient) -> None:
 
 async def refuse_unknown_field(client: httpx.AsyncClient, example: Example) -> None:
     """Send the body of an example with one field more: it is refused, and the field is named."""
-    if not isinstance(example.body, dict):
+    if not isinstance(example.body, dict) or example.id in ANY_FIELDS:
         return
     body = {**example.body, "noSuchField": 1}
     response = await client.request(example.method, example.path, params=example.query, json=body)

@@ -22,6 +22,7 @@ ORDER = {
         "outgoing",
         "accounts",
         "organizations",
+        "audit",
         "jobs",
         "applications",
         "devices",

@@ -1,0 +1,61 @@
+"""The audit log: the only writer of the entries of one organization.
+
+Entries are added and never changed. With each new entry, a few of those that are too old or too many are removed, so
+the log is bounded by its age and its length. Reads leave out what is too old and not yet removed.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import ClassVar, Final
+
+import msgspec
+
+from trunkline.actors.audit.messages import AUDIT_ENTRY, AddEntry
+from trunkline.actors.records import records
+from trunkline.actors.records.listing import index_range
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.values.structs import Created
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+REMOVED_PER_ENTRY: Final = 4
+"""More than are added, so that a log above its bounds shrinks; few, so that a turn stays short."""
+
+
+class AuditLog(Actor):
+    """The audit log of one organization. `ref.parent` is `ids.ROOT`, `ref.id` the organization."""
+
+    kind: ClassVar[str] = "auditLog"
+    noun: ClassVar[str] = "organization"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return True  # it exists as long as its organization
+
+    def on_add_entry(self, message: AddEntry) -> Created:
+        """Add an entry; the answer is its id."""
+        now_ms = self.system.clock.wall_ms()
+        id = self.system.ids.new(now_ms)
+        doc = {"creationDate": now_ms, **msgspec.to_builtins(message.entry)}
+        self._remove_old(now_ms)
+        records.write(self, AUDIT_ENTRY, self.ref.id, id, None, doc)
+        return Created(id)
+
+    def _remove_old(self, now_ms: int) -> None:
+        """Stage the removal of the oldest entries if they are too old or too many."""
+        journal, org, limits = self.system.journal, self.ref.id, self.system.limits
+        raw = journal.get(keys.COUNTS, keys.total_key(AUDIT_ENTRY.name, org))
+        too_many = (0 if raw is None else int(decode(raw)["n"])) + 1 - limits.audit_entries_max
+        oldest_ms = now_ms - round(limits.audit_entry_keep_s * 1000)
+        db, low, high = index_range(AUDIT_ENTRY, org, "creationDate")
+        assert high is not None
+        for position, (key, _) in enumerate(islice(journal.range(db, low, high), REMOVED_PER_ENTRY)):
+            id = bytes(key[-keys.ID_BYTES :])
+            found = journal.get(keys.RECORDS, keys.record_key(AUDIT_ENTRY.name, org, id))
+            assert found is not None
+            old = decode(found)
+            if position >= too_many and old["creationDate"] >= oldest_ms:
+                return
+            records.erase(self, AUDIT_ENTRY, org, id, old)

@@ -1,0 +1,232 @@
+"""The audit log of organizations: which calls get an entry, and what stands in it.
+
+An entry is made for each call of an audited operation (`Route.audited`) on what belongs to an organization, when the
+call has ended, whether it succeeded or was refused. The response leaves after the entry is on disk. A call that is
+refused before it reaches its operation (no valid token, no scope, a throttle, overload) has no entry.
+
+Secrets never reach an entry. Of a body that creates or changes a record, only those values are kept that the record
+shows at the same place, as it shows them; and whatever its name says to be a secret is left out everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple, get_args
+
+import msgspec
+import trio
+
+from trunkline.actors.audit.messages import ActorType, AddEntry, AuditEntry, PrimaryTarget, SecondaryTarget
+from trunkline.actors.authority import Principal
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import DomainError, Overloaded, TooManyRequests
+from trunkline.actors.values.ids import ROOT
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.errors import error_response
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import Route
+from trunkline.http.wire.request_context import current_request
+
+Json = dict[str, Any]
+
+HIDDEN: Final = "***"
+SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
+_SECONDARY_TARGETS: Final = frozenset(get_args(SecondaryTarget))
+
+
+class _Owner(NamedTuple):
+    """The organization that an entry is for, and what the call is about in it."""
+
+    org: bytes
+    type: PrimaryTarget | None
+    id: str | None
+    name: str | None
+
+
+async def execute_audited(
+    call: Call, get: Route | None, execute: Callable[[], Awaitable[Response]]
+) -> Response:
+    """Execute a call of an audited operation, and add its entry if an organization is concerned.
+
+    `get` is the route that reads what is at the path of the call, if there is one. The call is not cancelled when its
+    client leaves, because what it has changed must have an entry. Raises what `execute` raises; and, if the entry
+    cannot be stored, the error that says so: then the call is not acknowledged.
+    """
+    with trio.CancelScope(shield=True):
+        response = await _execute(call, get, execute)
+    return response  # noqa: RET504 - to mypy a cancel scope may end its block early
+
+
+async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitable[Response]]) -> Response:
+    owner = _owner_of_path(call)
+    before = await _read(call, get)
+    owner = owner or _owner_of_record(before)
+    if owner is None and call.route.created_id is None:
+        return await execute()
+    try:
+        response = await execute()
+    except (TooManyRequests, Overloaded):
+        raise
+    except DomainError as refusal:
+        if owner is not None:
+            status, _, body = error_response(refusal)
+            await _add(call, owner, before, status, msgspec.json.decode(body))
+        raise
+    shown: Json = msgspec.json.decode(response.body or b"{}")
+    owner = owner or _owner_of_record(shown)
+    if owner is not None:
+        await _add(call, owner, before, response.status, shown)
+    return response
+
+
+async def _add(call: Call, owner: _Owner, before: Json | None, status: int, shown: Json) -> None:
+    """Store the entry of a call that ended with `status` and the response `shown`."""
+    resource, _, action = call.route.operation.partition(".")
+    bytes_max = call.service.system.limits.audit_body_bytes_max
+    sent = _sent(call)
+    is_record = "_type" in shown and "items" not in shown
+    if isinstance(sent, dict) and is_record:
+        sent = _visible(sent, shown)
+    changed = {
+        name: value
+        for name, value in (before or {}).items()
+        if is_record and isinstance(sent, dict) and name in sent and shown.get(name) != value
+    }
+    request = current_request.get()
+    target_type, target_id = _secondary_target(call)
+    name = (shown if is_record else before or {}).get("name")
+    entry = AuditEntry(
+        primary_target_id=owner.id,
+        primary_target_type=owner.type,
+        primary_target_name=owner.name,
+        secondary_target_id=target_id,
+        secondary_target_type=target_type,
+        secondary_target_name=name if target_id is not None and isinstance(name, str) else None,
+        **_actor(call.principal),
+        ip_address=call.request.address,
+        request_id=None if request is None else request.request_id.decode("ascii"),
+        request_resource=resource,
+        request_action=action,
+        request_path_params={
+            part.placeholder: _text(call.ids[part.name]) for part in call.route.path_parameters
+        },
+        request_query_params=_kept(msgspec.to_builtins(call.query), bytes_max) or {},
+        request_body=_kept(sent, bytes_max),
+        previous=_kept(changed, bytes_max),
+        response_status=status,
+        response_body=_kept(shown, bytes_max),
+    )
+    await call.service.system.ask(Ref("auditLog", ROOT, owner.org), AddEntry(entry=entry))
+
+
+def _owner_of_path(call: Call) -> _Owner | None:
+    """The organization that the path of a call names, itself or by its application."""
+    if "org" in call.ids:
+        invites = "/invites" in call.route.path
+        return _Owner(call.ids["org"], "OrgInvite" if invites else None, None, None)
+    application: bytes | None = call.ids.get("application")
+    if application is None:
+        return None
+    with call.service.system.store.snapshot() as snapshot:
+        found = records.find(snapshot, APPLICATION, ROOT, application)
+    if found is None or found.doc["ownerType"] != "organization":
+        return None
+    org = bytes.fromhex(found.doc["ownerId"])
+    return _Owner(org, "Application", application.hex(), found.doc["name"])
+
+
+def _owner_of_record(shown: Json | None) -> _Owner | None:
+    """The organization that owns a record: an application, or a dashboard of no application."""
+    if shown is None or shown.get("ownerType") != "organization":
+        return None
+    kind: PrimaryTarget = "Application" if shown["_type"] == "application" else "Dashboard"
+    return _Owner(bytes.fromhex(shown["ownerId"]), kind, shown["id"], shown.get("name"))
+
+
+def _secondary_target(call: Call) -> tuple[SecondaryTarget | None, str | None]:
+    """The part of an application that a call is about: the last id of its path that is one."""
+    if "application" in call.ids:
+        for name, id in reversed(call.ids.items()):
+            type: Any = name[0].upper() + name[1:]
+            if type in _SECONDARY_TARGETS and isinstance(id, bytes):
+                return type, id.hex()
+    return None, None
+
+
+def _actor(principal: Principal) -> dict[str, Any]:
+    """Who made the call: an API token, or else the user or the device."""
+    type: ActorType
+    if principal.token_id is not None:
+        type, id = "ApiToken", principal.token_id
+    elif principal.user_id is not None:
+        type, id = "User", principal.user_id
+    else:
+        assert principal.device_id is not None
+        type, id = "Device", principal.device_id
+    return {"actor_type": type, "actor_id": id.hex(), "actor_name": principal.name[:1024]}
+
+
+async def _read(call: Call, get: Route | None) -> Json | None:
+    """The record at the path of a call as it is before the call; None if the path names none."""
+    if get is None or get.message is None or get.handler is not None or call.route.method == "POST":
+        return None
+    read = Call(call.service, get, call.request, call.now_ms, call.principal, call.ids)
+    try:
+        read.query, _ = get.parser.parse(b"")
+        value = await call.service.read(read, get.message)
+    except DomainError:
+        return None
+    shown = getattr(value, "value", value)
+    return shown if isinstance(shown, dict) else None
+
+
+# What is kept of bodies.
+
+
+def _sent(call: Call) -> Any:
+    """The body of a call as it was sent; None without one, and the number of items of an array."""
+    if not call.request.body:
+        return None
+    try:
+        sent = msgspec.json.decode(call.request.body)
+    except msgspec.DecodeError:
+        return None
+    return {"count": len(sent)} if isinstance(sent, list) else sent
+
+
+def _visible(sent: Json, shown: Json) -> Json:
+    """What the record shows where `sent` has a value; what it does not show is hidden."""
+    visible: Json = {}
+    for name, value in sent.items():
+        now = shown.get(name)
+        if isinstance(value, dict) and isinstance(now, dict):
+            visible[name] = _visible(value, now)
+        else:
+            visible[name] = now if now is not None or value is None else HIDDEN
+    return visible
+
+
+def _kept(value: Any, bytes_max: int) -> Json | None:
+    """A JSON object without secrets, links and revisions; only its length if it is too large."""
+    if not isinstance(value, dict) or not value:
+        return None
+    kept: Json = _without_secrets(value)
+    size = len(msgspec.json.encode(kept))
+    return kept if size <= bytes_max else {"omitted": f"{size} bytes"}
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            name: HIDDEN if SECRET.search(name) and isinstance(each, str) else _without_secrets(each)
+            for name, each in value.items()
+            if name not in ("_links", "_etag")
+        }
+    return [_without_secrets(each) for each in value] if isinstance(value, list) else value
+
+
+def _text(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,185 @@
+"""The audit log of an organization: each change has an entry that says who, what, when, from where, and no secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.e2e.conftest import EMAIL, Json, Server
+from trunkline.actors.catalogue import RESOURCES
+from trunkline.http.calls import audit
+from trunkline.http.calls.route import NOT_AUDITED
+from trunkline.http.routes import TABLE
+
+StartServer = Callable[..., Any]
+
+PLANTED = "Planted-secret-7"
+
+
+async def organization(server: Server, name: str = "farm") -> tuple[str, str]:
+    """A new organization with an application; returns the paths of both."""
+    org = await server.call("POST", "/orgs", {"name": name}, status=201)
+    body = {"name": "house", "orgId": org["id"]}
+    application = await server.call("POST", "/applications", body, status=201)
+    return f"/orgs/{org['id']}", f"/applications/{application['id']}"
+
+
+async def entries(server: Server, org: str, **query: Any) -> list[Json]:
+    listed = await server.call("GET", f"{org}/audit-logs", params=query)
+    return list(listed["items"])
+
+
+def operation(entry: Json) -> str:
+    return f"{entry['requestResource']}.{entry['requestAction']}"
+
+
+async def test_a_change_has_an_entry(server: Server) -> None:
+    org, application = await organization(server)
+    device = await server.device(application, "pump")
+    await server.call("PATCH", device, {"description": "new"})
+    await server.call("PATCH", device, {"description": 5}, status=400)
+    await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+    await server.call("GET", device)
+    await server.call("DELETE", device)
+
+    found = await entries(server, org)
+    assert [(operation(each), each["responseStatus"]) for each in found] == [
+        ("device.delete", 200),
+        ("device.patch", 400),
+        ("device.patch", 200),
+        ("devices.post", 201),
+        ("applications.post", 201),
+    ]
+    deleted, refused, patched, created, application_created = found
+    me = await server.call("GET", "/me")
+    ids = {"application": application.rpartition("/")[2], "device": device.rpartition("/")[2]}
+    for each in found:
+        assert (each["actorType"], each["actorId"], each["actorName"]) == ("User", me["id"], EMAIL)
+        assert (each["primaryTargetType"], each["primaryTargetName"]) == ("Application", "house")
+        assert each["primaryTargetId"] == ids["application"]
+        assert each["ipAddress"] == "127.0.0.1"
+        assert each["requestId"]
+        assert each["orgId"] == org.rpartition("/")[2]
+        assert await server.call("GET", f"{org}/audit-logs/{each['id']}") == each
+    for each in (deleted, patched, created):
+        assert (each["secondaryTargetType"], each["secondaryTargetId"]) == ("Device", ids["device"])
+        assert each["secondaryTargetName"] == "pump"
+    assert "secondaryTargetId" not in application_created
+    assert patched["requestBody"] == {"description": "new"}
+    assert "previous" not in patched  # the device had no description
+    assert patched["requestPathParams"] == {f"{name}Id": id for name, id in ids.items()}
+    assert patched["responseBody"]["description"] == "new"
+    assert refused["responseBody"]["type"] == "Validation"
+
+
+async def test_an_entry_has_the_values_before_the_change(server: Server) -> None:
+    org, application = await organization(server)
+    await server.call("PATCH", application, {"description": "first"})
+    await server.call("PATCH", application, {"name": "barn", "description": "second"})
+    changed = (await entries(server, org))[0]
+    assert changed["previous"] == {"name": "house", "description": "first"}
+    assert changed["requestBody"] == {"name": "barn", "description": "second"}
+
+
+async def test_what_belongs_to_a_user_has_no_entry(server: Server) -> None:
+    org, _ = await organization(server)
+    await server.device(await server.application("own"))
+    assert len(await entries(server, org)) == 1
+
+
+async def test_no_secret_is_in_an_entry(server: Server) -> None:
+    org, application = await organization(server)
+    secrets = [PLANTED]
+    key = await server.call("POST", f"{application}/keys", {"name": "k"})
+    secrets.append(key["secret"])
+    token = await server.call("POST", f"{application}/tokens", {"name": "t"})
+    secrets.append(token["token"])
+    dashboard = {"name": "d", "password": PLANTED}
+    await server.call("POST", f"{application}/dashboards", dashboard)
+    made = await server.call("POST", f"{application}/webhooks", {"name": "w", "basicAuthPassword": PLANTED})
+    secrets.append(made["token"])
+    await server.call("PATCH", f"{application}/webhooks/{made['id']}", {"basicAuthPassword": f"{PLANTED}!"})
+    await server.call("POST", f"{application}/webhooks", {"basicAuthPassword": PLANTED}, status=400)
+    found = await entries(server, org)
+    assert len(found) == 7
+    for secret in secrets:
+        assert secret not in json.dumps(found)
+    assert found[1]["requestBody"] == {"basicAuthPassword": audit.HIDDEN}
+
+
+async def test_the_caller_is_the_api_token_that_was_used(server: Server) -> None:
+    org, application = await organization(server)
+    made = await server.call("POST", f"{application}/tokens", {"name": "program"})
+    await server.call("PATCH", application, {"description": "x"}, token=made["token"])
+    changed = (await entries(server, org))[0]
+    assert (changed["actorType"], changed["actorName"], changed["actorId"]) == (
+        "ApiToken",
+        "program",
+        made["id"],
+    )
+
+
+async def test_a_list_is_filtered_and_sorted(server: Server) -> None:
+    org, application = await organization(server)
+    first = await server.device(application, "first")
+    server.move_clock(60)
+    await server.call("PATCH", first, {"description": 1}, status=400)
+    await server.call("PATCH", application, {"description": "x"})
+    device_id = first.rpartition("/")[2]
+
+    async def found(**query: Any) -> list[str]:
+        return [operation(each) for each in await entries(server, org, sortDirection="asc", **query)]
+
+    everything = ["applications.post", "devices.post", "device.patch", "application.patch"]
+    assert await found() == everything
+    assert await found(start=-30_000) == everything[2:]
+    assert await found(end=-30_000) == everything[:2]
+    assert await found(sortField="responseStatus") == [
+        "application.patch",
+        "applications.post",
+        "devices.post",
+        "device.patch",
+    ]
+    assert await found(auditLogFilter=json.dumps({"responseCode": [400, 409]})) == ["device.patch"]
+    assert await found(**{"auditLogFilter[secondaryTarget][0][id]": device_id}) == everything[1:3]
+    by_name = {"secondaryTarget": [{"type": "Device", "name": "first"}], "request": [{"action": "post"}]}
+    assert await found(auditLogFilter=json.dumps(by_name)) == ["devices.post"]
+    assert await found(auditLogFilter=json.dumps({"actor": [{"type": "Device"}]})) == []
+    wrong = {"auditLogFilter": json.dumps({"actor": [{"type": "Robot"}]})}
+    refusal = await server.call("GET", f"{org}/audit-logs", params=wrong, status=400)
+    assert refusal["message"].startswith("auditLogFilter.actor[0].type: ")
+
+
+async def test_a_log_is_bounded_by_its_length_and_its_age(start_server: StartServer) -> None:
+    bounds = {"audit_entries_max": 5, "audit_entry_keep_s": 3600, "audit_body_bytes_max": 100}
+    async with start_server(limits=bounds) as server:
+        org, application = await organization(server)
+        for number in range(12):
+            await server.call("PATCH", application, {"description": f"{number}"})
+        kept = await entries(server, org)
+        assert [each["requestBody"]["description"] for each in kept] == ["11", "10", "9", "8", "7"]
+        await server.call("PATCH", application, {"description": "x" * 200})
+        assert list((await entries(server, org))[0]["requestBody"]) == ["omitted"]
+        server.move_clock(3601)
+        token = await server.log_in()
+        async with server.client(token) as client:
+            assert (await client.get(f"{org}/audit-logs")).json()["items"] == []
+            await client.patch(application, json={"description": "new"})
+            listed = (await client.get(f"{org}/audit-logs")).json()
+        assert [each["requestBody"]["description"] for each in listed["items"]] == ["new"]
+
+
+def test_every_change_is_audited_but_for_those_that_are_listed() -> None:
+    operations = {route.operation: route for route in TABLE.routes}
+    assert set(operations) >= NOT_AUDITED
+    for route in operations.values():
+        changes = route.access == "write" and route.area != "user"
+        assert route.audited == (changes and route.operation not in NOT_AUDITED), route.operation
+
+
+def test_what_is_shown_once_is_a_secret_by_its_name() -> None:
+    shown_once = {"secret", "token"}
+    for resource in RESOURCES.values():
+        for name in shown_once | resource.hidden:
+            assert audit.SECRET.search(name), (resource.name, name)
