@@ -55,6 +55,7 @@ from trunkline.actors.plain.credentials import CREDENTIALS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.integrations import INTEGRATIONS
 from trunkline.actors.query.fields import Fields
+from trunkline.actors.recipes.bulk_create import BULK_CREATE
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.resource import Resource, Resources
@@ -162,4 +163,5 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     REMOVE_DEVICE_DATA,
     REMOVE_DEVICES_DATA,
     PAYLOAD_COUNTS_EXPORT,
+    BULK_CREATE,
 )

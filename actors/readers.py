@@ -52,6 +52,8 @@ from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
 from trunkline.actors.organizations import reads as organizations
 from trunkline.actors.organizations.messages import GetOrg, ListOrgs
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
+from trunkline.actors.recipes import bulk_create
+from trunkline.actors.recipes.messages import OpenRecipe
 from trunkline.actors.records import resource
 from trunkline.actors.records.messages import GetRecord, ListRecords
 from trunkline.actors.records.reading import Reading, TakesLong
@@ -100,6 +102,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     device.ListTagKeys: lists.list_tag_keys,
     device.ListTagValues: lists.list_tag_values,
     device.SelectDevices: selection.select_devices,
+    OpenRecipe: bulk_create.open_recipe,
     ChooseDevices: bulk_selection.choose_devices,
     device.ReplayCommands: history.replay_commands,
     QueryLastValues: measurements.query_last_values,

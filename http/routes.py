@@ -25,6 +25,7 @@ from trunkline.http.resources import (
     measurements,
     organizations,
     plain,
+    recipes,
     webhooks,
 )
 
@@ -47,6 +48,7 @@ TABLE = RouteTable(
         *events.ROUTES,
         *flows.ROUTES,
         *plain.ROUTES,
+        *recipes.ROUTES,
         *application_templates.ROUTES,
         *webhooks.ROUTES,
         *experience.ROUTES,

@@ -242,6 +242,9 @@ class Limits:
         "One batch, measured 10 to 15 ms, during which the event loop is blocked; a job changes more in such parts.",
         "call",
     )
+    recipe_rows_max: int = _bound(
+        10_000, "devices", "As many as fit into a body with short names; a job creates them in parts.", "call"
+    )
     removed_entries_max: int = _bound(
         500,
         "entries",

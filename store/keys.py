@@ -401,6 +401,19 @@ def jobs_key(app: bytes) -> bytes:
     return JOBS_PREFIX + _checked(app)
 
 
+JOB_DATA_PREFIX: Final = b"jobData\x00"
+
+
+def job_data_key(app: bytes, job: bytes) -> bytes:
+    """The key in META of the data that an open job was queued with."""
+    return job_data_prefix(app) + _checked(job)
+
+
+def job_data_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application; the id of a job follows."""
+    return JOB_DATA_PREFIX + _checked(app)
+
+
 TIDY_PREFIX: Final = b"tidy\x00"
 
 

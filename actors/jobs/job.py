@@ -41,8 +41,10 @@ from trunkline.actors.jobs.messages import QueueJob, ResourceType, SaveProgress
 from trunkline.actors.jobs.results import Fill, Results
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import ROOT, parse_id
 from trunkline.actors.values.structs import Message
+from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
@@ -95,6 +97,14 @@ class Job:
         """Run a long read on its own snapshot in a worker thread. Cancelled at its next 256 entries."""
         return await self.system.read(query)
 
+    async def read_data(self) -> bytes:
+        """Read the data that was queued with the job. Raises NotFound if the job has ended."""
+        key = keys.job_data_key(self.application, self.id)
+        raw = await self.read(lambda snapshot: snapshot.get(keys.META, key))
+        if raw is None:
+            raise NotFound("The data of the job is gone.")
+        return raw
+
     async def ask(self, ref: Ref, message: Message) -> Any:
         """Ask an actor and return the value of its answer; its writes are on disk then."""
         return (await self.system.ask(ref, message)).value
@@ -117,7 +127,7 @@ class Job:
             self.note = note(answers)
             return self.owner, self.progress_message(self.note)
 
-        return await self.system.ask_each(asks, last)
+        return (await self.system.ask_each(asks, last))[:-1]
 
     async def write_file(self, name: str, content_type: str, fill: Fill) -> Doc:
         """Write a result file in a worker thread: `fill(snapshot, write)` writes its bytes, piece by piece.

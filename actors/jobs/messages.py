@@ -131,8 +131,9 @@ class QueueJob(Message, frozen=True):
     """Queue a job of the kind for `operation`. The answer is its id.
 
     `resource` is the id of its subject (the application's own if there is no single subject); `input` are its
-    parameters, as plain values. Its end is reported to `email`, by default the address of `user` or else of the
-    application's owner, and to `callback_url`, if given.
+    parameters, as plain values. `data` is kept until the job ends and never shown: what is too large for the log. Its
+    end is reported to `email`, by default the address of `user` or else of the application's owner, and to
+    `callback_url`, if given.
     """
 
     operation: str
@@ -142,6 +143,7 @@ class QueueJob(Message, frozen=True):
     user: bytes | None = None
     email: str | None = None
     callback_url: str | None = None
+    data: bytes | None = None
 
 
 class BeginJob(Message, frozen=True):

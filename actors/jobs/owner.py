@@ -87,6 +87,8 @@ class JobOwner(Actor):
             "tell": self._notifications(message),
         }
         records.write(self, JOB, application, id, None, doc)
+        if message.data is not None:
+            self.put(keys.META, keys.job_data_key(application, id), message.data)
         self._keep_open(opened | {id: [message.operation, message.resource]})
         self.after_commit(partial(jobs.add, application, id))
         return id
@@ -171,6 +173,7 @@ class JobOwner(Actor):
         ended = {**found, **changes, "runCompletedAt": self.system.clock.wall_ms()}
         ended.pop("note", None)
         records.write(self, JOB, self.ref.id, id, found, ended)
+        self.delete(keys.META, keys.job_data_key(self.ref.id, id))
         opened = self._open_jobs()
         if ended["tell"]:
             opened[id] = [*opened[id][:2], NOTIFYING]

@@ -1,4 +1,4 @@
-"""Device recipes: named templates for new devices. Owns the record only; nothing creates devices from it yet."""
+"""Device recipes: named templates for new devices. Owns the record only; `actors/recipes/` creates devices."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
     return (
         (keys.COUNTS, application),
         (keys.META, keys.jobs_key(application)),
+        (keys.META, keys.job_data_prefix(application)),
         (keys.META, keys.event_jobs_prefix(application)),
     )
 

@@ -29,6 +29,14 @@ class CreateRecord(Message, frozen=True):
     by: Creator
 
 
+class CreateRecords(Message, frozen=True):
+    """Create several records, all or none. The answer is a list of `Created` in the same order."""
+
+    resource: str
+    bodies: list[Any]
+    by: Creator
+
+
 class PatchRecord(Message, frozen=True):
     """Change the fields of a record that `body` contains."""
 

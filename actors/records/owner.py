@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
-from trunkline.actors.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
+from trunkline.actors.records.messages import CreateRecord, CreateRecords, Creator, DeleteRecord, PatchRecord
 from trunkline.actors.records.resource import Change, Resource, Resources, missing
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
@@ -48,6 +48,13 @@ class RecordParent(Actor):
         resource.seal(self._keyring, id, change.new)
         records.write(self, resource.kind, self.ref.id, id, None, change.new)
         return Created(id, change.shown_once)
+
+    def on_create_records(self, message: CreateRecords) -> list[Created]:
+        """Create several records, all or none."""
+        return [
+            self.on_create_record(CreateRecord(resource=message.resource, body=body, by=message.by))
+            for body in message.bodies
+        ]
 
     def on_patch_record(self, message: PatchRecord) -> None:
         """Change the fields that the body contains."""

@@ -228,8 +228,9 @@ class System:
         """Send messages to different actors; return the value of each answer, or the error of an actor that refuses.
 
         The writes of all of them are one batch. `last` makes one more message from the answers, whose writes are in
-        the same batch; if it is refused, nothing is stored. Nothing is stored either if an actor is busy or its
-        throttle exhausted; that is raised, as everything is that would pass with time. Only for synchronous handlers.
+        the same batch; its answer comes last, and if it is refused, nothing is stored. Nothing is stored either if an
+        actor is busy or its throttle exhausted; that is raised, as everything is that would pass with time. Only for
+        synchronous handlers.
         """
         now_s = self.clock.monotonic_s()
         answers: list[Any] = []
@@ -248,7 +249,7 @@ class System:
                 except DomainError as refusal:
                     answers.append(refusal)
             if last is not None:
-                take(last(answers))
+                answers.append(take(last(list(answers))))
             group = shared.submit()
             if group is not None:
                 await _committed(group)

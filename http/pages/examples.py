@@ -236,6 +236,10 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "devices.delete": {"query": {"name": "thermometer"}},
     "devices.restore": {"query": {"name": "thermometer"}},
+    "deviceRecipe.bulkCreate": {
+        "nameColumn": "name",
+        "csv": "name,room\r\nthermometer 1,kitchen\r\nthermometer 2,hall\r\n",
+    },
     "devices.removeData": {"query": {"name": "thermometer"}, "end": -86400000},
     "devices.payloadCounts": {"query": {"tags": {"demo": "yes"}}},
     # Organizations and the audit log.

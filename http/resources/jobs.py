@@ -32,11 +32,12 @@ async def queue_job(
     *,
     email: str | UnsetType | None = None,
     callback_url: str | UnsetType | None = None,
+    data: bytes | None = None,
 ) -> Response:
     """Queue the job of the call's operation. Responds with 202 when the job is on disk.
 
     `resource` is the id of the resource of the job, `input` its parameters, as plain values. `email` (by default the
-    address of the caller's account) and `callback_url` are notified when it has ended.
+    address of the caller's account) and `callback_url` are notified when it has ended. `data` is kept until then.
     """
     message = QueueJob(
         operation=call.route.operation,
@@ -46,6 +47,7 @@ async def queue_job(
         user=call.principal.user_id,
         email=email or None,
         callback_url=callback_url or None,
+        data=data,
     )
     answer = await call.service.system.ask(Ref("application", ROOT, call.application), message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}

@@ -31,6 +31,7 @@ ORDER = {
         "flows",
         "webhooks",
         "plain",
+        "recipes",
         "experience",
         "dashboards",
         "templates",

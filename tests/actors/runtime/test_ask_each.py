@@ -36,7 +36,7 @@ async def test_a_refusal_concerns_only_its_actor(tmp_path: Path) -> None:
             (tally(5), Begin()),
         ]
         answers = await shop.system.ask_each(asks, last)
-        assert answers == seen
+        assert answers == [*seen, 5]
         assert answers[0] == 5
         assert [type(each) for each in answers[1:4]] == [Invalid, Crashed, NotFound]
         assert shop.system.journal.statistics.batches == batches + 1

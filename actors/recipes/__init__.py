@@ -1,0 +1,1 @@
+"""Devices made from recipes, many in one call."""

@@ -1,0 +1,238 @@
+"""Devices made from a recipe and a CSV: at once and as a job, with wrong lines, with keys, and with a kill between."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from tests.e2e.conftest import Server
+from tests.e2e.device_calls import id_of, names
+from tests.e2e.rows import UNKNOWN, api_token
+from tests.e2e.server_process import OWNER, serving, trunkline
+from tests.e2e.test_crash import FAULTY
+from tests.e2e.test_exports import ended
+from tests.patience import PATIENCE_S
+
+RECIPE: dict[str, Any] = {
+    "name": "thermometer",
+    "deviceName": "meter",
+    "description": "of the recipe",
+    "deviceDescription": "of the device",
+    "tags": [
+        {"key": "floor", "value": "0"},
+        {"key": "floor", "value": "00"},
+        {"key": "kind", "value": "heat"},
+    ],
+    "attributes": [{"name": "temp", "dataType": "number", "description": "Celsius"}],
+    "keepDuplicates": True,
+}
+
+
+async def recipe(server: Server, application: str, **fields: Any) -> str:
+    made = await server.call("POST", f"{application}/device-recipes", {**RECIPE, **fields})
+    return f"{application}/device-recipes/{made['id']}/bulkCreate"
+
+
+def lines_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+async def test_each_line_is_a_device_with_its_own_fields(server: Server) -> None:
+    application = await server.application()
+    path = await recipe(server, application)
+    text = (
+        "\ufefflabel,floor,room,about\r\n"
+        "north,1,hall,first\r\n"
+        ",,,\r\n"
+        '"a, ""b""",2,,\r\n'
+        f"{'x' * 256},3,,\r\n"
+        "\r\n"
+        "short,4\r\n"
+        f"long,{'y' * 256},,\r\n"
+        "last,5,=1+1,\r\n"
+    )
+    body = {"csv": text, "nameColumn": "label", "descriptionColumn": "about"}
+    done = await server.call("POST", path, body, status=201)
+    assert (done["created"], done["failed"]) == (4, 3)
+    result = lines_of(done["csvResult"])
+    assert [line["label"] for line in result] == ["north", "", 'a, "b"', "x" * 256, "short", "long", "last"]
+    fields = "The line has 2 fields, and the header has 4."
+    assert [line["error"].split(":")[0] for line in result] == ["", "", "", "label", fields, "floor", ""]
+    assert [bool(line["deviceId"]) for line in result] == [True, True, True, False, False, False, True]
+    assert result[6]["room"] == "'=1+1", "a spreadsheet does not run it"
+    devices = [
+        await server.call("GET", f"{application}/devices/{line['deviceId']}")
+        for line in result
+        if line["deviceId"]
+    ]
+    assert [device["name"] for device in devices] == ["north", "meter", 'a, "b"', "last"]
+    assert [device["description"] for device in devices] == ["first", *["of the device"] * 3]
+    kind, floor = RECIPE["tags"][2], {"key": "floor", "value": "1"}
+    assert devices[0]["tags"] == [kind, floor, {"key": "room", "value": "hall"}]
+    assert devices[1]["tags"] == RECIPE["tags"]
+    assert devices[3]["tags"][-1] == {"key": "room", "value": "=1+1"}
+    for device in devices:
+        assert (device["attributes"], device["keepDuplicates"]) == (RECIPE["attributes"], True)
+        await server.call("POST", f"{application}/devices/{device['id']}/state", {"data": {"temp": 1}})
+    assert (await server.call("GET", application))["summary"]["deviceCount"] == 4
+    assert (await server.call("GET", f"{application}/payloadCounts"))["deviceCreate"] == {"total": 4}
+
+
+async def test_gateways_and_parents_are_of_the_line_or_of_the_call(server: Server) -> None:
+    application = await server.application()
+    gateway, other = [
+        id_of(await server.device(application, name, deviceClass="gateway")) for name in ("gateway", "other")
+    ]
+    hall = id_of(await server.device(application, "hall", deviceClass="system"))
+    path = await recipe(server, application, deviceClass="peripheral", gatewayId=gateway, parentId=hall)
+    text = f"g,p\n,\n{other.upper()},\n{UNKNOWN},\nx,\n,{gateway}\n"
+    columns = {"csv": text, "gatewayIdColumn": "g", "parentIdColumn": "p"}
+    done = await server.call("POST", path, columns, status=201)
+    result = lines_of(done["csvResult"])
+    assert [line["error"].split(":")[0] for line in result] == ["", "", "gatewayId", "g", "parentId"]
+    first, second = [
+        await server.call("GET", f"{application}/devices/{line['deviceId']}") for line in result[:2]
+    ]
+    assert (first["gatewayId"], first["parentId"]) == (gateway, hall)
+    assert (second["gatewayId"], second["parentId"]) == (other, hall)
+    done = await server.call("POST", path, {"count": 2, "gatewayId": other, "parentId": None}, status=201)
+    for line in lines_of(done["csvResult"]):
+        device = await server.call("GET", f"{application}/devices/{line['deviceId']}")
+        assert (device["name"], device["gatewayId"], "parentId" in device) == ("meter", other, False)
+
+
+async def test_what_cannot_be_read_as_a_whole_creates_nothing(start_server: Any) -> None:
+    async with start_server(limits={"recipe_rows_max": 3}) as server:
+        application = await server.application()
+        path = await recipe(server, application)
+        for body, sentence in (
+            ({}, "csv or count: "),
+            ({"csv": "a\nb", "count": 1}, "csv or count: "),
+            ({"count": 0}, "count: "),
+            ({"csv": ""}, "csv: has no line"),
+            ({"csv": "a,b\n"}, "csv: has no line"),
+            ({"csv": 'a,b\n"x,1\n'}, "csv: line "),
+            ({"csv": "a,a\nx,y"}, "csv: the column 'a' stands in the header twice"),
+            ({"csv": "a b\nx"}, "csv: the column 'a b' is no key of a tag"),
+            ({"csv": "a,\nx,y"}, "csv: the column '' is no key of a tag"),
+            ({"csv": "a\nx", "nameColumn": "b"}, "nameColumn: the CSV has no column b; it has a"),
+            (
+                {"csv": "a\nx", "nameColumn": "a", "descriptionColumn": "a"},
+                "descriptionColumn: the column a is named",
+            ),
+            ({"csv": "a\nx", "colour": "red"}, "colour: "),
+            ({"count": 1, "gatewayId": "x"}, "gatewayId: "),
+            ({"count": 1, "nameColumn": "a"}, "nameColumn: the CSV has no column a; it has none"),
+        ):
+            refused = await server.call("POST", path, body, status=400)
+            assert (refused["type"], refused["message"][: len(sentence)]) == ("Validation", sentence)
+        await server.call("POST", path, {"count": 4}, status=413)
+        await server.call("POST", path, {"csv": "a" + "\nx" * 4}, status=413)
+        unknown = f"{application}/device-recipes/{UNKNOWN}/bulkCreate"
+        await server.call("POST", unknown, {"count": 1}, status=404)
+        other = await server.application("other")
+        await server.call("POST", path.replace(application, other), {"count": 1}, status=404)
+        assert await names(server, application) == []
+
+
+async def test_each_device_gets_a_key_of_its_own(start_server: Any) -> None:
+    async with start_server(limits={"changed_devices_max": 3}) as server:
+        application = await server.application()
+        path = await recipe(server, application)
+        body = {"csv": f"n\none\n{'x' * 256}\ntwo\n", "nameColumn": "n", "makeUniqueKeySecret": True}
+        done = await server.call("POST", path, body, status=201)
+        result = lines_of(done["csvResult"])
+        assert [bool(line["accessSecret"]) for line in result] == [True, False, True]
+        one, _, two = [
+            {"deviceId": line["deviceId"], "key": line["accessKey"], "secret": line["accessSecret"]}
+            for line in result
+        ]
+        for credentials in (one, two):
+            await server.call("POST", "/auth/device", credentials, token="")
+        await server.call("POST", "/auth/device", {**one, "deviceId": two["deviceId"]}, token="", status=401)
+        keys = (await server.call("GET", f"{application}/keys?sortField=name&sortDirection=asc"))["items"]
+        assert [(key["name"], key["deviceIds"]) for key in keys] == [
+            ("one", [one["deviceId"]]),
+            ("two", [two["deviceId"]]),
+        ]
+        refused = await server.call("POST", path, {"count": 4, "makeUniqueKeySecret": True}, status=400)
+        assert refused["message"].startswith("makeUniqueKeySecret: ")
+        token = await api_token(server, application, "deviceRecipe.bulkCreate")
+        await server.call("POST", path, {"count": 1, "makeUniqueKeySecret": True}, token=token, status=403)
+        await server.call("POST", path, {"count": 1}, token=token, status=201)
+        assert len(await names(server, application)) == 3
+
+
+async def download(log: dict[str, Any]) -> list[dict[str, str]]:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return lines_of((await client.get(log["output"]["file"]["url"])).text)
+
+
+async def test_many_devices_are_created_by_a_job(start_server: Any) -> None:
+    async with start_server(limits={"changed_devices_max": 3, "bulk_errors_max": 1}) as server:
+        application = await server.application()
+        gateway = id_of(await server.device(application, "gateway", deviceClass="gateway"))
+        path = await recipe(server, application, deviceClass="peripheral")
+        ids = [gateway, "", UNKNOWN, gateway, "x", gateway, "", gateway]
+        text = "name,g\n" + "".join(f"n{number},{id}\n" for number, id in enumerate(ids))
+        body = {"csv": text, "nameColumn": "name", "gatewayIdColumn": "g", "email": "ops@example.com"}
+        log = await ended(server, application, (await server.call("POST", path, body, status=202))["jobId"])
+        assert (log["name"], log["status"], log["input"]) == (
+            "deviceRecipe.bulkCreate",
+            "completed",
+            {"rows": 8},
+        )
+        assert (log["resourceType"], log["resourceId"]) == ("deviceRecipe", path.split("/")[4])
+        assert log["progress"] == {"completed": 8, "total": 8, "status": "completed"}
+        assert (log["output"]["created"], log["output"]["failed"]) == (4, 4)
+        result = await download(log)
+        assert [line["name"] for line in result] == [f"n{number}" for number in range(8)]
+        more = "The device was refused, for another reason than the lines before."
+        errors = [line["error"].split(":")[0] for line in result]
+        assert errors == ["", "gatewayId", more, "", "g", "", "gatewayId", ""]
+        for line in result:
+            if line["deviceId"]:
+                device = await server.call("GET", f"{application}/devices/{line['deviceId']}")
+                assert (device["name"], device["gatewayId"]) == (line["name"], gateway)
+        assert len(await names(server, application)) == 5
+        with server.system.store.snapshot() as snapshot:
+            assert list(snapshot.keys("meta", b"jobData", b"jobDatb")) == []
+
+
+@pytest.mark.slow
+async def test_devices_are_created_once_across_a_kill(tmp_path: Path) -> None:
+    data_dir, limits = tmp_path / "data", tmp_path / "limits.toml"
+    limits.write_text("changed_devices_max = 7\njob_progress_s = 0.005\n")
+    held = {**OWNER, "CRASH_HELD_JOB": "3"}
+    async with serving(data_dir, "--limits", str(limits), program=FAULTY, env=held) as server:
+        application = await server.application()
+        made = await server.call("POST", f"{application}/device-recipes", RECIPE)
+        path = f"{application}/device-recipes/{made['id']}/bulkCreate"
+        body = {"csv": "n\n" + "".join(f"d{number}\n" for number in range(50)), "nameColumn": "n"}
+        job = (await server.call("POST", path, body, status=202))["jobId"]
+        with trio.fail_after(PATIENCE_S):
+            while (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] < 21:
+                pass
+        await server.kill()
+    async with serving(data_dir, "--limits", str(limits)) as server:
+        after = await ended(server, application, job)
+        assert (after["status"], after["output"]["created"], after["output"]["failed"]) == (
+            "completed",
+            50,
+            0,
+        )
+        devices = (await server.call("GET", f"{application}/devices?perPage=1000"))["items"]
+        assert sorted(device["name"] for device in devices) == sorted(f"d{number}" for number in range(50))
+        by_name = {device["name"]: device["id"] for device in devices}
+        assert [(line["n"], line["deviceId"]) for line in await download(after)] == [
+            (f"d{number}", by_name[f"d{number}"]) for number in range(50)
+        ]
+        assert await server.terminate() == 0
+    done = await trunkline("check", "--data", str(data_dir))
+    assert done.returncode == 0, done.stdout
