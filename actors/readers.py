@@ -44,9 +44,12 @@ from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
+from trunkline.actors.experience.linked import GetExperienceLinks, get_linked
+from trunkline.actors.experience.stats import GetEndpointStats, get_stats
 from trunkline.actors.flows import messages as flow
 from trunkline.actors.flows import reads as flows
 from trunkline.actors.flows import runs
+from trunkline.actors.flows.selection import SelectOfClass, SelectTriggered, select_of_class, select_triggered
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
 from trunkline.actors.organizations import reads as organizations
@@ -126,6 +129,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     experience.GetExperienceRecord: partial(experience.get_record, RESOURCES),
     experience.ShowExperienceRecord: partial(experience.show_record, RESOURCES),
     experience.ListExperienceRecords: partial(experience.list_records, RESOURCES),
+    GetEndpointStats: get_stats,
+    GetExperienceLinks: partial(get_linked, RESOURCES),
     versions.GetExperienceVersion: versions.get_version,
     versions.ListExperienceVersions: versions.list_versions,
     GetJobLog: jobs.get_job_log,
@@ -135,6 +140,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetRow: rows.get_row,
     ListRows: rows.list_rows,
     SelectRows: rows.select_rows,
+    SelectTriggered: select_triggered,
+    SelectOfClass: select_of_class,
     flow.GetFlow: flows.get_flow,
     flow.ListFlows: flows.list_flows,
     flow.ListFlowsByVersion: flows.list_flows_by_version,

@@ -285,6 +285,12 @@ class Limits:
     )
     experience_domains_max: int = _bound(100, "domains", "All are read with each version.", "application")
     experience_slugs_max: int = _bound(100, "slugs", "All are read with each version.", "application")
+    experience_removed_max: int = _bound(
+        200, "records", "Those that one turn of the deletion of an experience removes at most.", "turn"
+    )
+    experience_removed_bytes_max: int = _bound(
+        MIB, "bytes", "What one turn of that deletion writes: some 10 ms of the event loop.", "turn"
+    )
     experience_group_members_max: int = _bound(
         1000, "ids", "The API's limit for the users, and for the endpoints, of one group.", "group"
     )

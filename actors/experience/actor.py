@@ -10,8 +10,10 @@ from typing import ClassVar
 
 import msgspec
 
-from trunkline.actors.experience.content import find, find_version
+from trunkline.actors.experience.bootstrap import Bootstrap, bootstrap
+from trunkline.actors.experience.content import find, find_version, staged
 from trunkline.actors.experience.kind import DEVELOP
+from trunkline.actors.experience.removal import RemoveSome, remove_some
 from trunkline.actors.experience.versions import VERSIONS
 from trunkline.actors.records import records
 from trunkline.actors.records.messages import DeleteRecord, PatchRecord
@@ -37,7 +39,7 @@ class Experience(RecordParent):
         if message.resource != VERSIONS.name:
             super().on_patch_record(message)
             return
-        version = find_version(self.system.journal, self.ref.id, message.record).id
+        version = find_version(staged(self), self.ref.id, message.record).id
         if version == self.ref.id:
             self._patch_develop(message)
         else:
@@ -46,16 +48,24 @@ class Experience(RecordParent):
     def on_delete_record(self, message: DeleteRecord) -> None:
         """Delete a record. A version may be given by its name."""
         if message.resource == VERSIONS.name:
-            version = find_version(self.system.journal, self.ref.id, message.record).id
+            version = find_version(staged(self), self.ref.id, message.record).id
             if version == self.ref.id:
                 raise Invalid("The version develop cannot be deleted; it is the one that is edited.")
             message = msgspec.structs.replace(message, record=version)
         super().on_delete_record(message)
 
+    def on_bootstrap(self, message: Bootstrap) -> str:
+        """Create a first experience; the answer is the suffix of its names."""
+        return bootstrap(self, message)
+
+    def on_remove_some(self, message: RemoveSome) -> bool:
+        """Remove a part of the experience; the answer is whether there may be more."""
+        return remove_some(self, message.query)
+
     def _patch_develop(self, message: PatchRecord) -> None:
         """Change the settings of the version `develop`, which are stored with their first change."""
-        stored = find(self.system.journal, DEVELOP, self.ref.id, self.ref.id)
-        shown = find_version(self.system.journal, self.ref.id, self.ref.id)
+        stored = find(staged(self), DEVELOP, self.ref.id, self.ref.id)
+        shown = find_version(staged(self), self.ref.id, self.ref.id)
         check_match(message.if_match, shown.raw)
         named = VERSIONS.stored(message.body)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), shown.doc)

@@ -32,6 +32,7 @@ from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
+from trunkline.store.counters import apply_increments
 
 DEVELOP_NAME: Final = "develop"
 COPIES: Final[Mapping[str, Kind]] = {ENDPOINT.name: ENDPOINT_COPY, VIEW.name: VIEW_COPY}
@@ -68,6 +69,35 @@ def all_of_kind(source: Source, kind: Kind, application: bytes) -> Iterator[Foun
         yield Found(bytes(key[-keys.ID_BYTES :]), decode(raw), bytes(raw))
 
 
+class _Staged:
+    """What the store will have after the turn of an actor: the journal, changed by what the turn has staged so far."""
+
+    __slots__ = ("_actor",)
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def get(self, db: str, key: bytes) -> bytes | None:
+        raw, batch = self._actor.system.journal.get(db, key), self._actor.batch
+        if batch is None:
+            return raw
+        raw = batch.writes.get(db, {}).get(key, raw)
+        counts = batch.increments.get(db, {}).get(key)
+        return raw if counts is None else apply_increments(raw, counts)
+
+    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
+        found: dict[bytes, bytes | None] = dict(self._actor.system.journal.range(db, lo, hi))
+        if self._actor.batch is not None:
+            writes = self._actor.batch.writes.get(db, {})
+            found |= {key: value for key, value in writes.items() if lo <= key < hi}
+        return [(key, value) for key, value in sorted(found.items()) if value is not None]
+
+
+def staged(actor: Actor) -> _Staged:
+    """What a turn reads, so that one turn may change the same records several times."""
+    return _Staged(actor)
+
+
 # Versions.
 
 
@@ -95,9 +125,8 @@ def version_of_name(source: Source, application: bytes, name: str) -> Found | No
     """A named version by its name; None if there is none."""
     for id in _ids_in(source, index_range(VERSION, application, "version", keys.sortable(name))):
         found = find(source, VERSION, application, id)
-        if (
-            found is not None and found.doc["version"] == name
-        ):  # the index has only the beginning of a long name
+        # The index has only the beginning of a long name.
+        if found is not None and found.doc["version"] == name:
             return found
     return None
 
@@ -179,7 +208,7 @@ def replace_content(owner: Actor, version: bytes | None, source: bytes | None, n
 
 def _restore(owner: Actor, source: bytes, now_ms: int) -> None:
     """Stage the content of a named version as that of `develop`. Groups that were deleted since are left out."""
-    application, journal = owner.ref.id, owner.system.journal
+    application, journal = owner.ref.id, staged(owner)
     before = {
         kind: {each.id: each.doc for each in all_in(journal, kind, application, None)} for kind in _CONTENT
     }
@@ -215,7 +244,7 @@ def write_copies(owner: Actor, version: bytes, source: bytes | None, now_ms: int
 
     Raises `Invalid` if it has more bytes than a version may have.
     """
-    application, journal = owner.ref.id, owner.system.journal
+    application, journal = owner.ref.id, staged(owner)
     content = {kind.name: list(all_in(journal, kind, application, source)) for kind in _CONTENT}
     size = sum(len(each.raw) for found in content.values() for each in found)
     most = owner.system.limits.experience_version_bytes_max
@@ -234,8 +263,8 @@ def erase_copies(owner: Actor, version: bytes) -> None:
     """Stage the removal of the content of a named version."""
     for kind in _CONTENT:
         copy = COPIES[kind.name]
-        for id in _ids_in(owner.system.journal, copies_range(kind, owner.ref.id, version)):
-            found = find(owner.system.journal, copy, owner.ref.id, id)
+        for id in _ids_in(staged(owner), copies_range(kind, owner.ref.id, version)):
+            found = find(staged(owner), copy, owner.ref.id, id)
             if found is not None:
                 records.erase(owner, copy, owner.ref.id, id, found.doc)
 
@@ -256,7 +285,7 @@ def check_reply(owner: Actor, field: str, reply: Doc | None, version: bytes | No
         return
     found = None
     if looks_like_id(page):
-        found = find_in(owner.system.journal, VIEW, owner.ref.id, version, bytes.fromhex(page))
+        found = find_in(staged(owner), VIEW, owner.ref.id, version, bytes.fromhex(page))
     if found is None or found.doc["viewType"] != "page":
         raise Invalid(
             f"{field}.value: {page[:100]!r} is not the id of a page of this version of the experience."

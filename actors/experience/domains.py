@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.experience.content import DEVELOP_NAME, check_number, check_version
+from trunkline.actors.experience.content import DEVELOP_NAME, check_number, check_version, staged
 from trunkline.actors.experience.kind import DOMAIN
 from trunkline.actors.experience.resource import ExperienceResource
 from trunkline.actors.experience.tls import check_certificate, check_key, key_fingerprint
@@ -77,7 +77,7 @@ def _check(change: Change) -> None:
     """Check the name, the version, and that certificate, key and name fit each other."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
-        raw = owner.system.journal.get(keys.COUNTS, keys.total_key(DOMAIN.name, owner.ref.id))
+        raw = staged(owner).get(keys.COUNTS, keys.total_key(DOMAIN.name, owner.ref.id))
         check_number(raw, owner.system.limits.experience_domains_max, "domains")
         if "version" not in named:
             new["version"] = DEVELOP_NAME
@@ -88,7 +88,7 @@ def _check(change: Change) -> None:
                 f"domainName: {new['domainName']!r} is not the name of a domain; write it as www.example.com."
             )
     if named.get("version") is not None:
-        check_version(owner.system.journal, owner.ref.id, new["version"])
+        check_version(staged(owner), owner.ref.id, new["version"])
     _check_tls(change)
 
 

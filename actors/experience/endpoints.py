@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.experience.content import all_of_kind, check_reply
+from trunkline.actors.experience.content import all_of_kind, check_reply, staged
 from trunkline.actors.experience.kind import ENDPOINT
 from trunkline.actors.experience.relations import GROUPS_OF_ENDPOINT, relate, unrelate
 from trunkline.actors.experience.resource import ExperienceResource, Scene
@@ -17,7 +17,7 @@ from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.resource import Change
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.structs import FORM, Body, View
+from trunkline.actors.values.structs import FORM, Body, Query, View
 from trunkline.actors.values.terms import Description, Id, Ids, Name, RecordView
 
 Method = Literal["delete", "get", "options", "patch", "post", "put"]
@@ -69,6 +69,12 @@ class EndpointPage(Page, frozen=True):
     version: Name = "develop"
 
 
+class EndpointRemoval(Query, frozen=True):
+    """`includeWorkflows`: also delete the workflows that the endpoint triggers."""
+
+    include_workflows: bool = False
+
+
 class GroupName(View, frozen=True):
     """A group by id and name."""
 
@@ -102,7 +108,7 @@ def _check(change: Change) -> None:
     """Refuse a route that clashes with that of another endpoint, and too many endpoints."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None or "route" in named or "method" in named:
-        others = {each.id: each.doc for each in all_of_kind(owner.system.journal, ENDPOINT, owner.ref.id)}
+        others = {each.id: each.doc for each in all_of_kind(staged(owner), ENDPOINT, owner.ref.id)}
         most = owner.system.limits.experience_endpoints_max
         if change.old is None and len(others) >= most:
             raise Invalid(

@@ -15,7 +15,7 @@ from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.selection import device_filter, scans_application
 from trunkline.actors.devices.terms import DEVICE_FIELDS
-from trunkline.actors.experience.content import find
+from trunkline.actors.experience.content import find, staged
 from trunkline.actors.experience.kind import GROUP
 from trunkline.actors.experience.relations import (
     ENDPOINTS_OF_GROUP,
@@ -132,7 +132,7 @@ def _check(change: Change) -> None:
     if named.get("deviceIds"):
         new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new["deviceIds"]))
         for id in new["deviceIds"]:
-            if find(owner.system.journal, DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
+            if find(staged(owner), DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
                 raise Invalid(f"deviceIds: there is no device {id} in this application.")
     if named.get("deviceQueryJson") is not None:
         _check_query(named["deviceQueryJson"])
@@ -152,7 +152,7 @@ def _check_parent(change: Change) -> None:
             raise Invalid(
                 f"parentId: {parent} is this group or lies below it; a group cannot be its own ancestor."
             )
-        found = find(owner.system.journal, GROUP, owner.ref.id, bytes.fromhex(above))
+        found = find(staged(owner), GROUP, owner.ref.id, bytes.fromhex(above))
         if found is None:
             raise Invalid(f"parentId: there is no experience group {above} in this application.")
         above = found.doc.get("parentId")
@@ -173,7 +173,7 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     """Refuse the deletion of a group with groups below it: whoever is above them would lose their devices."""
     _, low, high = index_range(GROUP, owner.ref.id, "parentId", keys.sortable(id.hex()))
     assert high is not None
-    below = owner.system.journal.range(keys.INDEXES, low, high)
+    below = staged(owner).range(keys.INDEXES, low, high)
     if below:
         raise Invalid(
             f"{len(below)} experience groups have this group as their parent; move or delete them first."

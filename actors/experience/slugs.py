@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import UNSET, UnsetType
 
 from trunkline.actors.applications.messages import Slug
-from trunkline.actors.experience.content import DEVELOP_NAME, check_number, check_version
+from trunkline.actors.experience.content import DEVELOP_NAME, check_number, check_version, staged
 from trunkline.actors.experience.kind import SLUG
 from trunkline.actors.experience.resource import ExperienceResource
 from trunkline.actors.records.kinds import APPLICATION
@@ -57,16 +57,16 @@ def _check(change: Change) -> None:
     """Check the version, and that no application has the slug as its `endpointSlug`."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
-        raw = owner.system.journal.get(keys.COUNTS, keys.total_key(SLUG.name, owner.ref.id))
+        raw = staged(owner).get(keys.COUNTS, keys.total_key(SLUG.name, owner.ref.id))
         check_number(raw, owner.system.limits.experience_slugs_max, "slugs")
         if "version" not in named:
             new["version"] = DEVELOP_NAME
     if "slug" in named:
-        holder = owner.system.journal.get(keys.UNIQUE, unique_key(APPLICATION, "endpointSlug", new["slug"]))
+        holder = staged(owner).get(keys.UNIQUE, unique_key(APPLICATION, "endpointSlug", new["slug"]))
         if holder is not None:
             raise Invalid(f"slug: {new['slug']} is the endpointSlug of an application; choose another one.")
     if named.get("version") is not None:
-        check_version(owner.system.journal, owner.ref.id, new["version"])
+        check_version(staged(owner), owner.ref.id, new["version"])
 
 
 SLUGS: Final = ExperienceResource(

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email
 from trunkline.actors.accounts.passwords import hash_password
+from trunkline.actors.experience.content import staged
 from trunkline.actors.experience.kind import GROUP, USER
 from trunkline.actors.experience.relations import GROUPS_OF_USER, relate, unrelate
 from trunkline.actors.experience.resource import ExperienceResource, Scene
@@ -133,10 +134,10 @@ def user_with_email(owner: Actor, email: str) -> bytes | None:
     """The id of the user with this e-mail address, regardless of case; None if there is none."""
     _, low, high = index_range(USER, owner.ref.id, "email", keys.sortable_folded(email))
     assert high is not None
-    for key, _ in owner.system.journal.range(keys.INDEXES, low, high):
+    for key, _ in staged(owner).range(keys.INDEXES, low, high):
         id = key[-keys.ID_BYTES :]
         # The index holds only the beginning of a long address.
-        raw = owner.system.journal.get(keys.RECORDS, keys.record_key(USER.name, owner.ref.id, id))
+        raw = staged(owner).get(keys.RECORDS, keys.record_key(USER.name, owner.ref.id, id))
         if raw is not None and decode(raw)["email"].casefold() == email.casefold():
             return id
     return None

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.experience.content import all_of_kind, check_number, find
+from trunkline.actors.experience.content import all_of_kind, check_number, find, staged
 from trunkline.actors.experience.kind import ENDPOINT, VIEW
 from trunkline.actors.experience.resource import ExperienceResource, Scene
 from trunkline.actors.experience.terms import REPLIES, By, TagMap, VersionChoice, page_of
@@ -86,15 +86,15 @@ def _check(change: Change) -> None:
     """Check the number of views, the name, which is unique for its type, and the layout."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
-        raw = owner.system.journal.get(keys.COUNTS, keys.total_key(VIEW.name, owner.ref.id))
+        raw = staged(owner).get(keys.COUNTS, keys.total_key(VIEW.name, owner.ref.id))
         check_number(raw, owner.system.limits.experience_views_max, "views")
-    if "name" in named and _view_of_name(owner, new["viewType"], new["name"]) not in (None, change.id):
+    if "name" in named and view_of_name(owner, new["viewType"], new["name"]) not in (None, change.id):
         raise Invalid(f"name: there is a {new['viewType']} {new['name']} already; choose another name.")
     if named.get("layoutId") is not None:
         new["layoutId"] = new["layoutId"].lower()
         if new["viewType"] != "page":
             raise Invalid(f"layoutId: a {new['viewType']} has no layout; only a page has one.")
-        layout = find(owner.system.journal, VIEW, owner.ref.id, bytes.fromhex(new["layoutId"]))
+        layout = find(staged(owner), VIEW, owner.ref.id, bytes.fromhex(new["layoutId"]))
         if layout is None or layout.doc["viewType"] != "layout":
             raise Invalid(f"layoutId: {new['layoutId']} is no layout of this application.")
     new.setdefault("body", "")
@@ -102,12 +102,12 @@ def _check(change: Change) -> None:
     new.setdefault("headers", {})
 
 
-def _view_of_name(owner: Actor, type: str, name: str) -> bytes | None:
+def view_of_name(owner: Actor, type: str, name: str) -> bytes | None:
     """The id of the view of this type and name; None if there is none."""
     _, low, high = index_range(VIEW, owner.ref.id, "name", keys.sortable(name))
     assert high is not None
-    for key, _ in owner.system.journal.range(keys.INDEXES, low, high):
-        found = find(owner.system.journal, VIEW, owner.ref.id, key[-keys.ID_BYTES :])
+    for key, _ in staged(owner).range(keys.INDEXES, low, high):
+        found = find(staged(owner), VIEW, owner.ref.id, key[-keys.ID_BYTES :])
         if found is not None and (found.doc["viewType"], found.doc["name"]) == (type, name):
             return found.id
     return None
@@ -115,7 +115,7 @@ def _view_of_name(owner: Actor, type: str, name: str) -> bytes | None:
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     """Refuse the deletion of a layout that pages have, and of a page with which endpoints answer."""
-    journal, application = owner.system.journal, owner.ref.id
+    journal, application = staged(owner), owner.ref.id
     if doc["viewType"] == "layout":
         _, low, high = index_range(VIEW, application, "layoutId", keys.sortable(id.hex()))
         assert high is not None

@@ -194,6 +194,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "flowVersion.patch": {"notes": "As it was in spring."},
     # Deployments.
     # Experience.
+    "experience.bootstrap": {"createUsers": False},
     "experienceEndpoints.post": {"route": "/devices/{id}", "method": "get", "access": "authenticated"},
     "experienceEndpoint.patch": {"description": "The page of one device."},
     "experienceViews.post": {"name": "devices", "viewType": "page", "body": "<h1>Devices</h1>"},

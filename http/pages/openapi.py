@@ -80,6 +80,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Experience": (
         "Web pages and endpoints of an application, and the people who use them; they are stored, and not served yet.",
         (
+            "experience",
             "experienceEndpoints",
             "experienceEndpoint",
             "experienceViews",

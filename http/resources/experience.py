@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
+
+from trunkline.actors.accounts.passwords import hash_password
+from trunkline.actors.experience.bootstrap import Bootstrap, BootstrapBody, BootstrapResult, Names
 from trunkline.actors.experience.domains import DOMAINS
-from trunkline.actors.experience.endpoints import ENDPOINTS
+from trunkline.actors.experience.endpoints import ENDPOINTS, EndpointRemoval
 from trunkline.actors.experience.groups import GROUPS
+from trunkline.actors.experience.linked import ExperienceLinks, ExperienceLinksChoice, GetExperienceLinks
+from trunkline.actors.experience.removal import RemovalChoice, RemoveSome
 from trunkline.actors.experience.resource import (
     ExperienceResource,
     GetExperienceRecord,
@@ -15,12 +22,19 @@ from trunkline.actors.experience.resource import (
     ShowExperienceRecord,
 )
 from trunkline.actors.experience.slugs import SLUGS
+from trunkline.actors.experience.stats import GetEndpointStats, StatPoint, StatsChoice
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS, GetExperienceVersion, ListExperienceVersions
 from trunkline.actors.experience.views import VIEWS
+from trunkline.actors.flows.selection import SelectOfClass
 from trunkline.actors.records.messages import GetRecord, ListRecords
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.errors import JSON
+from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, NoQuery, Route
+from trunkline.http.resources.flow_removal import delete_flows, delete_with_flows
 
 EXPERIENCE = APP_PATH + "/experience"
 
@@ -29,6 +43,8 @@ def _routes(path: str, resource: ExperienceResource) -> tuple[Route, ...]:
     """The five routes of a resource, with the reads of experiences. Only a GET chooses how a record is shown."""
     routes = []
     for route in resource_routes(EXPERIENCE + path, resource, to=EXPERIENCE_ACTOR):
+        if resource is ENDPOINTS and route.method == "DELETE":
+            route = replace(route, query=EndpointRemoval, handler=delete_with_flows("endpoint"))
         if route.message is ListRecords:
             route = replace(route, message=ListExperienceRecords)
         elif route.message is GetRecord:
@@ -51,7 +67,79 @@ def _version_routes() -> Iterator[Route]:
             yield replace(route, path=path, then=GetExperienceVersion if route.then is GetRecord else None)
 
 
+async def bootstrap(call: Call) -> Response:
+    """Create a first experience: pages, endpoints, and a group with a user. The password is shown only here."""
+    password = secrets.token_urlsafe(12)
+    message = Bootstrap(
+        body=call.body, by=call.principal.creator, password_hash=await hash_password(password)
+    )
+    suffix: str = (await call.service.system.ask(call.service.ref(call), message)).value
+    shown = {"resourceSuffix": suffix}
+    if call.body.create_users:
+        shown |= {"email": Names(suffix).email, "password": password}
+    return Response(200, [JSON], msgspec.json.encode(shown))
+
+
+async def delete_experience(call: Call) -> Response:
+    """Delete the experience, but for what is to be kept. Repeat the call if it did not come to its end."""
+    flows: list[bytes] = []
+    if call.query.remove_workflows:
+        flows = await call.service.read_message(
+            SelectOfClass(application=call.application, flow_class="experience")
+        )
+    message = RemoveSome(query=call.query)
+    while (await call.service.system.ask(call.service.ref(call), message)).value:
+        pass  # each part is committed, and others have their turns between two parts
+    await delete_flows(call, flows)
+    return Response(200, [JSON], SUCCESS)
+
+
+def _linked_route(path: str, resource: ExperienceResource, noun: str) -> Route:
+    return Route(
+        method="GET",
+        path=EXPERIENCE + path + "/linkedResources",
+        operation=f"{resource.name}.linkedResources",
+        summary=f"List what is linked with {noun}",
+        message=GetExperienceLinks,
+        resource=resource,
+        query=ExperienceLinksChoice,
+        reply=ExperienceLinks,
+    )
+
+
 ROUTES = (
+    Route(
+        method="PATCH",
+        path=EXPERIENCE + "/bootstrap",
+        operation="experience.bootstrap",
+        summary="Create a first experience",
+        to=EXPERIENCE_ACTOR,
+        handler=bootstrap,
+        body=BootstrapBody,
+        reply=BootstrapResult,
+        access="write",
+    ),
+    Route(
+        method="DELETE",
+        path=EXPERIENCE,
+        operation="experience.delete",
+        summary="Delete an experience",
+        to=EXPERIENCE_ACTOR,
+        handler=delete_experience,
+        query=RemovalChoice,
+        access="write",
+    ),
+    Route(
+        method="GET",
+        path=EXPERIENCE + "/endpoints/stats",
+        operation="experienceEndpoints.stats",
+        summary="Count the requests to endpoints",
+        message=GetEndpointStats,
+        query=StatsChoice,
+        reply=dict[str, list[StatPoint]],
+    ),
+    _linked_route("/endpoints/{experienceEndpointId}", ENDPOINTS, "an experience endpoint"),
+    _linked_route("/views/{experienceViewId}", VIEWS, "an experience view"),
     *_routes("/endpoints", ENDPOINTS),
     *_routes("/views", VIEWS),
     *_version_routes(),

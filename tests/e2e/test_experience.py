@@ -40,7 +40,11 @@ def test_every_resource_is_tested_and_has_its_rows() -> None:
     found = {name for name, resource in RESOURCES.items() if isinstance(resource, ExperienceResource)}
     assert set(BODIES) == found
     for name in found:
-        rows = [route for route in TABLE.routes if route.resource is RESOURCES[name]]
+        rows = [
+            route
+            for route in TABLE.routes
+            if route.resource is RESOURCES[name] and not route.path.endswith("/linkedResources")
+        ]
         assert sorted(route.method for route in rows) == ["DELETE", "GET", "GET", "PATCH", "POST"]
 
 
