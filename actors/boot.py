@@ -16,6 +16,7 @@ import trio
 
 from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword, VerifyEmail
 from trunkline.actors.accounts.passwords import check_new_password, use_threads
+from trunkline.actors.accounts.sso import SingleSignOn
 from trunkline.actors.accounts.two_factor import ResetTwoFactor
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.authority import find_user
@@ -127,6 +128,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Results(system))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)
+    system.add_component(SingleSignOn(settings, system.limits, system.store.directory.secret()))
     notifier = Notifier(settings, system.limits, mail)
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from trunkline.actors.accounts.actor import User
 from trunkline.actors.accounts.recent_items import RECENT_ITEMS
+from trunkline.actors.accounts.sso import SSO_LOGINS
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
 from trunkline.actors.accounts.two_factor import TWO_FACTOR
 from trunkline.actors.applications.actor import Application
@@ -116,6 +117,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
     DELETED_DEVICE,
     API_TOKEN,
     RECENT_ITEMS,
+    SSO_LOGINS,
     TWO_FACTOR,
     JOB,
     DATA_TABLE,

@@ -61,6 +61,7 @@ def get_me(reading: Reading, message: GetMe) -> Shown:
         "emailVerified": "emailVerified" in doc,
         "needsToVerifyEmail": "emailVerified" not in doc,
         "twoFactorAuthEnabled": "twoFactorAuthEnabled" in doc,
+        "codehostConnected": doc.get("codehostConnected", False),
         "fullName": " ".join(names),
         "summary": _summary_of(snapshot, user, is_shown),
     }

@@ -26,12 +26,14 @@ from trunkline.http.resources import (
     organizations,
     plain,
     recipes,
+    single_sign_on,
     webhooks,
 )
 
 TABLE = RouteTable(
     (
         *auth.ROUTES,
+        *single_sign_on.ROUTES,
         *me.ROUTES,
         *account.ROUTES,
         *email.ROUTES,

@@ -20,8 +20,10 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from trunkline.limits.errors import SettingsError
+from trunkline.limits.sso import SsoDomain, sso_domains
 from trunkline.limits.table import Limits
 
 ENV_PREFIX: Final = "TRUNKLINE_"
@@ -135,6 +137,14 @@ class Settings:
         False, "Also allow callbacks of jobs to private, loopback and link-local addresses."
     )
 
+    codehost_url: str | None = _setting(
+        None,
+        "The URL by which a code host names the e-mail addresses of the bearer of an access token, for log-ins.",
+    )
+    sso: Mapping[str, SsoDomain] = dataclasses.field(
+        default_factory=dict, metadata={"description": "Domains with single sign-on: the file's [sso] table."}
+    )
+
     throttles: bool = _setting(
         True, "Enforce the throttles; off disables all of them, even those set in [limits] (for load tests)."
     )
@@ -163,6 +173,12 @@ class Settings:
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
             )
+        if self.codehost_url is not None and not _keeps_secrets(self.codehost_url):
+            raise SettingsError(
+                "codehost_url",
+                f"is {self.codehost_url!r}",
+                "give a URL that begins with https://, since tokens are sent to it",
+            )
         if self.engine == "stock" and not _is_loopback(self.host):
             raise SettingsError(
                 "engine", f"is stock although host is {self.host!r}", "use stock only on 127.0.0.1 or ::1"
@@ -178,6 +194,14 @@ class Settings:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
 
 
+def _keeps_secrets(url: str) -> bool:
+    """Whether what is sent to a URL stays between the two sides: by TLS, or on this machine."""
+    parsed = urlsplit(url)
+    if parsed.scheme == "http":
+        return _is_loopback(parsed.hostname or "")
+    return parsed.scheme == "https" and bool(parsed.hostname)
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -185,8 +209,10 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-# The settings with a single value: all but the table of limits.
-_FIELDS: Final = {field.name: field for field in dataclasses.fields(Settings) if field.name != "limits"}
+TABLES: Final = frozenset({"limits", "sso"})
+"""The settings that are tables of the file."""
+
+_FIELDS: Final = {field.name: field for field in dataclasses.fields(Settings) if field.name not in TABLES}
 
 
 def load_settings(
@@ -202,6 +228,9 @@ def load_settings(
     for name, given in _parsed(toml_text).items():
         if name == "limits":
             limits = _limits(given)
+            continue
+        if name == "sso":
+            values[name] = sso_domains(given)
             continue
         values[name] = _check(_field(name, name), given, name)
     for variable, text in environ.items():
@@ -255,7 +284,7 @@ def _limits(given: object) -> Limits:
 
 def _field(name: str, key: str) -> dataclasses.Field[Any]:
     if name not in _FIELDS:
-        raise SettingsError(key, "is no setting", _suggestion(name, (*_FIELDS, "limits")))
+        raise SettingsError(key, "is no setting", _suggestion(name, (*_FIELDS, *TABLES)))
     return _FIELDS[name]
 
 

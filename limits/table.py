@@ -345,6 +345,15 @@ class Limits:
     used_codes_max: int = _bound(
         64, "codes", "Used codes that are remembered; no code older than these is accepted.", "user"
     )
+    sso_request_s: int = _bound(
+        900, "seconds", "Time to log in at the identity provider; an older answer is refused.", "log-in"
+    )
+    sso_clock_skew_s: int = _bound(
+        120, "seconds", "How far the clocks of identity provider and server may differ, to each side."
+    )
+    codehost_answer_bytes_max: int = _bound(
+        64 * KIB, "bytes", "The answer of the code host: some hundred addresses.", "log-in"
+    )
     recovery_codes_max: int = _bound(
         10, "codes", "A list that fits on a card; each replaces the second factor once.", "user"
     )

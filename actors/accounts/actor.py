@@ -5,6 +5,7 @@ A user's passwords are verified one at a time, so that guessing the password of 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -12,6 +13,7 @@ from typing import ClassVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from trunkline.actors.accounts import single_use
 from trunkline.actors.accounts.messages import (
     ChangePassword,
     CreateUser,
@@ -28,6 +30,12 @@ from trunkline.actors.accounts.messages import (
 )
 from trunkline.actors.accounts.passwords import hash_password, verify_password
 from trunkline.actors.accounts.recent_items import RECENT_ITEMS, AddRecentItem, with_newest
+from trunkline.actors.accounts.sso import (
+    SSO_LOGINS,
+    BeginSession,
+    ConnectCodehost,
+    DisconnectCodehost,
+)
 from trunkline.actors.accounts.two_factor import (
     KEY_BYTES,
     TWO_FACTOR,
@@ -163,6 +171,54 @@ class User(RecordOwner):
             factor.doc = {}
         self.change({"twoFactorAuthEnabled": None})
 
+    # Logging in at another place.
+
+    def on_begin_session(self, message: BeginSession) -> Session:
+        """Begin a session for a user whom a provider knows. Raises `Unauthorized`."""
+        self._check_known(message.emails)
+        if message.provider == "codehost":
+            if self.doc.get("codehostConnected") is False:
+                raise Unauthorized(
+                    "The user has disconnected the code host; log in with the password and connect it again."
+                )
+            if self.doc.get("twoFactorAuthEnabled"):
+                raise Unauthorized("The user has a second factor; log in with the password and a code.")
+            if "codehostConnected" not in self.doc:
+                self.change({"codehostConnected": True})
+        if message.assertion is not None:
+            self._use_assertion(*message.assertion)
+        return self._new_session()
+
+    def on_connect_codehost(self, message: ConnectCodehost) -> None:
+        """Permit log-ins by the code host. Raises `Unauthorized` if it knows the user by another address."""
+        self._check_known(message.emails)
+        self.change({"codehostConnected": True})
+
+    def on_disconnect_codehost(self, _message: DisconnectCodehost) -> None:
+        """Refuse log-ins by the code host from now on."""
+        self.change({"codehostConnected": False})
+
+    def _check_known(self, emails: tuple[str, ...]) -> None:
+        own = self.doc["email"]
+        if not any(is_same_address(own, email) for email in emails):
+            raise Unauthorized("The e-mail address is not that of the user.")
+        if "emailVerified" not in self.doc:
+            # Otherwise somebody could take an address first, and wait for whom it belongs to.
+            raise Unauthorized(
+                "The user's e-mail address is not verified; log in with the password and verify it."
+            )
+
+    def _use_assertion(self, expires_ms: int, id: str) -> None:
+        user = self.ref.id
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(SSO_LOGINS.name, user, user))
+        old: Doc | None = None if raw is None else decode(raw)
+        doc = {} if raw is None else decode(raw)
+        # An id may be long, and its identity provider chooses it.
+        hashed = hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()
+        if not single_use.use(doc, "assertions", expires_ms, hashed, self.system.limits.used_codes_max):
+            raise Unauthorized("SAMLResponse: was used before; begin again.")
+        records.write(self, SSO_LOGINS, user, user, old, doc)
+
     # The e-mail address.
 
     def on_request_verification(self, _message: RequestVerification) -> str | None:
@@ -191,7 +247,12 @@ class User(RecordOwner):
         if users is None or decode(users)["n"] <= 1:
             raise Invalid(f"{self.doc['email']} is the only user; add another one first.")
         resources = self.system.component(Resources).values()
-        for kind in {*(each.kind for each in resources if each.parent == "user"), RECENT_ITEMS, TWO_FACTOR}:
+        for kind in {
+            *(each.kind for each in resources if each.parent == "user"),
+            RECENT_ITEMS,
+            SSO_LOGINS,
+            TWO_FACTOR,
+        }:
             prefix = keys.record_prefix(kind.name, id)
             end = keys.prefix_end(prefix)
             assert end is not None
@@ -282,6 +343,14 @@ class User(RecordOwner):
 def email_key(email: str) -> bytes:
     """The key at which the id of the user with this e-mail address is stored."""
     return unique_key(USER, "email", email, fold=True)
+
+
+def is_same_address(one: str, other: str) -> bool:
+    """Whether two e-mail addresses are equal but for the case of the letters A to Z.
+
+    Users are found without regard to case in all of Unicode, where different addresses may become equal.
+    """
+    return one.encode("utf-8", "surrogatepass").lower() == other.encode("utf-8", "surrogatepass").lower()
 
 
 def token_generation(doc: Doc) -> int:

@@ -33,7 +33,7 @@ NewPassword = Annotated[
         },
     ),
 ]
-_Scopes = Annotated[list[str], Meta(max_length=500)]
+Scopes = Annotated[list[str], Meta(max_length=500)]
 _Text = Annotated[str, Meta(max_length=1024)]
 
 
@@ -43,7 +43,7 @@ class UserCredentials(Body, frozen=True):
     email: Email
     password: Annotated[str, Meta(max_length=2048)]
     two_factor_code: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
-    requested_scopes: _Scopes | UnsetType = UNSET
+    requested_scopes: Scopes | UnsetType = UNSET
     token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
 
 
@@ -53,7 +53,7 @@ class DeviceCredentials(Body, frozen=True):
     device_id: Id
     key: str | UnsetType = UNSET
     secret: str | UnsetType = UNSET
-    requested_scopes: _Scopes | UnsetType = UNSET
+    requested_scopes: Scopes | UnsetType = UNSET
     token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
 
 
@@ -142,6 +142,7 @@ class MeView(RecordView, frozen=True, kw_only=True):
     email_verified: bool
     needs_to_verify_email: bool
     two_factor_auth_enabled: bool
+    codehost_connected: bool
     full_name: str
     recovery_codes: list[str] | None = None
     first_name: str | None = None

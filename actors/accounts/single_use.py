@@ -10,7 +10,7 @@ from __future__ import annotations
 from trunkline.actors.records.kind import Doc
 
 
-def use(doc: Doc, field: str, number: int, value: str, kept_max: int) -> bool:
+def use(doc: Doc, field: str, number: int, value: str | bytes, kept_max: int) -> bool:
     """Note in `doc[field]` that `value` is used. False, and nothing is changed, if it was used or is too old."""
     noted = doc.get(field) or {"floor": -1, "used": []}
     floor, used = noted["floor"], noted["used"]

@@ -1,4 +1,5 @@
-"""Outgoing HTTP calls: posting JSON to a URL that a caller gives, protected against request forgery.
+"""Outgoing HTTP calls: posting JSON to a URL that a caller gives, protected against request forgery, and getting JSON
+from a URL that an operator has configured.
 
 Whoever may queue a job can make this server send a request from inside its network. So a URL must be public:
 http or https, without credentials, and every network address of its host must be public. The request is sent to
@@ -16,6 +17,7 @@ from functools import cache
 from typing import Any
 
 import httpx
+import msgspec
 import trio
 
 from trunkline.actors.values.errors import Invalid
@@ -81,7 +83,8 @@ async def post(url: str, body: bytes, headers: dict[str, str], *, timeout_s: flo
     """Post JSON once. Raises `Undelivered` with a sentence unless the answer is 2xx and comes in time."""
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
-        status = await _post(parsed, body, headers, timeout_s, private=private)
+        sent = {"Content-Type": "application/json", **headers}
+        status, _ = await _send("POST", parsed, body, sent, timeout_s, private=private)
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
     if not 200 <= status < 300:
@@ -89,15 +92,43 @@ async def post(url: str, body: bytes, headers: dict[str, str], *, timeout_s: flo
         raise Undelivered(f"{parsed.host} answered with {status}{hint}; 200 to 299 was expected.")
 
 
-async def _post(
-    url: httpx.URL, body: bytes, headers: dict[str, str], timeout_s: float, *, private: bool
-) -> int:
+async def get_json(url: str, headers: dict[str, str], *, timeout_s: float, bytes_max: int) -> tuple[int, Any]:
+    """Get JSON once, from a URL that an operator has configured: its address may be private.
+
+    Returns the status, and the value if the status is 200. Redirects are not followed, since they would take the
+    headers with them. Raises `Undelivered` with a sentence if the answer does not come in time, is no JSON, or has
+    more than `bytes_max` bytes.
+    """
+    parsed = httpx.URL(url)
+    with trio.move_on_after(2 * timeout_s) as timeout:
+        sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        status, content = await _send("GET", parsed, None, sent, timeout_s, private=True, bytes_max=bytes_max)
+    if timeout.cancelled_caught:
+        raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
+    if status != 200:
+        return status, None
+    try:
+        return status, msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        raise Undelivered(f"{parsed.host} did not answer with JSON.") from None
+
+
+async def _send(
+    method: str,
+    url: httpx.URL,
+    body: bytes | None,
+    headers: dict[str, str],
+    timeout_s: float,
+    *,
+    private: bool,
+    bytes_max: int = 0,
+) -> tuple[int, bytes]:
+    """Send a request once. Returns the status and, if `bytes_max` is given, the body of the answer."""
     addresses = await _resolve(url, private=private)
     verify: ssl.SSLContext | bool = False
     if url.scheme == "https":
         verify = await trio.to_thread.run_sync(_tls_context)
     request_headers = {
-        "Content-Type": "application/json",
         "User-Agent": "trunkline",
         **headers,
         "Host": url.netloc.decode("ascii"),
@@ -109,7 +140,7 @@ async def _post(
     ) as client:
         for address in addresses:
             request = client.build_request(
-                "POST",
+                method,
                 url.copy_with(host=str(address)),
                 content=body,
                 headers=request_headers,
@@ -122,9 +153,23 @@ async def _post(
                 continue
             except httpx.HTTPError as error:
                 raise Undelivered(f"{url.host} did not answer: {_reason(error)}.") from None
-            await response.aclose()
-            return response.status_code
+            try:
+                return response.status_code, await _content(response, bytes_max) if bytes_max else b""
+            finally:
+                await response.aclose()
     raise Undelivered(f"{url.host} cannot be reached: {failure}.")
+
+
+async def _content(response: httpx.Response, bytes_max: int) -> bytes:
+    content = b""
+    try:
+        async for piece in response.aiter_raw():
+            content += piece
+            if len(content) > bytes_max:
+                raise Undelivered(f"{response.url.host} answered with more than {bytes_max} bytes.")
+    except httpx.HTTPError as error:
+        raise Undelivered(f"{response.url.host} did not answer completely: {_reason(error)}.") from None
+    return content
 
 
 async def _resolve(url: httpx.URL, *, private: bool) -> list[Address]:

@@ -12,8 +12,6 @@ from trunkline.actors.accounts.messages import (
     DeviceCredentials,
     LogIn,
     Session,
-    SsoQuery,
-    SsoRequest,
     UserCredentials,
 )
 from trunkline.actors.accounts.passwords import simulate_verification
@@ -37,10 +35,7 @@ async def authenticate_user(call: Call) -> Response:
     body: UserCredentials = call.body
     service = call.service
     system = service.system
-    scopes = frozenset({"all.User"})
-    if body.requested_scopes is not UNSET:
-        scopes = service.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
-    ttl_s = lifetime_s(body.token_ttl, service.token_ttl_s)
+    scopes, ttl_s = wanted_token(call)
     with system.store.snapshot() as snapshot:
         user = find_user(snapshot, body.email)
     session: Session | None = None
@@ -104,10 +99,19 @@ async def authenticate_device(call: Call) -> Response:
     return json_response(call, 200, shown)
 
 
-def _noted(handler: Handler) -> Handler:
+def wanted_token(call: Call) -> tuple[frozenset[str], float | None]:
+    """The scopes and the lifetime in seconds of the user's token that the body of a log-in asks for."""
+    service, body = call.service, call.body
+    scopes = frozenset({"all.User"})
+    if body.requested_scopes is not UNSET:
+        scopes = service.tokens.checked_scopes(body.requested_scopes, kind="user", field="requestedScopes")
+    return scopes, lifetime_s(body.token_ttl, service.token_ttl_s)
+
+
+def noted(handler: Handler) -> Handler:
     """The handler of a log-in, with failures in the log."""
 
-    async def noted(call: Call) -> Response:
+    async def noting(call: Call) -> Response:
         try:
             return await handler(call)
         except (Unauthorized, TooManyRequests) as refusal:
@@ -115,7 +119,7 @@ def _noted(handler: Handler) -> Handler:
             subject: str | None = None
             if isinstance(call.body, DeviceCredentials):
                 subject = call.body.device_id.lower()
-            else:
+            elif isinstance(call.body, UserCredentials):
                 # Not the address as it was typed: people type passwords into the wrong field.
                 with system.store.snapshot() as snapshot:
                     user = find_user(snapshot, call.body.email)
@@ -125,15 +129,7 @@ def _noted(handler: Handler) -> Handler:
             )
             raise
 
-    return noted
-
-
-async def sso_domain(call: Call) -> Response:  # noqa: ARG001
-    """Say whether the users of an e-mail domain log in by single sign-on. This server has none, so none of them do.
-
-    The response is always 204, for known and for unknown addresses: log in with the password.
-    """
-    return Response(204, [])
+    return noting
 
 
 async def refresh_token(call: Call) -> Response:
@@ -179,7 +175,7 @@ ROUTES = (
         reply=AuthedUser,
         access="none",
         area="public",
-        handler=_noted(authenticate_user),
+        handler=noted(authenticate_user),
         also={401: "The e-mail address or the password is wrong", 429: "Too many failed logins"},
     ),
     Route(
@@ -191,20 +187,8 @@ ROUTES = (
         reply=AuthedDevice,
         access="none",
         area="public",
-        handler=_noted(authenticate_device),
+        handler=noted(authenticate_device),
         also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
-    ),
-    Route(
-        method="GET",
-        path="/auth/ssoDomain",
-        operation="auth.ssoDomain",
-        summary="Ask whether an e-mail domain has single sign-on",
-        query=SsoQuery,
-        reply=SsoRequest,
-        access="none",
-        area="public",
-        handler=sso_domain,
-        also={204: "The domain has no single sign-on: log in with the password"},
     ),
     Route(
         method="GET",

@@ -22,6 +22,10 @@ from tests.patience import PATIENCE_S
 pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
+NEED_ANOTHER_SERVER = frozenset(
+    {"auth.authenticateUserSaml", "auth.authenticateUserCodehost", "me.connectCodehost"}
+)
+"""They are refused where no identity provider and no code host is configured."""
 
 ANY_FIELDS = {"dashboard.validateContext"}
 """Operations whose body may have any field: values of parameters that the dashboard need not have."""
@@ -165,6 +169,9 @@ async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
                 fill_in_code(example, answers)
                 await refuse_unknown_field(client, example)
                 answers[example.id] = response = await run(client, example)
+                if example.id in NEED_ANOTHER_SERVER:
+                    assert response.status_code in (400, 401)
+                    continue
                 assert response.is_success, (example.id, example.path, response.text)
         assert await server.terminate() == 0
         assert "Traceback" not in server.log

@@ -30,6 +30,8 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
     assert {route.operation for route in TABLE.routes if route.access == "none"} == {
         "auth.authenticateUser",
         "auth.authenticateDevice",
+        "auth.authenticateUserCodehost",
+        "auth.authenticateUserSaml",
         "auth.ssoDomain",
         "auth.verifyEmail",
         "auth.verifyEmailPage",

@@ -41,6 +41,7 @@ SHOWN_ELSEWHERE = {
     "ca_certs": "test_tls.py",
     "callback_private_networks": "test_job_news.py",
     "certfile": "test_tls.py",
+    "codehost_url": "test_codehost.py",
     "cors_origins": "test_cors.py",
     "encryption_keys_file": "test_cli.py",
     "http2_prior_knowledge": "test_http2.py",
@@ -53,6 +54,7 @@ SHOWN_ELSEWHERE = {
     "smtp_port": "test_job_news.py",
     "smtp_tls": "test_job_news.py",
     "smtp_user": "test_job_news.py",
+    "sso": "test_single_sign_on.py",
     "store_size_max_bytes": "test_disk_full.py",
     "templates_dir": "test_application_templates.py",
 }

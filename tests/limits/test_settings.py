@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from trunkline.limits.errors import SettingsError
-from trunkline.limits.settings import Settings, load_settings, service_variables
+from trunkline.limits.settings import TABLES, Settings, load_settings, service_variables
 from trunkline.limits.table import Limits, Rate
 
 PASSWORD = "correct horse battery staple"
-NAMES = [field.name for field in dataclasses.fields(Settings) if field.name != "limits"]
+NAMES = [field.name for field in dataclasses.fields(Settings) if field.name not in TABLES]
 
 
 def load(toml: str | None = None, environ: dict[str, str] | None = None, **overrides: object) -> Settings:
@@ -57,6 +57,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
     special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
+    special |= {"codehost_url": "https://api.example.com/user"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
     together = (

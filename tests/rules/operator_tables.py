@@ -23,7 +23,7 @@ from trunkline.actors.values.structs import Message
 from trunkline.http.cli.main import app
 from trunkline.http.pages.metrics import MetricsCollector
 from trunkline.http.serve import make_dispatcher
-from trunkline.limits.settings import ENV_PREFIX, Settings
+from trunkline.limits.settings import ENV_PREFIX, TABLES, Settings
 from trunkline.limits.table import Limits, Rate
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
@@ -105,7 +105,7 @@ def _placeholder(param: Any) -> list[str]:
 
 def settings() -> str:
     """Every setting."""
-    fields = [field for field in dataclasses.fields(Settings) if field.name != "limits"]
+    fields = [field for field in dataclasses.fields(Settings) if field.name not in TABLES]
     rows = (
         (
             code(field.name),
