@@ -50,6 +50,7 @@ from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
 from trunkline.actors.organizations.actor import Organization
+from trunkline.actors.organizations.invitations import INVITE, INVITED
 from trunkline.actors.organizations.membership import MEMBER, MEMBERSHIP, ORGANIZATION
 from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
 from trunkline.actors.plain.credentials import CREDENTIALS
@@ -112,6 +113,8 @@ _KINDS: Final[tuple[Kind, ...]] = (
     ORGANIZATION,
     MEMBER,
     MEMBERSHIP,
+    INVITE,
+    INVITED,
     APPLICATION,
     DEVICE,
     DELETED_DEVICE,

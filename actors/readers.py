@@ -52,6 +52,7 @@ from trunkline.actors.flows import runs
 from trunkline.actors.flows.selection import SelectOfClass, SelectTriggered, select_of_class, select_triggered
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
+from trunkline.actors.organizations import invitations
 from trunkline.actors.organizations import reads as organizations
 from trunkline.actors.organizations.messages import GetOrg, ListOrgs
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
@@ -89,6 +90,11 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     ListImportLogs: list_import_logs,
     GetOrg: partial(organizations.get_org, COUNTED),
     ListOrgs: partial(organizations.list_orgs, COUNTED),
+    invitations.ListInvites: invitations.list_invites,
+    invitations.ListMyInvites: invitations.list_my_invites,
+    invitations.GetMyInvite: invitations.get_my_invite,
+    invitations.GetInvite: invitations.get_invite,
+    invitations.FindInvite: invitations.find_invite,
     GetRecord: partial(resource.get_record, RESOURCES),
     ListRecords: partial(resource.list_records, RESOURCES),
     device.GetDevice: devices.get_device,

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 
 from trunkline.bench.demo import DemoReady
-from trunkline.bench.errors import BenchError
+from trunkline.bench.errors import BenchError, TryLater
 from trunkline.bench.session import Json, Session, record_id
 
 TABLE: Json = {
@@ -82,6 +82,7 @@ DOMAIN: Json = {"domainName": "demo.farm.example"}
 SLUG: Json = {"slug": "farm-of-the-demo"}
 GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
 EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
+INVITATION: Json = {"email": "colleague@example.com", "role": "view"}
 ORGANIZATION: Json = {"name": "farm", "description": "Who looks after the farm together."}
 FLOW: Json = {
     "name": "close the vents",
@@ -161,6 +162,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),
             "orgId": (org := await _named(session, "/orgs", ORGANIZATION)),
             "auditLogId": await _first_entry(session, f"/orgs/{org}"),
+            # Organizations.
+            **await _organization(session),
             "userId": record_id(await session.call("GET", "/me")),
             "jobId": await _first_job(session, application),
         }
@@ -174,6 +177,17 @@ async def _named(session: Session, path: str, wanted: Json, field: str = "name")
     for record in found["items"]:
         return record_id(record)
     return record_id(await session.call("POST", path, wanted))
+
+
+async def _organization(session: Session) -> dict[str, str]:
+    """The ids of the organization and of its invitation; without the latter if a mail server refuses the mail."""
+    org = await _named(session, "/orgs", ORGANIZATION)
+    path = f"/orgs/{org}/invites"
+    try:
+        invites = await session.call("GET", path) or await session.call("POST", path, INVITATION)
+    except TryLater:
+        return {"orgId": org}
+    return {"orgId": org, "inviteId": record_id(invites[0])}
 
 
 async def _first_row(session: Session, path: str) -> str:

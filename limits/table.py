@@ -110,6 +110,9 @@ class Limits:
         "address",
         "Failed attempts only: a password hash is expensive on purpose; an office shares one address.",
     )
+    invite_member: Rate | None = _throttle(
+        20, 60, "organization", "Each invitation is a mail to somebody who did not ask for it."
+    )
 
     verify_email: Rate | None = _throttle(
         3, 60, "user", "Each is a mail to an address that may belong to somebody else."
@@ -447,6 +450,18 @@ class Limits:
     # Actors, caches and jobs.
     mailbox_length_max: int = _bound(
         256, "messages", "About eight throttle windows of one device; above it 503 at once.", "actor"
+    )
+    organization_invites_max: int = _bound(
+        100,
+        "invites",
+        "One answer shows all of them; expired ones make room for new ones.",
+        "organization",
+    )
+    address_invites_max: int = _bound(
+        20, "invites", "Nobody gets more mail than that from strangers.", "e-mail address"
+    )
+    invite_s: int = _bound(
+        7 * DAY_S, "seconds", "People answer mail within a week, holidays aside.", "invitation"
     )
     organization_members_max: int = _bound(
         200, "members", "One answer shows all of them, with a read for each.", "organization"

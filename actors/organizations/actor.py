@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import msgspec
 
+from trunkline.actors.accounts.actor import email_key
+from trunkline.actors.organizations.invitations import (
+    INVITE,
+    INVITED,
+    AcceptInvite,
+    DismissInvite,
+    InviteMember,
+    NewInvite,
+    RejectInvite,
+    RevokeInvite,
+    address_key,
+    check_expiry,
+    has_expired,
+    hash_token,
+)
 from trunkline.actors.organizations.membership import MEMBER, MEMBERSHIP, ORGANIZATION
 from trunkline.actors.organizations.messages import (
     CreateOrg,
@@ -17,10 +31,12 @@ from trunkline.actors.organizations.messages import (
     PatchOrg,
     RemoveMember,
 )
+from trunkline.actors.outgoing.mail import check_address
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind, facet_count
-from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.owner import RecordOwner
+from trunkline.actors.records.resource import Resources
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
@@ -43,7 +59,7 @@ class Organization(RecordOwner):
         """Create the organization with its first administrator; the answer is its id."""
         named = _named(message.body) | {"mfaMode": message.body.mfa_mode}
         created = self.create(named)
-        self.add_member(message.user, {"role": "admin", "applicationRoles": [], "dashboardRoles": []})
+        self._add_member(message.user, {"role": "admin", "applicationRoles": [], "dashboardRoles": []})
         return created
 
     def on_patch_org(self, message: PatchOrg) -> None:
@@ -55,14 +71,18 @@ class Organization(RecordOwner):
         """Delete the organization. Raises `Invalid` while it owns applications."""
         check_match(message.if_match, self.raw)
         id = self.ref.id
-        owned = self._total(APPLICATION, ROOT, facet_count(id.hex()))
-        if owned:
-            raise Invalid(
-                f"The organization owns applications: {owned}. Delete or transfer them first; nothing was deleted."
-            )
-        for user, doc in list(self._members()):
+        for kind, owned in (
+            (APPLICATION, self._total(APPLICATION, ROOT, facet_count(id.hex()))),
+            (self._dashboard, self._total(self._dashboard, id)),
+        ):
+            if owned:
+                raise Invalid(
+                    f"The organization owns {kind.noun}s: {owned}. Delete or transfer them first; nothing was deleted."
+                )
+        for user, doc in self._records(MEMBER):
             self._erase_member(user, doc)
-        self.delete(keys.COUNTS, keys.total_key(MEMBER.name, id))
+        for invite, doc in self._records(INVITE):
+            self._erase_invite(invite, doc)
         records.erase(self, ORGANIZATION, ROOT, id, self.doc)
         self.exists = False
 
@@ -70,9 +90,9 @@ class Organization(RecordOwner):
         """Change the roles of a member. Raises `Invalid` if no administrator would be left."""
         body = message.body
         user = bytes.fromhex(body.user_id)
-        old = self._member(user)
+        old = self._record_of(MEMBER, user)
         new = old | roles_of(body)
-        check_roles(new)
+        self._check_roles(new)
         if old["role"] == "admin" and new["role"] != "admin":
             self._check_last_admin(user)
         new["lastUpdated"] = records.next_update_ms(self.system.clock.wall_ms(), old)
@@ -80,14 +100,82 @@ class Organization(RecordOwner):
 
     def on_remove_member(self, message: RemoveMember) -> None:
         """Remove a member. Raises `Invalid` if no administrator would be left."""
-        doc = self._member(message.member)
+        doc = self._record_of(MEMBER, message.member)
         if doc["role"] == "admin":
             self._check_last_admin(message.member)
         self._erase_member(message.member, doc)
 
+    # Invitations.
+
+    def on_invite_member(self, message: InviteMember) -> NewInvite:
+        """Store an invitation, which replaces an earlier one to the same address. Raises `Invalid`."""
+        body, limits = message.body, self.system.limits
+        journal, now_ms = self.system.journal, self.system.clock.wall_ms()
+        check_address(body.email)
+        user = journal.get(keys.UNIQUE, email_key(body.email))
+        if user is not None and journal.get(keys.RECORDS, self._key(MEMBER, user)) is not None:
+            raise Invalid(f"email: {body.email} is a member already; change the role instead.")
+        roles = {"role": body.role, "applicationRoles": [], "dashboardRoles": [], **roles_of(body)}
+        self._check_roles(roles)
+        kept = 0
+        for id, doc in self._records(INVITE):
+            if address_key(doc["email"]) == address_key(body.email) or has_expired(doc, now_ms):
+                self._erase_invite(id, doc)
+            else:
+                kept += 1
+        if kept >= limits.organization_invites_max:
+            raise Invalid(
+                f"The organization has {kept} open invitations, which is the most; revoke one first."
+            )
+        if self._total(INVITED, address_key(body.email)) >= limits.address_invites_max:
+            raise Invalid(
+                f"email: this address has {limits.address_invites_max} open invitations, which is the most; "
+                "ask its owner to answer them first."
+            )
+        id, token = self.system.ids.new(now_ms), self.system.random_bytes(32).hex()
+        invite = {
+            "email": body.email,
+            **roles,
+            "disallowTransfer": body.disallow_transfer,
+            "inviteDate": now_ms,
+            "ttl": limits.invite_s,
+            "tokenHash": hash_token(token),
+            "invitedById": message.user.hex(),
+        }
+        records.write(self, INVITE, self.ref.id, id, None, invite)
+        records.write(self, INVITED, address_key(body.email), id, None, {"orgId": self.ref.id.hex()})
+        inviter = journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, message.user))
+        by = "A user" if inviter is None else str(decode(inviter)["email"])
+        return NewInvite(id, token, self.doc["name"], by)
+
+    def on_revoke_invite(self, message: RevokeInvite) -> None:
+        """Revoke an invitation."""
+        self._erase_invite(message.invite, self._record_of(INVITE, message.invite))
+
+    def on_accept_invite(self, message: AcceptInvite) -> None:
+        """Make the user a member. Somebody who is a member already keeps the roles."""
+        invite = self._record_of(INVITE, message.invite)
+        check_expiry(invite, self.system.clock.wall_ms())
+        self._erase_invite(message.invite, invite)
+        if self.system.journal.get(keys.RECORDS, self._key(MEMBER, message.user)) is None:
+            self._add_member(message.user, {field: invite[field] for field in ROLE_FIELDS})
+
+    def on_reject_invite(self, message: RejectInvite) -> None:
+        """End an invitation."""
+        self._erase_invite(message.invite, self._record_of(INVITE, message.invite))
+
+    def on_dismiss_invite(self, message: DismissInvite) -> None:
+        """Hide an invitation from the list of the invited user."""
+        old = self._record_of(INVITE, message.invite)
+        records.write(self, INVITE, self.ref.id, message.invite, old, old | {"dismissed": True})
+
+    def _erase_invite(self, id: bytes, doc: Doc) -> None:
+        records.erase(self, INVITE, self.ref.id, id, doc)
+        records.erase(self, INVITED, address_key(doc["email"]), id, {})
+
     # Members.
 
-    def add_member(self, user: bytes, roles: Doc) -> None:
+    def _add_member(self, user: bytes, roles: Doc) -> None:
         """Stage a new member. Raises `Invalid` at the limits of the organization and of the user."""
         limits, now_ms = self.system.limits, self.system.clock.wall_ms()
         if self._total(MEMBER, self.ref.id) >= limits.organization_members_max:
@@ -108,22 +196,52 @@ class Organization(RecordOwner):
         records.erase(self, MEMBER, self.ref.id, user, doc)
         records.erase(self, MEMBERSHIP, user, self.ref.id, {})
 
-    def _member(self, user: bytes) -> Doc:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(MEMBER.name, self.ref.id, user))
+    def _check_roles(self, roles: Doc) -> None:
+        """Raise `Invalid` for roles in resources that the organization does not own, or that change nothing."""
+        for field, kind, parent in (
+            ("applicationRoles", APPLICATION, ROOT),
+            ("dashboardRoles", self._dashboard, self.ref.id),
+        ):
+            if roles["role"] == "admin" and roles[field]:
+                raise Invalid(
+                    f"{field}: an administrator reaches everything; give an empty list, "
+                    "or the role edit or a lower one."
+                )
+            for position, each in enumerate(roles[field]):
+                id = each["resourceId"]
+                raw = self.system.journal.get(
+                    keys.RECORDS, keys.record_key(kind.name, parent, bytes.fromhex(id))
+                )
+                if raw is None or (kind is APPLICATION and decode(raw)["ownerId"] != self.ref.id.hex()):
+                    raise Invalid(
+                        f"{field}[{position}].resourceId: the organization has no {kind.noun} {id}; "
+                        "name only what it owns."
+                    )
+
+    @property
+    def _dashboard(self) -> Kind:
+        return self.system.component(Resources)["dashboard"].kind
+
+    def _key(self, kind: Kind, id: bytes) -> bytes:
+        return keys.record_key(kind.name, self.ref.id, id)
+
+    def _record_of(self, kind: Kind, id: bytes) -> Doc:
+        """The record of a member (`id` is the user) or of an invitation. Raises `NotFound`."""
+        raw = self.system.journal.get(keys.RECORDS, self._key(kind, id))
         if raw is None:
-            raise NotFound(f"The user {user.hex()} is not a member of this organization.")
+            raise NotFound(f"The organization has no {kind.noun} {id.hex()}.")
         doc: Doc = decode(raw)
         return doc
 
-    def _members(self) -> Iterator[tuple[bytes, Doc]]:
-        prefix = keys.record_prefix(MEMBER.name, self.ref.id)
+    def _records(self, kind: Kind) -> list[tuple[bytes, Doc]]:
+        prefix = keys.record_prefix(kind.name, self.ref.id)
         end = keys.prefix_end(prefix)
         assert end is not None
-        for key, raw in self.system.journal.range(keys.RECORDS, prefix, end):
-            yield key[-keys.ID_BYTES :], decode(raw)
+        found = self.system.journal.range(keys.RECORDS, prefix, end)
+        return [(key[-keys.ID_BYTES :], decode(raw)) for key, raw in found]
 
     def _check_last_admin(self, user: bytes) -> None:
-        if not any(doc["role"] == "admin" for id, doc in self._members() if id != user):
+        if not any(doc["role"] == "admin" for id, doc in self._records(MEMBER) if id != user):
             raise Invalid(
                 f"The user {user.hex()} is the only administrator of the organization {self.ref.id.hex()}; "
                 "make another member an administrator first, or delete the organization."
@@ -145,7 +263,7 @@ def _named(body: OrgPost | OrgPatch) -> Doc:
 
 def roles_of(body: msgspec.Struct) -> Doc:
     """The roles that a body sets, with ids in lower case. Raises `Invalid` for an id that stands in a list twice."""
-    named: Doc = {field: value for field, value in msgspec.to_builtins(body).items() if field in _ROLES}
+    named: Doc = {field: value for field, value in msgspec.to_builtins(body).items() if field in ROLE_FIELDS}
     for field in ("applicationRoles", "dashboardRoles"):
         seen: set[str] = set()
         for each in named.get(field, ()):
@@ -156,14 +274,5 @@ def roles_of(body: msgspec.Struct) -> Doc:
     return named
 
 
-def check_roles(roles: Doc) -> None:
-    """Raise `Invalid` for an administrator with roles in single resources: they would restrict nothing."""
-    for field in ("applicationRoles", "dashboardRoles"):
-        if roles["role"] == "admin" and roles[field]:
-            raise Invalid(
-                f"{field}: an administrator reaches everything; give an empty list, or the role edit or a lower one."
-            )
-
-
-_ROLES: Final = frozenset({"role", "applicationRoles", "dashboardRoles"})
+ROLE_FIELDS: Final = frozenset({"role", "applicationRoles", "dashboardRoles"})
 _UNSUPPORTED: Final = ("planId", "cardToken")

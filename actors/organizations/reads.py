@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trunkline.actors.organizations.invitations import INVITE
 from trunkline.actors.organizations.membership import (
     MEMBER,
     ORGANIZATION,
@@ -96,6 +97,7 @@ def _show(
     if membership is not None:
         applications = applications_of(snapshot, membership)
         summary = {"appCount": len(applications), "memberCount": records.total(snapshot, MEMBER, found.id)}
+        summary["pendingInviteCount"] = records.total(snapshot, INVITE, found.id)
         for field, kind in counted.items():
             if is_shown(field):
                 summary[field] = sum(records.total(snapshot, kind, each) for each in applications)
@@ -116,7 +118,7 @@ def _members(snapshot: Snapshot, org: bytes) -> list[Shown]:
                     "role": member["role"],
                     "applicationRoles": member["applicationRoles"],
                     "dashboardRoles": member["dashboardRoles"],
-                    "twoFactorAuthEnabled": False,
+                    "twoFactorAuthEnabled": bool(user.doc.get("twoFactorAuthEnabled")),
                     **{name: user.doc[name] for name in ("firstName", "lastName") if user.doc.get(name)},
                 }
             )

@@ -94,6 +94,7 @@ READS: Final[Mapping[str, str]] = {
     "experience": "whether a device exists: a snapshot that may be slightly old is enough",
     "flow": "whether its application exists: the partition of the application knows",
     "virtualButton": "the workflow that the button belongs to: both live with the application",
+    "org": "who owns the applications in the roles of a member: a snapshot that may be slightly old is enough",
     "dataTable": "whether its application exists: the partition of the application knows",
 }
 """By kind of actor: what its turns read from other homes, and how that will be resolved."""

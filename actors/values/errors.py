@@ -50,6 +50,12 @@ class NotFound(DomainError):
     type = "NotFound"
 
 
+class Gone(DomainError):
+    """The addressed record was valid until a time that has passed."""
+
+    type = "Gone"
+
+
 class PreconditionFailed(DomainError):
     """The `If-Match` of the request names a revision other than the stored one."""
 
@@ -107,6 +113,7 @@ ERRORS: tuple[type[DomainError], ...] = (
     Unauthorized,
     Forbidden,
     NotFound,
+    Gone,
     PreconditionFailed,
     PayloadTooLarge,
     TooManyRequests,

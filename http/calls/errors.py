@@ -39,6 +39,7 @@ STATUS: dict[str, int] = {
     errors.Forbidden.type: 403,
     errors.NotFound.type: 404,
     MethodNotAllowed.type: 405,
+    errors.Gone.type: 410,
     errors.PreconditionFailed.type: 412,
     errors.PayloadTooLarge.type: 413,
     UnsupportedMediaType.type: 415,

@@ -51,6 +51,7 @@ IDS: Final[Mapping[str, str]] = {
     "orgId": "6920c0de0000000000000050",
     "userId": "6920c0de0000000000000051",
     "auditLogId": "6920c0de0000000000000090",
+    "inviteId": "6920c0de0000000000000052",
     # Reports of dashboards.
     "userDashboardId": "6920c0de0000000000000060",
     # Two-factor authentication and single sign-on.
@@ -73,6 +74,9 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     # Application templates.
     # Bulk changes of devices, and recipes.
     # Organizations and the audit log.
+    "org.removeMember": {"userId": IDS["userId"]},
+    "org.revokeInvite": {"inviteId": IDS["inviteId"]},
+    "orgInvites.get": {"token": "TOKEN", "email": "colleague@example.com"},
     # Reports of dashboards.
     # Two-factor authentication and single sign-on.
 }
@@ -249,6 +253,9 @@ BODIES: Final[Mapping[str, Any]] = {
     # Organizations and the audit log.
     "orgs.post": {"name": "A second farm"},
     "org.patch": {"description": "The farm and its neighbours."},
+    "org.inviteMember": {"email": "neighbour@example.com", "role": "view"},
+    "orgInvites.post": {"email": "colleague@example.com", "token": "TOKEN", "accept": True},
+    "me.respondToInvite": {"action": "accept"},
     "org.modifyMember": {"userId": IDS["userId"], "role": "admin"},
     # Reports of dashboards.
     "dashboards.post": {"name": "my view"},

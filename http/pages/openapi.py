@@ -116,7 +116,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Current user": ("The user of the token.", ("me",)),
     "Audit log": ("Who changed what in an organization, and from where.", ("auditLogs", "auditLog")),
-    "Organizations": ("Users who share applications, each with a role.", ("orgs", "org")),
+    "Organizations": ("Users who share applications, each with a role.", ("orgs", "org", "orgInvites")),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
 

@@ -6,6 +6,7 @@ innermost first.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -26,6 +27,7 @@ NEED_ANOTHER_SERVER = frozenset(
     {"auth.authenticateUserSaml", "auth.authenticateUserCodehost", "me.connectCodehost"}
 )
 """They are refused where no identity provider and no code host is configured."""
+COLLEAGUE, PASSWORD = "colleague@example.com", "Another-horse-8"
 
 ANY_FIELDS = {"dashboard.validateContext"}
 """Operations whose body may have any field: values of parameters that the dashboard need not have."""
@@ -96,6 +98,7 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     examples["me.delete"].body["email"] = email
     await run(client, examples["me.verifyEmail"])
     (mail,) = [each for each in kept_messages(data_dir) if each["Subject"].startswith("Verify")]
+    assert (await client.post(link_in(mail))).is_success
     for name in ("auth.verifyEmailPage", "auth.verifyEmail"):
         examples[name].query["token"] = token_of(link_in(mail))
     device = examples["auth.authenticateDevice"].body
@@ -120,12 +123,29 @@ def fill_in_code(example: Example, answers: dict[str, httpx.Response]) -> None:
         example.body["twoFactorCode"] = pyotp.TOTP(key).now()
     elif example.id == "me.disableTwoFactorAuth":
         example.body["twoFactorCode"] = answers["me.enableTwoFactorAuth"].json()["recoveryCodes"][0]
+    elif example.id == "org.revokeInvite":
+        example.query["inviteId"] = answers["org.inviteMember"].json()[-1]["id"]
+
+
+async def fill_in_colleague(server: ServerProcess, examples: dict[str, Example], data_dir: Path) -> None:
+    """Let the second user send an invitation, and give the examples what depends on a second user."""
+    token = await server.log_in(COLLEAGUE, PASSWORD)
+    org = await server.call("POST", "/orgs", {"name": "theirs"}, token=token)
+    invite = {"email": OWNER["TRUNKLINE_ADMIN_EMAIL"], "role": "view"}
+    (sent,) = await server.call("POST", f"/orgs/{org['id']}/invites", invite, token=token)
+    for name in ("me.invite", "me.respondToInvite"):
+        examples[name].path = f"/me/invites/{sent['id']}"
+    (mail,) = [each for each in kept_messages(data_dir) if each["To"] == COLLEAGUE]
+    (answer,) = [json.loads(line) for line in mail.get_content().splitlines() if line.startswith("{")]
+    examples["orgInvites.get"].query["token"] = examples["orgInvites.post"].body["token"] = answer["token"]
+    examples["org.removeMember"].query["userId"] = org["members"][0]["userId"]
 
 
 async def leave_organizations(client: httpx.AsyncClient) -> None:
     """Delete the organizations of the user, who is their only administrator and could not be deleted."""
     for org in (await client.get("/orgs")).json()["items"]:
-        assert (await client.delete(f"/orgs/{org['id']}")).is_success
+        if org["name"] != "theirs":
+            assert (await client.delete(f"/orgs/{org['id']}")).is_success
 
 
 async def refuse_unknown_field(client: httpx.AsyncClient, example: Example) -> None:
@@ -157,11 +177,12 @@ async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
         server.token = await server.log_in()
         examples = await served_examples(server)
         assert len(examples) > 100
-        # The only user of a server cannot be deleted.
-        second = ("second@example.com", "--password", "Another-horse-8", "--data", str(tmp_path / "data"))
+        # The only user of a server cannot be deleted, and nobody can be invited twice.
+        second = (COLLEAGUE, "--password", PASSWORD, "--data", str(tmp_path / "data"))
         assert (await trunkline("user", "add", *second)).returncode == 0
         async with server.client() as client:
             await fill_in(client, examples, tmp_path / "data")
+            await fill_in_colleague(server, examples, tmp_path / "data")
             answers: dict[str, httpx.Response] = {}
             for example in examples.values():
                 if example.id == "me.delete":

@@ -36,6 +36,8 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "auth.verifyEmail",
         "auth.verifyEmailPage",
         "downloads.get",
+        "orgInvites.get",
+        "orgInvites.post",
         *(f"webhookAddress.{method}" for method in ("post", "get", "put", "patch", "delete")),
     }
 
