@@ -30,6 +30,7 @@ VERSION: Final = Kind(
     name="experienceVersion",
     noun="experience version",
     indexes=("version",),
+    title="version",
     counted_as="experienceVersionCount",
 )
 """The named versions. Their names never change."""

@@ -73,6 +73,10 @@ def integration(number: int) -> dict[str, Any]:
     return {"name": NAMES[number], "integrationType": "mqtt", "mqttConfig": broker, "topics": ["a"]}
 
 
+def slug(number: int) -> str:
+    return NAMES[number].lower().replace(" ", "-")
+
+
 def endpoint(number: int) -> dict[str, Any]:
     return {
         "method": ("get", "post", "patch", "delete", "put")[number],
@@ -158,6 +162,16 @@ async def flows_by_version(server: Server, application: str) -> str:
     return f"{path}/version?version=v1"
 
 
+async def audit_log(server: Server, _application: str) -> str:
+    """Entries of calls that succeeded and of calls that were refused."""
+    org = await server.call("POST", "/orgs", {"name": "farm"}, status=201)
+    made = await server.call("POST", "/applications", {"name": "house", "orgId": org["id"]}, status=201)
+    for name in ("a", "", "b", ""):
+        path = f"/applications/{made['id']}/devices"
+        await server.call("POST", path, {"name": name}, status=201 if name else 400)
+    return f"/orgs/{org['id']}/audit-logs"
+
+
 async def applications(server: Server, _application: str) -> str:
     return await posted("/applications")(server, "")
 
@@ -209,6 +223,7 @@ FILLED: Final[Mapping[str, Fill]] = {
     "flowVersions.get": versions,
     # Organizations.
     "orgs.get": posted("/orgs"),
+    "auditLogs.get": audit_log,
     # Certificates and application templates.
     "applicationCertificates.get": posted(
         "certificates", lambda number: {"certificate": make_certificate(NAMES[number])}, status
@@ -223,6 +238,14 @@ FILLED: Final[Mapping[str, Fill]] = {
     "credentials.get": posted("credentials", credential),
     "integrations.get": posted("integrations", integration, lambda number: {"enabled": bool(number % 2)}),
     # Experience.
+    "experienceDomains.get": posted(
+        "experience/domains",
+        lambda number: {"domainName": f"{slug(number)}.example.com"},
+        lambda _number: {"version": "develop"},
+    ),
+    "experienceSlugs.get": posted(
+        "experience/slugs", lambda number: {"slug": slug(number)}, lambda _number: {"version": "develop"}
+    ),
     "experienceEndpoints.get": posted("experience/endpoints", endpoint),
     "experienceGroups.get": posted("experience/groups"),
     "experienceUsers.get": posted(

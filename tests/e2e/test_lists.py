@@ -49,6 +49,7 @@ COMPUTED: Final = {
     ("experienceEndpoints.get", "requestCount"): "no request is counted yet",
     ("applicationJobLogs.get", "status"): "all jobs were completed",
     ("applications.get", "ownerId"): "one user owns them",
+    ("auditLogs.get", "actorName"): "one user made the calls",
     ("dashboards.get", "applicationId"): "they are of no application",
     ("dashboards.get", "ownerId"): "one user owns them",
     ("devices.get", "deletedAt"): "only deleted devices have it",
