@@ -156,6 +156,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.GetFlowVersion: flows.get_flow_version,
     flow.ListFlowVersions: flows.list_flow_versions,
     flow.SelectVersions: flows.select_versions,
+    flow.SelectTriggered: flows.select_triggered,
     flow.GetStorage: runs.get_storage,
     flow.GetStorageSize: runs.get_storage_size,
     flow.GetFlowErrors: runs.get_flow_errors,

@@ -216,6 +216,9 @@ class Limits:
         "Triggers, nodes and globals as JSON. They are changed one after the other, and stored as a whole.",
         "workflow version",
     )
+    triggered_flows_max: int = _bound(
+        100, "flows", "Workflows that are deleted with their webhook or integration, in one batch.", "call"
+    )
     flow_versions_max: int = _bound(
         1000, "versions", "They are counted one by one in each list: about a millisecond.", "workflow"
     )

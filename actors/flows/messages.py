@@ -278,6 +278,14 @@ class PressButton(Message, frozen=True):
 # Messages of reads.
 
 
+class SelectTriggered(Message, frozen=True):
+    """The ids of the workflows that a webhook or an integration triggers."""
+
+    application: bytes
+    source: bytes
+    type: Literal["webhook", "integration"]
+
+
 class GetFlow(Message, frozen=True):
     """One workflow."""
 

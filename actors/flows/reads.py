@@ -25,6 +25,7 @@ from trunkline.actors.flows.messages import (
     ListFlows,
     ListFlowsByVersion,
     ListFlowVersions,
+    SelectTriggered,
     SelectVersions,
     TriggerFilter,
 )
@@ -174,6 +175,27 @@ def _trigger_match(filters: list[TriggerFilter] | None) -> list[Match]:
         )
 
     return [match]
+
+
+def select_triggered(reading: Reading, message: SelectTriggered) -> list[bytes]:
+    """The ids of the workflows whose version that runs has a trigger of a webhook or of an integration, in order."""
+    snapshot, application = reading.snapshot, message.application
+    reading.check_time(is_long=records.total(snapshot, FLOW, application) > SCAN_INLINE_MAX // 8)
+    source = message.source.hex()
+
+    def is_triggered(id: bytes, doc: Doc) -> bool:
+        found: list[list[str]] = doc[TRIGGER_KEYS]
+        if any(type == message.type and key.lower() == source for type, key in found):
+            return True
+        if message.type != "integration" or all(type != "mqttTopic" for type, _ in found):
+            return False
+        # The key of such a trigger is a topic; its integration is in the definition.
+        running = default_version(snapshot.get, application, id, doc)
+        triggers = read_definition(snapshot, application, id, running.id).get("triggers", [])
+        brokers = [each.get("config", {}).get("integrationId", "") for each in triggers]
+        return any(broker.lower() == source for broker in brokers)
+
+    return [id for id, doc in records.scan(snapshot, FLOW, application) if is_triggered(id, doc)]
 
 
 def list_flow_versions(reading: Reading, message: ListFlowVersions) -> Doc:

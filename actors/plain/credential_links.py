@@ -1,27 +1,32 @@
-"""What uses a credential: a pure read of a snapshot."""
+"""What uses a credential: integrations, and workflows whose triggers or nodes name it. A pure read of a snapshot."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec import field
 
+from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
+from trunkline.actors.flows.messages import FlowPage, FlowShape, FlowVersionPage
+from trunkline.actors.flows.presenter import FlowPresenter, find_flow, read_definition
+from trunkline.actors.flows.versions import VersionFound
+from trunkline.actors.flows.views import FlowVersionView, FlowView
 from trunkline.actors.plain.credentials import CREDENTIAL
 from trunkline.actors.plain.integrations import INTEGRATION, INTEGRATIONS, IntegrationPage, IntegrationView
 from trunkline.actors.records import records
-from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.listing import Listing, read_page
-from trunkline.actors.records.page import envelope
-from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.page import Match, Page, envelope
+from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.resource import missing
-from trunkline.actors.values.structs import Message, Query, View
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.structs import Message, View
 from trunkline.actors.values.terms import Id
+from trunkline.store.snapshot import Snapshot
 
-
-class LinkedChoice(Query, frozen=True):
-    """`includeCustomNodes`: also look into the custom nodes that a workflow uses."""
-
-    include_custom_nodes: bool = False
+_ITEMS_MAX: Final = 1000
+"""The page of each list: the longest that a list may have."""
 
 
 class GetLinkedResources(Message, frozen=True):
@@ -29,13 +34,12 @@ class GetLinkedResources(Message, frozen=True):
 
     application: bytes
     credential: bytes
-    query: LinkedChoice
+    query: FlowShape
 
 
-class LinkedIntegrations(View, frozen=True, kw_only=True):
-    """The integrations that use a credential; `totalCount` also counts those beyond the page."""
+class _Linked(View, frozen=True, kw_only=True):
+    """The first thousand that use a credential; `totalCount` counts all."""
 
-    items: list[IntegrationView]
     count: int
     total_count: int
     page: int
@@ -46,24 +50,91 @@ class LinkedIntegrations(View, frozen=True, kw_only=True):
     type: str | None = field(default=None, name="_type")
 
 
+class LinkedIntegrations(_Linked, frozen=True, kw_only=True):
+    """The integrations that use a credential."""
+
+    items: list[IntegrationView]
+
+
+class LinkedFlows(_Linked, frozen=True, kw_only=True):
+    """The workflows whose editable state uses a credential."""
+
+    items: list[FlowView]
+
+
+class LinkedFlowVersions(_Linked, frozen=True, kw_only=True):
+    """The versions of workflows that use a credential."""
+
+    items: list[FlowVersionView]
+
+
 class LinkedResources(View, frozen=True, kw_only=True):
     """What uses a credential, by its name or its id."""
 
     integrations: LinkedIntegrations
+    flows: LinkedFlows
+    flow_versions: LinkedFlowVersions
 
 
 def get_linked_resources(reading: Reading, message: GetLinkedResources) -> Doc:
     """The answer to `GetLinkedResources`. Raises `NotFound` for an unknown credential."""
-    credential = records.find(reading.snapshot, CREDENTIAL, message.application, message.credential)
+    snapshot, application = reading.snapshot, message.application
+    credential = records.find(snapshot, CREDENTIAL, application, message.credential)
     if credential is None:
         raise missing(CREDENTIAL, message.credential)
-    return {"integrations": _integrations(reading, message.application, credential.doc["name"])}
+    flows = sum(records.total(snapshot, kind, application) for kind in (FLOW, FLOW_VERSION))
+    reading.check_time(is_long=flows > SCAN_INLINE_MAX // 8)
+    names = frozenset({credential.doc["name"], credential.id.hex()})
+    presenter = FlowPresenter(reading, application, with_custom_nodes=message.query.include_custom_nodes)
+
+    def integrates(doc: Mapping[str, Any]) -> bool:
+        return doc.get("credentialName") in names
+
+    def flow_uses(doc: Mapping[str, Any]) -> bool:
+        return _uses(snapshot, application, bytes.fromhex(doc["id"]), ROOT, names)
+
+    def version_uses(doc: Mapping[str, Any]) -> bool:
+        return _uses(snapshot, application, bytes.fromhex(doc["flowId"]), bytes.fromhex(doc["id"]), names)
+
+    def page(kind: Kind, query: Page, match: Match, show: Any) -> Doc:
+        found, total = read_page(reading, Listing.of(query, kind, application, match=match))
+        shown = envelope(f"{kind.name}s", [show(each) for each in found], total, query)
+        return shown | {"applicationId": application.hex()}
+
+    return {
+        "integrations": page(
+            INTEGRATION,
+            IntegrationPage(per_page=_ITEMS_MAX),
+            integrates,
+            lambda found: INTEGRATIONS.show({"application": application}, found, None),
+        ),
+        "flows": page(FLOW, FlowPage(per_page=_ITEMS_MAX), flow_uses, presenter.flow),
+        "flowVersions": page(
+            FLOW_VERSION,
+            FlowVersionPage(per_page=_ITEMS_MAX),
+            version_uses,
+            lambda found: presenter.version(
+                find_flow(snapshot, application, bytes.fromhex(found.doc["flowId"])), VersionFound(*found)
+            ),
+        ),
+    }
 
 
-def _integrations(reading: Reading, application: bytes, name: str) -> dict[str, Any]:
-    query = IntegrationPage(per_page=1000)
-    listing = Listing.of(query, INTEGRATION, application, match=lambda doc: doc.get("credentialName") == name)
-    found, total = read_page(reading, listing)
-    items = [INTEGRATIONS.show({"application": application}, each, None) for each in found]
-    shown = envelope("integrations", items, total, query)
-    return shown | {"applicationId": application.hex()}
+def _uses(snapshot: Snapshot, application: bytes, flow: bytes, version: bytes, names: frozenset[str]) -> bool:
+    """Whether a version of a workflow names the credential in the `config` of a trigger or a node."""
+    definition = read_definition(snapshot, application, flow, version)
+    parts = [*definition.get("triggers", ()), *definition.get("nodes", ())]
+    return any(_names(part.get("config"), names) for part in parts)
+
+
+def _names(value: Any, names: frozenset[str]) -> bool:
+    """Whether a field for a credential (`credentialNameTemplate`) has one of the names, at any depth."""
+    if isinstance(value, list):
+        return any(_names(each, names) for each in value)
+    if not isinstance(value, dict):
+        return False
+    return any(
+        ("credential" in name.lower() and isinstance(each, str) and (each in names or each.lower() in names))
+        or _names(each, names)
+        for name, each in value.items()
+    )

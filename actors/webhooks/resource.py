@@ -63,7 +63,7 @@ class WebhookPage(Page, frozen=True):
 
 
 class WebhookRemoval(Query, frozen=True):
-    """`includeWorkflows`: also delete the workflows that the webhook triggers. Accepted; there are no workflows yet."""
+    """`includeWorkflows`: also delete the workflows that the webhook triggers."""
 
     include_workflows: bool = False
 

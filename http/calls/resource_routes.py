@@ -31,6 +31,7 @@ def resource_routes(
     parents: Mapping[str, str] | None = None,
     create: Handler | None = None,
     remove: type[msgspec.Struct] = NoQuery,
+    remover: Handler | None = None,
 ) -> tuple[Route, ...]:
     """The five routes of a resource whose records are at `path`.
 
@@ -38,7 +39,8 @@ def resource_routes(
     its ids. `parents` are the names and paths of further links of a record (its workflow).
 
     The operations are named `<resource>.get` and so on, and `<many>.get` and `<many>.post` (by default the name of the
-    resource with an s). `create` replaces the ask that creates a record; `remove` is the query type of the deletion.
+    resource with an s). `create` replaces the ask that creates a record, `remover` the one that deletes it. `remove` is
+    the query type of the deletion.
     """
     kind, of_user = resource.kind, resource.parent == "user"
     many = many or f"{resource.name}s"
@@ -115,6 +117,7 @@ def resource_routes(
             message=DeleteRecord,
             to=to,
             query=remove,
+            handler=remover,
             access="write",
             **common,
         ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from trunkline.actors.plain.credential_links import GetLinkedResources, LinkedChoice, LinkedResources
+from trunkline.actors.flows.messages import FlowShape
+from trunkline.actors.plain.credential_links import GetLinkedResources, LinkedResources
 from trunkline.actors.plain.credentials import CREDENTIALS
 from trunkline.actors.plain.integrations import INTEGRATIONS, IntegrationRemoval
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.resources.triggered_flows import remove_with_flows
 
 ROUTES = (
     *resource_routes(APP_PATH + "/credentials", CREDENTIALS),
@@ -16,8 +18,10 @@ ROUTES = (
         operation="credential.linkedResources",
         summary="List what uses a credential",
         message=GetLinkedResources,
-        query=LinkedChoice,
+        query=FlowShape,
         reply=LinkedResources,
     ),
-    *resource_routes(APP_PATH + "/integrations", INTEGRATIONS, remove=IntegrationRemoval),
+    *resource_routes(
+        APP_PATH + "/integrations", INTEGRATIONS, remove=IntegrationRemoval, remover=remove_with_flows
+    ),
 )

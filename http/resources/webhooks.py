@@ -15,6 +15,7 @@ from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, 
 from trunkline.http.calls.request import Headers, Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.resources.triggered_flows import remove_with_flows
 
 _BODILESS: Final = frozenset({204, 205, 304})
 _METHODS: Final = "POST, GET, PUT, PATCH, DELETE"
@@ -90,4 +91,7 @@ _ADDRESS: Final = tuple(
     for method in _METHODS.split(", ")
 )
 
-ROUTES = (*resource_routes(APP_PATH + "/webhooks", WEBHOOKS, remove=WebhookRemoval), *_ADDRESS)
+ROUTES = (
+    *resource_routes(APP_PATH + "/webhooks", WEBHOOKS, remove=WebhookRemoval, remover=remove_with_flows),
+    *_ADDRESS,
+)

@@ -314,24 +314,3 @@ async def test_an_integration_that_does_not_fit_is_400(server: Server, body: Con
     refusal = await server.call("POST", f"{application}/integrations", {"name": "i", **body}, status=400)
     assert refusal["message"].startswith(said), refusal
     assert (await server.call("GET", f"{application}/integrations"))["totalCount"] == 0
-
-
-async def test_a_credential_tells_which_integrations_use_it(server: Server) -> None:
-    application = await server.application()
-    gcp = await credential(server, application, "gcp")
-    aws = await credential(server, application, "aws")
-    for name, given in (("one", "gcp"), ("two", "gcp"), ("three", None)):
-        body = {"name": name, "integrationType": "googlePubSub"}
-        made = await server.call(
-            "POST", f"{application}/integrations", body | ({} if given is None else {"credentialName": given})
-        )
-    links = f"{application}/credentials/{gcp['id']}/linkedResources"
-    found = (await server.call("GET", links))["integrations"]
-    assert [each["name"] for each in found["items"]] == ["one", "two"]
-    assert (found["count"], found["totalCount"]) == (2, 2)
-    other = f"{application}/credentials/{aws['id']}/linkedResources"
-    assert (await server.call("GET", other))["integrations"]["items"] == []
-    await server.call("PATCH", f"{application}/integrations/{made['id']}", {"credentialName": "gcp"})
-    assert (await server.call("GET", links))["integrations"]["count"] == 3
-    await server.call("DELETE", f"{application}/credentials/{gcp['id']}")
-    await server.call("GET", links, status=404)
