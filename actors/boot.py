@@ -10,7 +10,7 @@ import string
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import trio
 
@@ -26,7 +26,7 @@ from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
-from trunkline.actors.organizations.membership import memberships
+from trunkline.actors.organizations.membership import MEMBER, check_other_admin, memberships
 from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.records import records
@@ -37,9 +37,9 @@ from trunkline.actors.runtime.system import System
 from trunkline.actors.sweep import run_sweep
 from trunkline.actors.templates.catalogue import load_catalogue
 from trunkline.actors.values.clock import Clock, SystemClock
-from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.errors import DomainError, Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Created
+from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
@@ -229,23 +229,24 @@ async def delete_account(system: System, user: bytes) -> int:
     Raises `Invalid` if it is the only user, or the only administrator of an organization. If the process ends in
     between, some of the applications are deleted; the call can be repeated.
     """
-    deleted = 0
     with system.store.snapshot() as snapshot:
         alone = records.total(snapshot, USER, ROOT) == 1
-    if not alone:
-        await _leave_organizations(system, user)
-        deleted = await _delete_applications(system, user)
-    await system.ask(Ref("user", ROOT, user), DeleteUser())
+        joined = list(memberships(snapshot, user))
+        for each in joined:
+            if each.role == "admin":
+                check_other_admin(records.scan(snapshot, MEMBER, each.org), each.org, user)
+    deleted = 0 if alone else await _delete_applications(system, user)
+
+    def then_delete(answers: list[Any]) -> tuple[Ref, Message]:
+        for answer in answers:
+            if isinstance(answer, DomainError) and not isinstance(answer, NotFound):  # left in the meantime
+                raise answer
+        return Ref("user", ROOT, user), DeleteUser()
+
+    leaving = RemoveMember(member=user)
+    await system.ask_each([(Ref("org", ROOT, each.org), leaving) for each in joined], then_delete)
     # Those that calls in progress have created since. There can be no further ones: the user's tokens have ended.
     return deleted + await _delete_applications(system, user)
-
-
-async def _leave_organizations(system: System, user: bytes) -> None:
-    with system.store.snapshot() as snapshot:
-        orgs = [membership.org for membership in memberships(snapshot, user)]
-    for org in orgs:
-        with suppress(NotFound):  # left in the meantime
-            await system.ask(Ref("org", ROOT, org), RemoveMember(member=user))
 
 
 async def _delete_applications(system: System, user: bytes) -> int:

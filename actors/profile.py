@@ -20,6 +20,7 @@ from trunkline.actors.accounts.tokens import API_TOKEN
 from trunkline.actors.authority import reaches_application
 from trunkline.actors.catalogue import COUNTED, KINDS
 from trunkline.actors.organizations.membership import MEMBERSHIP, ORGANIZATION, find_membership
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -40,8 +41,8 @@ _RECENT: Final = {
     "recentOrganizations": "organization",
 }
 """The lists of recent items in a profile, each with the type of its items."""
-_IN_APPLICATION: Final = ("device", "flow", "dashboard")
-"""The types of items that belong to an application, which is their parent."""
+_WITH_PARENT: Final = ("device", "flow", "dashboard")
+"""The types of items that belong to an application, or to the user or an organization (dashboards)."""
 
 
 def get_me(reading: Reading, message: GetMe) -> Shown:
@@ -98,6 +99,8 @@ def check_recent_item(reading: Reading, message: CheckRecentItem) -> AddRecentIt
     parent = "" if body.parent_id is UNSET else body.parent_id.lower()
     if not parent and body.item_type in ("device", "flow"):
         raise Invalid(f"parentId: is missing; it is the application of the {body.item_type}.")
+    if not parent and body.item_type == "dashboard":
+        parent = message.user.hex()
     item = [body.item_type, parent, body.item_id.lower()]
     if _name_of(reading.snapshot, message.user, item, parent or None) is None:
         raise Invalid(_no_such_item(body))
@@ -133,14 +136,13 @@ def _items(doc: Doc, type: str) -> Iterator[Item]:
 def _name_of(snapshot: Snapshot, user: bytes, item: Item, parent: str | None) -> str | None:
     """The name of an item; None if it does not exist, cannot be reached, or has another parent than `parent`."""
     type, own_parent, id = item
-    if type in _IN_APPLICATION:
-        if parent not in (None, own_parent) or not own_parent:
+    if type in _WITH_PARENT:
+        if parent not in (None, own_parent):
             return None
-        application = records.find(snapshot, APPLICATION, ROOT, bytes.fromhex(own_parent))
-        kind = KINDS.get(type)
-        if kind is None or application is None or not reaches_application(snapshot, user, application):
+        holder = bytes.fromhex(own_parent)
+        if not _reaches_parent(snapshot, user, holder, bytes.fromhex(id)):
             return None
-        found = records.find(snapshot, kind, application.id, bytes.fromhex(id))
+        found = records.find(snapshot, KINDS[type], holder, bytes.fromhex(id))
         return None if found is None else str(found.doc["name"])
     if type == "application":
         found = records.find(snapshot, APPLICATION, ROOT, bytes.fromhex(id))
@@ -151,3 +153,14 @@ def _name_of(snapshot: Snapshot, user: bytes, item: Item, parent: str | None) ->
         found = records.find(snapshot, ORGANIZATION, ROOT, bytes.fromhex(id))
         return None if found is None else str(found.doc["name"])
     return None
+
+
+def _reaches_parent(snapshot: Snapshot, user: bytes, parent: bytes, item: bytes) -> bool:
+    """Whether a user may read what belongs to an application, to a user, or to an organization (a dashboard)."""
+    if parent == user:
+        return True
+    application = records.find(snapshot, APPLICATION, ROOT, parent)
+    if application is not None:
+        return reaches_application(snapshot, user, application)
+    membership = find_membership(snapshot, parent, user)
+    return membership is not None and membership.dashboard_level(item) >= Level.READ

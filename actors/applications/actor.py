@@ -15,6 +15,7 @@ from trunkline.actors.applications.messages import (
     DeleteApplication,
     PatchApplication,
     PatchGlobals,
+    TransferApplication,
 )
 from trunkline.actors.applications.readme import README, PatchReadme
 from trunkline.actors.jobs.owner import JobOwner
@@ -52,6 +53,12 @@ class Application(RecordOwner, JobOwner):
         """Change the fields that the body sets; null removes a field."""
         check_match(message.if_match, self.raw)
         self.change(self._named(message.body))
+
+    def on_transfer_application(self, message: TransferApplication) -> None:
+        """Change the owner. Access that depends on the owner ends."""
+        if self.doc["ownerId"] != message.owner.hex():
+            raise Invalid(f"The application {self.ref.id.hex()} belongs to another owner.")
+        self.change({"ownerId": message.new_owner.hex(), "ownerType": message.new_owner_type})
 
     def on_patch_globals(self, message: PatchGlobals) -> None:
         """Change the globals that the body names by their keys; the others stay, and new ones come last."""

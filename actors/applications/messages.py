@@ -144,6 +144,14 @@ class DeleteApplication(Message, frozen=True):
     if_match: str | None = None
 
 
+class TransferApplication(Message, frozen=True):
+    """Give an application of `owner` to another owner. Raises `Invalid` if it belongs to somebody else."""
+
+    owner: bytes
+    new_owner: bytes
+    new_owner_type: Literal["user", "organization"]
+
+
 # Messages of reads.
 
 

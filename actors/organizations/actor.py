@@ -21,7 +21,7 @@ from trunkline.actors.organizations.invitations import (
     has_expired,
     hash_token,
 )
-from trunkline.actors.organizations.membership import MEMBER, MEMBERSHIP, ORGANIZATION
+from trunkline.actors.organizations.membership import MEMBER, MEMBERSHIP, ORGANIZATION, check_other_admin
 from trunkline.actors.organizations.messages import (
     CreateOrg,
     DeleteOrg,
@@ -241,11 +241,7 @@ class Organization(RecordOwner):
         return [(key[-keys.ID_BYTES :], decode(raw)) for key, raw in found]
 
     def _check_last_admin(self, user: bytes) -> None:
-        if not any(doc["role"] == "admin" for id, doc in self._records(MEMBER) if id != user):
-            raise Invalid(
-                f"The user {user.hex()} is the only administrator of the organization {self.ref.id.hex()}; "
-                "make another member an administrator first, or delete the organization."
-            )
+        check_other_admin(self._records(MEMBER), self.ref.id, user)
 
     def _total(self, kind: Kind, parent: bytes, name: str = "n") -> int:
         raw = self.system.journal.get(keys.COUNTS, keys.total_key(kind.name, parent))

@@ -18,7 +18,7 @@ revokes what depends on this user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trunkline.actors.organizations.roles import ROLES, Level, Role
@@ -26,6 +26,7 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.listing import ids_of_facet
+from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 
@@ -88,6 +89,15 @@ def memberships(snapshot: Snapshot, user: bytes) -> Iterator[Membership]:
         found = find_membership(snapshot, bytes(key[-keys.ID_BYTES :]), user)
         if found is not None:
             yield found
+
+
+def check_other_admin(roles: Iterable[tuple[bytes, Doc]], org: bytes, user: bytes) -> None:
+    """Raise `Invalid` if none of the members (ids of users, documents) but `user` is an administrator."""
+    if not any(doc["role"] == "admin" for id, doc in roles if id != user):
+        raise Invalid(
+            f"The user {user.hex()} is the only administrator of the organization {org.hex()}; "
+            "make another member an administrator first, or delete the organization."
+        )
 
 
 class Selection(NamedTuple):

@@ -55,6 +55,21 @@ class DeleteRecord(Message, frozen=True):
     if_match: str | None = None
 
 
+class ReleaseRecords(Message, frozen=True):
+    """Remove those of the records that exist, to give them to another parent. The answer is a list of their documents,
+    each as `(id, document)`."""
+
+    resource: str
+    ids: list[bytes]
+
+
+class AdoptRecords(Message, frozen=True):
+    """Take records that another parent releases in the same batch, with their ids."""
+
+    resource: str
+    records: list[tuple[bytes, dict[str, Any]]]
+
+
 class GetRecord(Message, frozen=True):
     """Read one record."""
 

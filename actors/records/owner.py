@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
-from trunkline.actors.records.messages import CreateRecord, CreateRecords, Creator, DeleteRecord, PatchRecord
+from trunkline.actors.records.messages import (
+    AdoptRecords,
+    CreateRecord,
+    CreateRecords,
+    Creator,
+    DeleteRecord,
+    PatchRecord,
+    ReleaseRecords,
+)
 from trunkline.actors.records.resource import Change, Resource, Resources, missing
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
@@ -79,6 +87,24 @@ class RecordParent(Actor):
         if resource.before_delete is not None:
             resource.before_delete(self, message.record, old)
         records.erase(self, kind, self.ref.id, message.record, old)
+
+    def on_release_records(self, message: ReleaseRecords) -> list[tuple[bytes, Doc]]:
+        """Remove those of the records that exist; the answer is what another parent has to adopt."""
+        kind = self._resource(message.resource).kind
+        released: list[tuple[bytes, Doc]] = []
+        for id in message.ids:
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.id, id))
+            if raw is not None:
+                released.append((id, decode(raw)))
+                records.erase(self, kind, self.ref.id, id, released[-1][1])
+        return released
+
+    def on_adopt_records(self, message: AdoptRecords) -> None:
+        """Take records that another parent releases."""
+        kind, wall_ms = self._resource(message.resource).kind, self.system.clock.wall_ms()
+        for id, doc in message.records:
+            new = doc | {"lastUpdated": records.next_update_ms(wall_ms, doc)}
+            records.write(self, kind, self.ref.id, id, None, new)
 
     def _resource(self, name: str) -> Resource:
         return self.system.component(Resources)[name]

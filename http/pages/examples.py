@@ -113,6 +113,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "me.connectCodehost": {"accessToken": "TOKEN"},
     "me.enableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
     "me.disableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
+    "me.transferResources": {
+        "destinationId": IDS["orgId"],
+        "destinationType": "organization",
+        "dashboardIds": [IDS["dashboardId"]],
+    },
     "me.delete": {"email": "admin@localhost", "password": "PASSWORD"},
     "userApiTokens.post": {"name": "read only", "scope": ["all.User.read"]},
     "userApiToken.patch": {"description": "For looking at."},

@@ -24,9 +24,12 @@ from trunkline.actors.accounts.two_factor import (
     TwoFactorKey,
 )
 from trunkline.actors.boot import delete_account
+from trunkline.actors.organizations.membership import find_membership
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import USER
-from trunkline.actors.values.errors import Unauthorized
+from trunkline.actors.transfer import ResourceTransfer, transfer
+from trunkline.actors.values.errors import Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.http.calls.call import Call
@@ -83,6 +86,24 @@ async def disable_two_factor(call: Call) -> Response:
     """Require no codes any more. Wrong credentials count as a failed login."""
     await _ask_checked(call, DisableTwoFactor)
     return json_response(call, 200, await call.service.read(call, GetMe))
+
+
+async def transfer_resources(call: Call) -> Response:
+    """Give applications and dashboards of the user to another user, or to an organization that the user manages.
+
+    Without `strict`, what does not belong to the user is left out.
+    """
+    body, system = call.body, call.service.system
+    source = call.service.ref(call)
+    if body.destination_type == "organization":
+        with system.store.snapshot() as snapshot:
+            membership = find_membership(snapshot, body.destination.id, source.id)
+        if membership is None or membership.level < Level.MANAGE:
+            raise Invalid(
+                f"destinationId: there is no organization {body.destination_id} in which you may create applications."
+            )
+    await transfer(system, source, body)
+    return json_response(call, 200, {"success": True})
 
 
 async def _ask_checked(call: Call, message: type[Message]) -> Any:
@@ -164,5 +185,16 @@ ROUTES = (
         handler=disable_two_factor,
         uses=(GetMe,),
         also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/transferResources",
+        operation="me.transferResources",
+        summary="Give applications and dashboards to another owner",
+        body=ResourceTransfer,
+        to=USER_ACTOR,
+        access="write",
+        area="user",
+        handler=transfer_resources,
     ),
 )

@@ -50,6 +50,12 @@ async def test_recent_items_are_the_newest_first_and_end_with_what_they_name(ser
     await opened(server, "application", id_of(shed))
     await opened(server, "application", id_of(house).upper())
     await opened(server, "dashboard", board["id"], id_of(house))
+    await opened(server, "dashboard", (await server.call("POST", "/dashboards", {"name": "mine"}))["id"])
+    flow = await server.call("POST", f"{house}/flows", {"name": "alarm", "flowClass": "cloud"})
+    await opened(server, "flow", flow["id"], id_of(house))
+    farm = await server.organization("farm")
+    await opened(server, "organization", id_of(farm))
+    assert await recent(server, "flow") == ["alarm"]
     owner = (await server.call("GET", "/me"))["id"]
     assert (
         await recent(server, "application") == await recent(server, "application", owner) == ["house", "shed"]
@@ -57,7 +63,8 @@ async def test_recent_items_are_the_newest_first_and_end_with_what_they_name(ser
     assert await recent(server, "application", id_of(house)) == []
     me = await server.call("GET", "/me?includeRecent=true")
     assert [item["name"] for item in me["recentApplications"]["items"]] == ["house", "shed"]
-    assert [item["name"] for item in me["recentDashboards"]["items"]] == ["board"]
+    assert [item["name"] for item in me["recentDashboards"]["items"]] == ["mine", "board"]
+    assert [item["name"] for item in me["recentOrganizations"]["items"]] == ["farm"]
     assert "recentApplications" not in await server.call("GET", "/me")
 
     await server.call("PATCH", pump, {"name": "well"})
@@ -150,6 +157,92 @@ async def test_a_password_changes_only_with_the_current_one(start_server: StartS
         assert await server.log_in()
 
 
+# Transfers.
+
+
+async def moved(server: Server, **body: Any) -> Any:
+    return await server.call("PATCH", "/me/transferResources", body, status=200)
+
+
+async def test_resources_go_to_another_owner(server: Server) -> None:
+    other = await boot.add_user(server.system, OTHER, PASSWORD)
+    farm = await server.organization("farm")
+    house, shed = await server.application("house"), await server.application("shed")
+    device = await server.device(house)
+    token = (await server.call("POST", f"{house}/tokens", {"name": "t"}))["token"]
+    board = (await server.call("POST", "/dashboards", {"name": "board"}))["id"]
+    me = (await server.call("GET", "/me"))["id"]
+    stranger = await server.log_in(OTHER)
+    await server.call("GET", device, token=stranger, status=403)
+    await opened(server, "application", id_of(house))
+
+    await moved(
+        server,
+        destinationId=other,
+        destinationType="user",
+        applicationIds=[id_of(house)] * 2,
+        dashboardIds=[board],
+    )
+    for path in (device, f"/dashboards/{board}"):
+        await server.call("GET", path, status=403)
+        await server.call("GET", path, token=stranger, status=200)
+    await server.call("GET", device, token=token, status=200)
+    found = await server.call("GET", house, token=stranger)
+    assert (found["ownerId"], found["ownerType"]) == (other, "user")
+    assert [each["name"] for each in (await server.call("GET", "/applications"))["items"]] == ["shed"]
+    theirs = await server.call("GET", "/applications", token=stranger)
+    assert ([each["name"] for each in theirs["items"]], theirs["totalCount"]) == (["house"], 1)
+    assert (await server.call("GET", "/me"))["summary"]["appCount"] == 1
+    assert await recent(server, "application") == []
+
+    await moved(
+        server, destinationId=id_of(farm), destinationType="organization", applicationIds=[id_of(shed)]
+    )
+    found = await server.call("GET", shed)
+    assert (found["ownerId"], found["ownerType"]) == (id_of(farm), "organization")
+    assert me not in (found["ownerId"], other)
+
+
+async def test_a_transfer_that_does_not_fit_changes_nothing(server: Server) -> None:
+    other = await boot.add_user(server.system, OTHER, PASSWORD)
+    stranger = await server.log_in(OTHER)
+    theirs = (await server.call("POST", "/applications", {"name": "theirs"}, token=stranger))["id"]
+    farm = (await server.call("POST", "/orgs", {"name": "farm"}, token=stranger))["id"]
+    mine = id_of(await server.application("mine"))
+    board = (await server.call("POST", "/dashboards", {"name": "board"}))["id"]
+    me, unknown = (await server.call("GET", "/me"))["id"], "0" * 24
+    to_other = {"destinationId": other, "destinationType": "user"}
+    cases: list[tuple[dict[str, Any], str]] = [
+        (to_other, "applicationIds: and dashboardIds name nothing"),
+        (
+            to_other | {"applicationIds": [theirs], "dashboardIds": [unknown]},
+            "applicationIds: and dashboardIds",
+        ),
+        (
+            to_other | {"applicationIds": [mine, theirs], "strict": True},
+            "applicationIds: there is no application",
+        ),
+        (
+            to_other | {"applicationIds": [mine], "dashboardIds": [board, unknown], "strict": True},
+            "dashboardIds: there is no dashboard",
+        ),
+        (to_other | {"applicationIds": [mine], "destinationId": me}, "destinationId: is the owner already"),
+        (to_other | {"applicationIds": [mine], "destinationId": unknown}, "destinationId: there is no user"),
+        (
+            {"destinationId": farm, "destinationType": "organization", "applicationIds": [mine]},
+            "destinationId: there is no organization",
+        ),
+        (to_other | {"applicationIds": [unknown] * 1001}, "applicationIds: "),
+    ]
+    for body, sentence in cases:
+        answer = await server.call("PATCH", "/me/transferResources", body, status=400)
+        assert answer["message"].startswith(sentence), answer
+    assert (await server.call("GET", f"/applications/{mine}"))["ownerId"] == me
+    await server.call("GET", f"/dashboards/{board}", status=200)
+    await moved(server, **to_other, applicationIds=[mine, theirs], dashboardIds=[unknown])
+    await server.call("GET", f"/applications/{mine}", token=stranger, status=200)
+
+
 # The end of an account.
 
 
@@ -161,6 +254,8 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     device_token, _ = await server.device_token(device)
     api_token = (await server.call("POST", "/me/tokens", {"name": "t"}))["token"]
     await opened(server, "application", id_of(application))
+    await server.call("POST", "/dashboards", {"name": "board"})
+    await server.call("PATCH", "/me/generateTwoFactorAuth")
     assert traces(server, user, id_of(application), OTHER)
 
     login = {"email": OTHER, "password": PASSWORD}
@@ -180,6 +275,18 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     assert [line.email for line in boot.users(server.system)] == [EMAIL]
     # The address is free again.
     await boot.add_user(server.system, OTHER, PASSWORD)
+
+
+async def test_the_only_administrator_of_an_organization_stays(server: Server) -> None:
+    await boot.add_user(server.system, OTHER, PASSWORD)
+    application, farm = await server.application(), await server.organization("farm")
+    login = {"email": EMAIL, "password": PASSWORD}
+    answer = await server.call("POST", "/me/delete", login, status=400)
+    assert "is the only administrator" in answer["message"]
+    await server.call("GET", application, status=200)
+    await server.call("DELETE", farm)
+    await server.call("POST", "/me/delete", login, status=200)
+    await server.call("GET", application, status=401)
 
 
 async def test_the_only_user_stays(server: Server) -> None:

@@ -96,6 +96,9 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     for name in ("me.enableTwoFactorAuth", "me.disableTwoFactorAuth", "me.delete"):
         examples[name].body["password"] = change["newPassword"]
     examples["me.delete"].body["email"] = email
+    # The dashboard of the demo belongs to its application, and stays there.
+    board = (await client.post("/dashboards", json={"name": "to be given away"})).json()
+    examples["me.transferResources"].body["dashboardIds"] = [board["id"]]
     await run(client, examples["me.verifyEmail"])
     (mail,) = [each for each in kept_messages(data_dir) if each["Subject"].startswith("Verify")]
     assert (await client.post(link_in(mail))).is_success
