@@ -5,7 +5,8 @@ call has ended, whether it succeeded or was refused. The response leaves after t
 refused before it reaches its operation (no valid token, no scope, a throttle, overload) has no entry.
 
 Secrets never reach an entry. Of a body that creates or changes a record, only those values are kept that the record
-shows at the same place, as it shows them; and whatever its name says to be a secret is left out everywhere.
+shows at the same place, as it shows them. Of the body of a refused call, only the names of its fields are kept.
+Whatever its name says to be a secret is left out everywhere.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
     bytes_max = call.service.system.limits.audit_body_bytes_max
     sent = _sent(call)
     is_record = "_type" in shown and "items" not in shown
-    if isinstance(sent, dict) and is_record:
-        sent = _visible(sent, shown)
+    if isinstance(sent, dict) and (is_record or status >= 400):
+        sent = _visible(sent, shown if is_record else {})
     changed = {
         name: value
         for name, value in (before or {}).items()

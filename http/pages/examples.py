@@ -102,7 +102,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "auth.authenticateUser": {"email": "admin@localhost", "password": "PASSWORD"},
     "auth.authenticateDevice": {"deviceId": IDS["deviceId"], "key": "KEY", "secret": "SECRET"},
     "me.patch": {"companyName": "A farm"},
-    "me.changePassword": {"password": "PASSWORD", "newPassword": "Correct-horse-7"},
+    "me.changePassword": {"password": "PASSWORD", "newPassword": "A-new-password-1"},
     "me.addRecentItem": {
         "itemType": "device",
         "parentId": IDS["applicationId"],

@@ -1,13 +1,20 @@
-"""Secrets are shown once, kept as digests, and never logged: not by a call, not by a refusal, not by a crash."""
+"""Secrets are shown once, kept as digests or encrypted, and never logged: not by a call, a refusal or a crash.
+
+Secrets of every kind are planted in a server, well and badly. Then everything that it answers, logs and keeps is
+searched for them.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
 
 from tests.e2e.conftest import EMAIL, PASSWORD
-from tests.e2e.server_process import OWNER, ServerProcess, serving
+from tests.e2e.server_process import OWNER, ServerProcess, serving, trunkline
+from tests.e2e.test_credentials import INTEGRATIONS, PLANTED, credential_configs
 
 WRONG = "Guessed-horse-77"
 CRASHING = "Crashing-horse-66"
@@ -76,6 +83,44 @@ async def use(server: ServerProcess) -> list[str]:
     ]
 
 
+async def plant(server: ServerProcess) -> tuple[list[str], list[str]]:
+    """Secrets in records of an organization's application; returns the secrets, and the paths of lists and records."""
+    org = await server.call("POST", "/orgs", {"name": "farm"})
+    made = await server.call("POST", "/applications", {"name": "house", "orgId": org["id"]})
+    application = f"/applications/{made['id']}"
+    leaf = trustme.CA().issue_cert("farm.example.com")
+    cert, key = leaf.cert_chain_pems[0].bytes().decode(), leaf.private_key_pem.bytes().decode()
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("webhooks", {"name": "w", "basicAuthUsername": "u", "basicAuthPassword": PLANTED}),
+        ("dashboards", {"name": "d", "password": PLANTED}),
+        ("experience/users", {"email": "guest@example.com", "password": PLANTED}),
+        (
+            "experience/domains",
+            {"domainName": "farm.example.com", "sslCert": cert, "sslKey": key},
+        ),
+    ]
+    bodies += [
+        ("credentials", {"name": kind, "type": kind, f"{kind}Config": config})
+        for kind, (config, _) in credential_configs().items()
+    ]
+    bodies += [
+        ("integrations", {"name": kind, "integrationType": kind, "topics": ["a"], f"{kind}Config": config})
+        for kind, (config, _) in INTEGRATIONS.items()
+    ]
+    paths = [f"/orgs/{org['id']}/audit-logs", "/dashboards", "/me", "/orgs"]
+    for plural, body in bodies:
+        path = f"{application}/{plural}"
+        record = await server.call("POST", path, body)
+        await server.call("POST", path, {**body, "noSuchField": PLANTED}, status=400)
+        await server.call("PATCH", f"{path}/{record['id']}", {"name": 5, "noSuchField": PLANTED}, status=400)
+        paths += [path, f"{path}/{record['id']}"]
+    certificate = {"name": "c", "certificate": f"{cert}{key}"}
+    await server.call("POST", f"{application}/certificates", certificate, status=400)
+    generated = await server.call("PATCH", "/me/generateTwoFactorAuth")
+    secret_lines = [line for line in key.splitlines() if len(line) == 64]
+    return [PLANTED, generated["key"], *secret_lines], paths
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("log_format", ["console", "json"])
 async def test_no_secret_is_logged_or_kept(tmp_path: Path, log_format: str) -> None:
@@ -86,8 +131,18 @@ async def test_no_secret_is_logged_or_kept(tmp_path: Path, log_format: str) -> N
     }
     async with serving(tmp_path / "house", program=("-c", FAULTY), env=OWNER | verbose) as server:
         secrets = await use(server)
+        planted, paths = await plant(server)
+        secrets += planted
         async with server.client() as client:
-            pages = [(await client.get(path)).text for path in ("/metrics", "/healthz", "/openapi.json")]
+            pages = []
+            for path in (*paths, "/metrics", "/healthz", "/openapi.json"):
+                answer = await client.get(path)
+                assert answer.is_success, (path, answer.text)
+                pages.append(answer.text)
+        backup = await trunkline(
+            "backup", str(tmp_path / "house" / "copy"), "--data", str(tmp_path / "house")
+        )
+        assert backup.returncode == 0, backup.stderr
         assert await server.terminate() == 0
     assert server.log.count("a bug") >= 3
     assert "/auth/user" in server.log
