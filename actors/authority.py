@@ -247,7 +247,7 @@ def application_access(snapshot: Snapshot, principal: Principal, application_id:
     owner = bytes.fromhex(found.doc["ownerId"])
     level = None if principal.user_id is None else _level_of(snapshot, principal.user_id, found)
     if level is None:
-        raise Forbidden(f"This token does not reach the application {application_id.hex()}.")
+        raise _refusal(snapshot, principal.user_id, owner, f"application {application_id.hex()}")
     return Access(level, owner)
 
 
@@ -264,6 +264,16 @@ def _level_of(snapshot: Snapshot, user: bytes, application: Found) -> Level | No
     membership = find_membership(snapshot, owner, user)
     level = Level.MEMBER if membership is None else membership.application_level(application.id)
     return level if level >= Level.READ else None
+
+
+def _refusal(snapshot: Snapshot, user: bytes | None, org: bytes, what: str) -> Forbidden:
+    """The error for what a token does not reach, with the reason if it is a second factor that the user lacks."""
+    membership = None if user is None else find_membership(snapshot, org, user)
+    if membership is not None and membership.needs_second_factor:
+        return Forbidden(
+            "The organization requires two-factor authentication; enable it with `PATCH /me/enableTwoFactorAuth`."
+        )
+    return Forbidden(f"This token does not reach the {what}.")
 
 
 def organization_access(snapshot: Snapshot, principal: Principal, org: bytes) -> Access:

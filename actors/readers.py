@@ -33,6 +33,7 @@ from trunkline.actors.devices import (
     history,
     lists,
     measurements,
+    organization_counts,
     period_summaries,
     selection,
 )
@@ -90,6 +91,10 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     ListImportLogs: list_import_logs,
     GetOrg: partial(organizations.get_org, COUNTED),
     ListOrgs: partial(organizations.list_orgs, COUNTED),
+    organization_counts.CountOrgDevices: organization_counts.count_org_devices,
+    organization_counts.CountOrgPayloads: organization_counts.count_org_payloads,
+    organization_counts.BreakDownOrgPayloads: organization_counts.break_down_org_payloads,
+    organization_counts.CountOrgNotebookMinutes: organization_counts.count_org_notebook_minutes,
     invitations.ListInvites: invitations.list_invites,
     invitations.ListMyInvites: invitations.list_my_invites,
     invitations.GetMyInvite: invitations.get_my_invite,

@@ -70,11 +70,9 @@ class TokenView(RecordView, frozen=True, kw_only=True):
 def _check(change: Change) -> None:
     """Refuse an expiry in the past, and features that are not supported."""
     if change.new.pop("defaultRole", None) not in (None, "admin"):
-        raise Invalid("defaultRole: roles are not supported by this server yet; restrict the token by scope.")
+        raise Invalid("defaultRole: a token has the roles of its user; restrict it by scope.")
     if change.new.pop("orgRoles", None):
-        raise Invalid(
-            "orgRoles: organizations are not supported by this server yet; restrict the token by scope."
-        )
+        raise Invalid("orgRoles: a token has the roles of its user in organizations; restrict it by scope.")
     if change.old is None and change.new.get("expirationDate", change.now_ms + 1) <= change.now_ms:
         raise Invalid("expirationDate: lies in the past; such a token would never be valid.")
 

@@ -25,6 +25,7 @@ from trunkline.actors.jobs.messages import (
     SaveProgress,
 )
 from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.outgoing.http_calls import check_url
 from trunkline.actors.outgoing.mail import check_address
 from trunkline.actors.records import records
@@ -195,14 +196,18 @@ class JobOwner(Actor):
         return notifications
 
     def _address(self, user: bytes | None) -> str | None:
-        """The e-mail address of a user; without a user, of the owner of the application."""
+        """The e-mail address of a user; without a user, of the owner of the application, if there is one."""
         if user is None:
             raw = self.system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, self.ref.id))
             user = None if raw is None else bytes.fromhex(decode(raw)["ownerId"])
         if user is None:
             return None
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, user))
-        return None if raw is None else str(decode(raw)["email"])
+        for kind, field in ((USER, "email"), (ORGANIZATION, "billingEmail")):
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, ROOT, user))
+            if raw is not None:
+                address: str | None = decode(raw).get(field)
+                return address
+        return None
 
     def _job(self, id: bytes) -> Doc | None:
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(JOB.name, self.ref.id, id))

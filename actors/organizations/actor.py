@@ -57,7 +57,7 @@ class Organization(RecordOwner):
 
     def on_create_org(self, message: CreateOrg) -> Created:
         """Create the organization with its first administrator; the answer is its id."""
-        named = _named(message.body) | {"mfaMode": message.body.mfa_mode}
+        named = self._named(message.body, message.user) | {"mfaMode": message.body.mfa_mode}
         created = self.create(named)
         self._add_member(message.user, {"role": "admin", "applicationRoles": [], "dashboardRoles": []})
         return created
@@ -65,7 +65,7 @@ class Organization(RecordOwner):
     def on_patch_org(self, message: PatchOrg) -> None:
         """Change the fields that the body sets."""
         check_match(message.if_match, self.raw)
-        self.change(_named(message.body))
+        self.change(self._named(message.body, message.user))
 
     def on_delete_org(self, message: DeleteOrg) -> None:
         """Delete the organization. Raises `Invalid` while it owns applications."""
@@ -104,6 +104,20 @@ class Organization(RecordOwner):
         if doc["role"] == "admin":
             self._check_last_admin(message.member)
         self._erase_member(message.member, doc)
+
+    def _named(self, body: OrgPost | OrgPatch, user: bytes) -> Doc:
+        """The fields that a body sets, as they are stored. Raises `Invalid` for what this server does not have."""
+        named: Doc = msgspec.to_builtins(body)
+        for field in _UNSUPPORTED:
+            if named.pop(field, None) is not None:
+                raise Invalid(f"{field}: this server has no plans and no payments; leave the field out.")
+        if named.get("mfaMode", "notRequired") != "notRequired":
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, user))
+            if raw is None or not decode(raw).get("twoFactorAuthEnabled"):
+                raise Invalid(
+                    "mfaMode: enable two-factor authentication for yourself first, or you would lock yourself out."
+                )
+        return named
 
     # Invitations.
 
@@ -246,15 +260,6 @@ class Organization(RecordOwner):
     def _total(self, kind: Kind, parent: bytes, name: str = "n") -> int:
         raw = self.system.journal.get(keys.COUNTS, keys.total_key(kind.name, parent))
         return 0 if raw is None else int(decode(raw).get(name, 0))
-
-
-def _named(body: OrgPost | OrgPatch) -> Doc:
-    """The fields that a body sets, as they are stored. Raises `Invalid` for what this server does not have."""
-    named: Doc = msgspec.to_builtins(body)
-    for field in _UNSUPPORTED:
-        if named.pop(field, None) is not None:
-            raise Invalid(f"{field}: this server has no plans and no payments; leave the field out.")
-    return named
 
 
 def roles_of(body: msgspec.Struct) -> Doc:

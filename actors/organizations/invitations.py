@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email
-from trunkline.actors.organizations.membership import ORGANIZATION
+from trunkline.actors.organizations.membership import ORGANIZATION, requires_second_factor
 from trunkline.actors.organizations.messages import ResourceRoles, RoleIn
 from trunkline.actors.organizations.roles import Role
 from trunkline.actors.outgoing.mail import MailMessage
@@ -319,12 +319,12 @@ def _of_address(snapshot: Snapshot, email: str) -> Iterator[tuple[Found, Found]]
 
 
 def _show_mine(snapshot: Snapshot, org: Found, invite: Found, now_ms: int) -> Doc:
-    doc, mode = invite.doc, org.doc["mfaMode"]
+    doc = invite.doc
     shown: dict[str, Any] = {
         "id": invite.id.hex(),
         "orgName": org.doc["name"],
         "role": doc["role"],
-        "requiresMFA": mode == "required" or (mode == "adminRequired" and doc["role"] == "admin"),
+        "requiresMFA": requires_second_factor(org.doc, doc["role"]),
         "inviteDate": iso(doc["inviteDate"]),
         "ttl": doc["ttl"],
         "expired": has_expired(doc, now_ms),

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from trunkline.actors.organizations.roles import ROLES, Level, Role
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
-from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
@@ -50,12 +50,17 @@ MEMBERSHIP: Final = Kind(name="orgMembership", noun="membership", home="root", i
 
 
 class Membership(NamedTuple):
-    """A user's membership in an organization. The roles by id apply instead of `role`, but for administrators."""
+    """A user's membership in an organization. The roles by id apply instead of `role`.
+
+    `needs_second_factor`: the organization requires two-factor authentication, and the user does not have it. Then no
+    role has any effect.
+    """
 
     org: bytes
     role: Role
     application_roles: Mapping[bytes, Role]
     dashboard_roles: Mapping[bytes, Role]
+    needs_second_factor: bool = False
 
     @classmethod
     def of(cls, org: bytes, doc: Doc) -> Membership:
@@ -65,21 +70,36 @@ class Membership(NamedTuple):
     @property
     def level(self) -> Level:
         """The level in the organization."""
-        return ROLES[self.role]
+        return self._level(self.role)
 
     def application_level(self, application: bytes) -> Level:
         """The level in one of its applications."""
-        return ROLES[self.application_roles.get(application, self.role)]
+        return self._level(self.application_roles.get(application, self.role))
 
     def dashboard_level(self, dashboard: bytes) -> Level:
         """The level in one of its dashboards."""
-        return ROLES[self.dashboard_roles.get(dashboard, self.role)]
+        return self._level(self.dashboard_roles.get(dashboard, self.role))
+
+    def _level(self, role: Role) -> Level:
+        return Level.MEMBER if self.needs_second_factor else ROLES[role]
 
 
 def find_membership(snapshot: Snapshot, org: bytes, user: bytes) -> Membership | None:
     """The membership of a user in an organization; None if there is none."""
     found = records.find(snapshot, MEMBER, org, user)
-    return None if found is None else Membership.of(org, found.doc)
+    if found is None:
+        return None
+    owner = records.find(snapshot, ORGANIZATION, ROOT, org)
+    if owner is not None and requires_second_factor(owner.doc, found.doc["role"]):
+        account = records.find(snapshot, USER, ROOT, user)
+        if account is None or not account.doc.get("twoFactorAuthEnabled"):
+            return Membership(org, found.doc["role"], {}, {}, needs_second_factor=True)
+    return Membership.of(org, found.doc)
+
+
+def requires_second_factor(org: Doc, role: Role) -> bool:
+    """Whether an organization requires two-factor authentication of members with this role."""
+    return bool(org["mfaMode"] == "required" or (org["mfaMode"] == "adminRequired" and role == "admin"))
 
 
 def memberships(snapshot: Snapshot, user: bytes) -> Iterator[Membership]:

@@ -98,6 +98,7 @@ class PatchOrg(Message, frozen=True):
     """Change an organization."""
 
     body: OrgPatch
+    user: bytes
     if_match: str | None = None
 
 

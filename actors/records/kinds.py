@@ -13,7 +13,9 @@ USER: Final = Kind(
     noun="user",
     home="root",
     indexes=(),
-    ends_access=frozenset({"email", "passwordHash", "tokenCutoff", "tokenGeneration"}),
+    ends_access=frozenset(
+        {"email", "passwordHash", "tokenCutoff", "tokenGeneration", "twoFactorAuthEnabled"}
+    ),
 )
 
 

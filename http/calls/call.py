@@ -25,8 +25,8 @@ class Service(Protocol):
     login_failures: LoginFailures
     token_ttl_s: int
 
-    def scopes_of(self, operation: str) -> frozenset[str]:
-        """The scopes of an operation, of which a token needs one."""
+    def route_of(self, operation: str) -> Route | None:
+        """The route of an operation; None for an unknown one."""
         ...
 
     def ref(self, call: Call) -> Ref:

@@ -312,9 +312,9 @@ class Dispatcher:
         fields = self.table.field_sources[call.route, message]
         return message(**{name: source(call) for name, source in fields})
 
-    def scopes_of(self, operation: str) -> frozenset[str]:
-        """The scopes of an operation, of which a token needs one; empty for an unknown operation."""
-        return self.table.scopes.get(operation, frozenset())
+    def route_of(self, operation: str) -> Route | None:
+        """The route of an operation; None for an unknown one."""
+        return self.table.by_operation.get(operation)
 
     def ref(self, call: Call) -> Ref:
         """The actor that the route asks; with a new id if the call creates it."""

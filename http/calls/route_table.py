@@ -38,7 +38,7 @@ class RouteTable:
             assert route.method not in methods, f"two routes for {route.method} {route.path}"
             methods[route.method] = route
         self.operations = frozenset(route.operation for route in routes)
-        self.scopes = {route.operation: route.scopes for route in routes}
+        self.by_operation = {route.operation: route for route in routes}
 
     def match(self, path: str) -> RouteMatch | None:
         """The routes of a path by method, and the values of its path parameters; None for an unknown path.

@@ -155,8 +155,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "creatorId": "The id of who created the token",
     "creatorType": "What created the token",
     "creatorName": "The name of who created the token",
-    "defaultRole": "Roles are not supported yet; leave it out",
-    "orgRoles": "Roles are not supported yet; leave it out",
+    "defaultRole": "Refused: a token has the roles of its user",
+    "orgRoles": "Refused: a token has the roles of its user",
     # Devices and attributes.
     "deviceClass": "The class of the device",
     "deviceName": "The name of the device",

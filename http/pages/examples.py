@@ -260,6 +260,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "org.patch": {"description": "The farm and its neighbours."},
     "org.inviteMember": {"email": "neighbour@example.com", "role": "view"},
     "orgInvites.post": {"email": "colleague@example.com", "token": "TOKEN", "accept": True},
+    "org.transferResources": {
+        "destinationId": IDS["userId"],
+        "destinationType": "user",
+        "dashboardIds": [IDS["dashboardId"]],
+    },
     "me.respondToInvite": {"action": "accept"},
     "org.modifyMember": {"userId": IDS["userId"], "role": "admin"},
     # Reports of dashboards.

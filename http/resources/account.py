@@ -89,15 +89,16 @@ async def disable_two_factor(call: Call) -> Response:
 
 
 async def transfer_resources(call: Call) -> Response:
-    """Give applications and dashboards of the user to another user, or to an organization that the user manages.
+    """Give applications and dashboards of the user, or of the organization of the path, to another owner.
 
-    Without `strict`, what does not belong to the user is left out.
+    The new owner is a user, or an organization in which the user may create applications. Without `strict`, what does
+    not belong to the source is left out.
     """
     body, system = call.body, call.service.system
     source = call.service.ref(call)
     if body.destination_type == "organization":
         with system.store.snapshot() as snapshot:
-            membership = find_membership(snapshot, body.destination.id, source.id)
+            membership = find_membership(snapshot, body.destination.id, call.ids["user"])
         if membership is None or membership.level < Level.MANAGE:
             raise Invalid(
                 f"destinationId: there is no organization {body.destination_id} in which you may create applications."

@@ -81,10 +81,11 @@ async def list_job_logs(call: Call) -> Response:
 
 def _add_links(call: Call, items: list[dict[str, Any]]) -> None:
     """Add download links. A link gives access to the result, so only tokens that may run the job see it."""
-    service = call.service
+    service, principal = call.service, call.principal
+    level = principal.accesses[call.application].level
     for item in items:
-        scopes = service.scopes_of(item["name"])
-        if not scopes.isdisjoint(call.principal.scopes):
+        route = service.route_of(item["name"])
+        if route is not None and level >= route.level and not route.scopes.isdisjoint(principal.scopes):
             service.system.component(Results).add_link(call.application, bytes.fromhex(item["id"]), item)
 
 

@@ -5,7 +5,21 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
+from trunkline.actors.applications.notebook_minutes import MinuteRange, NotebookMinuteCounts
+from trunkline.actors.applications.payload_counts import (
+    PayloadBreakdown,
+    PayloadCountRange,
+    PayloadPeriods,
+    PayloadStats,
+)
 from trunkline.actors.authority import find_user
+from trunkline.actors.devices.counts import CountRange, DeviceCounts
+from trunkline.actors.devices.organization_counts import (
+    BreakDownOrgPayloads,
+    CountOrgDevices,
+    CountOrgNotebookMinutes,
+    CountOrgPayloads,
+)
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.organizations.invitations import (
     AcceptInvite,
@@ -52,6 +66,7 @@ from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.records.summary import SummaryChoice
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.transfer import ResourceTransfer
 from trunkline.actors.values.errors import Invalid, NotFound, Overloaded
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
@@ -61,6 +76,7 @@ from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import ME_PATH, ORG_PATH, ORGANIZATION_ACTOR, Route
+from trunkline.http.resources.account import transfer_resources
 
 
 async def remove_member(call: Call) -> Response:
@@ -316,5 +332,56 @@ ROUTES = (
         access="write",
         area="user",
         also={410: _NO_INVITE[410]},
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/deviceCounts",
+        operation="org.deviceCounts",
+        summary="Count devices per day in the applications of an organization",
+        message=CountOrgDevices,
+        query=CountRange,
+        reply=DeviceCounts,
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/payloadCounts",
+        operation="org.payloadCounts",
+        summary="Count payloads by kind in the applications of an organization",
+        message=CountOrgPayloads,
+        query=PayloadCountRange,
+        reply=PayloadStats,
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/payloadCountsBreakdown",
+        operation="org.payloadCountsBreakdown",
+        summary="Count payloads of an organization for each hour or day",
+        message=BreakDownOrgPayloads,
+        query=PayloadPeriods,
+        reply=PayloadBreakdown,
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/notebookMinuteCounts",
+        operation="org.notebookMinuteCounts",
+        summary="Count the minutes of notebooks of an organization per day",
+        message=CountOrgNotebookMinutes,
+        query=MinuteRange,
+        reply=NotebookMinuteCounts,
+        area="organization",
+    ),
+    Route(
+        method="PATCH",
+        path=ORG_PATH + "/transferResources",
+        operation="org.transferResources",
+        summary="Give applications and dashboards of an organization to another owner",
+        body=ResourceTransfer,
+        to=ORGANIZATION_ACTOR,
+        access="write",
+        area="organization",
+        handler=transfer_resources,
     ),
 )

@@ -98,7 +98,8 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     examples["me.delete"].body["email"] = email
     # The dashboard of the demo belongs to its application, and stays there.
     board = (await client.post("/dashboards", json={"name": "to be given away"})).json()
-    examples["me.transferResources"].body["dashboardIds"] = [board["id"]]
+    for name in ("me.transferResources", "org.transferResources"):
+        examples[name].body["dashboardIds"] = [board["id"]]
     await run(client, examples["me.verifyEmail"])
     (mail,) = [each for each in kept_messages(data_dir) if each["Subject"].startswith("Verify")]
     assert (await client.post(link_in(mail))).is_success

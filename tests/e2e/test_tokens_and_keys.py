@@ -239,10 +239,10 @@ async def test_a_token_body_that_does_not_fit_is_400(server: Server) -> None:
             ({"scope": ["device.fly"]}, "scope[0]: 'device.fly' is not a scope"),
             ({"scope": ["device.get", 5]}, "scope[1]: "),
             ({"status": "asleep"}, "status: "),
-            ({"defaultRole": "edit"}, "defaultRole: roles are not supported"),
+            ({"defaultRole": "edit"}, "defaultRole: a token has the roles"),
             (
                 {"orgRoles": [{"orgId": "sandbox", "role": "edit"}]},
-                "orgRoles: organizations are not supported",
+                "orgRoles: a token has the roles",
             ),
             ({"ttl": 5}, "ttl: there is no such field"),
         ]
