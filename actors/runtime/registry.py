@@ -6,6 +6,7 @@ reached; in both cases only if that loses nothing, which the mailbox decides (`M
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,13 @@ class Registry:
         """Remove a mailbox. No error if it is not registered (any more)."""
         if self.mailboxes.get(mailbox.ref) is mailbox:
             del self.mailboxes[mailbox.ref]
+
+    def release(self, mailboxes: Iterable[Mailbox]) -> None:
+        """Deactivate those of the mailboxes that nothing uses any more."""
+        now_s = self._clock.monotonic_s()
+        for mailbox in mailboxes:
+            if mailbox.is_idle(now_s, 0.0):
+                self._deactivate(mailbox)
 
     def of_parent(self, parent: bytes) -> list[Mailbox]:
         """The mailboxes of the active actors of one application."""

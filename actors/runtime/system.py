@@ -229,15 +229,19 @@ class System:
 
         The writes of all of them are one batch. `last` makes one more message from the answers, whose writes are in
         the same batch; its answer comes last, and if it is refused, nothing is stored. Nothing is stored either if an
-        actor is busy or its throttle exhausted; that is raised, as everything is that would pass with time. Only for
-        synchronous handlers.
+        actor is busy or its throttle exhausted; that is raised, as everything is that would pass with time. Actors that
+        only this call needs in memory leave it again. Only for synchronous handlers.
         """
         now_s = self.clock.monotonic_s()
         answers: list[Any] = []
+        opened: list[Mailbox] = []
         with SharedBatch(self._turns) as shared:
 
             def take(ask: Ask) -> Any:
+                is_active = ask[0] in self._mailboxes
                 mailbox = self._hold(shared, *ask, now_s)
+                if not is_active:
+                    opened.append(mailbox)
                 mailbox.spend(ask[1], self.limits, now_s)
                 return shared.take(mailbox, ask[1])
 
@@ -253,6 +257,7 @@ class System:
             group = shared.submit()
             if group is not None:
                 await _committed(group)
+        self._registry.release(opened)
         return answers
 
     def _hold(self, shared: SharedBatch, ref: Ref, message: Message, now_s: float) -> Mailbox:

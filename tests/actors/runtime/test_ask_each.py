@@ -101,3 +101,13 @@ async def test_actors_may_be_deleted_and_created_again(tmp_path: Path) -> None:
         answers = await shop.system.ask_each([(refs[0], Begin()), (refs[1], Add(by=1))])
         assert isinstance(answers[1], DomainError)
         assert await shop.ask(refs[0], Peek()) == 0
+
+
+async def test_actors_leave_the_memory_that_only_this_call_needed(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(1, 2, 3)
+        shop.system.forget_children(refs[0].parent)
+        await shop.ask(refs[0], Add(by=1))
+        await shop.system.ask_each([(ref, Add(by=2)) for ref in refs[:2]], lambda _: (refs[2], Add(by=3)))
+        assert [shop.system.statistics(ref) is not None for ref in refs] == [True, False, False]
+        assert [await shop.ask(ref, Peek()) for ref in refs] == [3, 2, 3]
