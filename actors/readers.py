@@ -85,6 +85,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetMe: profile.get_me,
     CheckRecentItem: profile.check_recent_item,
     ListRecentItems: profile.list_recent_items,
+    notebook_minutes.CountNotebookMinutes: notebook_minutes.count_notebook_minutes,
     notebook_minutes.CountMyNotebookMinutes: notebook_minutes.count_my_notebook_minutes,
     GetReadme: get_readme,
     Search: partial(search, KINDS),

@@ -19,12 +19,25 @@ class MinuteRange(Query, frozen=True):
     end: QueryTime | None = None
 
 
+class CountNotebookMinutes(Message, frozen=True):
+    """The minutes of notebooks of one application."""
+
+    application: bytes
+    query: MinuteRange
+    now_ms: int
+
+
 class CountMyNotebookMinutes(Message, frozen=True):
     """The minutes of notebooks of all applications of one user."""
 
     user: bytes
     query: MinuteRange
     now_ms: int
+
+
+def count_notebook_minutes(reading: Reading, message: CountNotebookMinutes) -> dict[str, Any]:
+    """Return the minutes of notebooks of one application."""
+    return notebook_minutes(reading, message.query.start, message.query.end, message.now_ms)
 
 
 def count_my_notebook_minutes(reading: Reading, message: CountMyNotebookMinutes) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError, NotFound
-from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -122,7 +121,7 @@ async def _restore_newest(job: Job) -> None:
     while lost := job.note["lost"]:
         device = bytes.fromhex(lost[0][0])
         numbers = {number for _, number in lost}
-        message = await job.read(partial(_newest_left, device=device, numbers=numbers))
+        message = await job.read(partial(newest_left, device=device, numbers=numbers))
 
         def note(answers: list[Any]) -> Doc:
             is_done = answers[0] is not False
@@ -171,7 +170,7 @@ def _log_key(device: bytes, time_ms: int) -> bytes:
     return keys.command_key(device, time_ms, 0)
 
 
-def _newest_left(snapshot: Snapshot, device: bytes, numbers: set[int]) -> Message:
+def newest_left(snapshot: Snapshot, device: bytes, numbers: set[int]) -> RestoreNewest:
     """Return the message with the newest points of these attributes that are left."""
     values: list[tuple[int, int]] = []
     newest_ms, wanted = -1, set(numbers)

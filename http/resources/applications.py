@@ -21,6 +21,11 @@ from trunkline.actors.applications.messages import (
     ListApplications,
     PatchApplication,
 )
+from trunkline.actors.applications.notebook_minutes import (
+    CountNotebookMinutes,
+    MinuteRange,
+    NotebookMinuteCounts,
+)
 from trunkline.actors.applications.payload_counts import (
     BreakDownPayloads,
     CountPayloads,
@@ -187,6 +192,15 @@ ROUTES = (
         message=BreakDownPayloads,
         query=PayloadPeriods,
         reply=PayloadBreakdown,
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/notebookMinuteCounts",
+        operation="application.notebookMinuteCounts",
+        summary="Count minutes of notebooks per day",
+        message=CountNotebookMinutes,
+        query=MinuteRange,
+        reply=NotebookMinuteCounts,
     ),
     *resource_routes(APP_PATH + "/keys", KEYS),
     *resource_routes(APP_PATH + "/tokens", APPLICATION_TOKENS, create=create_token),

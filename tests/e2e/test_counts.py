@@ -188,6 +188,9 @@ async def test_payloads_per_hour_and_per_day(server: Server, clock: ManualClock)
         assert summary["deviceCounts"] == await server.call("GET", f"{path}/deviceCounts?{days}")
         assert summary["payloadCounts"] == await server.call("GET", f"{path}/payloadCountsBreakdown?{days}")
         assert [day["minutes"] for day in summary["notebookMinuteCounts"]["counts"]] == [0, 0]
+        assert summary["notebookMinuteCounts"] == await server.call(
+            "GET", f"{path}/notebookMinuteCounts?{days}"
+        )
     query = f"{days}&include=payloadCounts&includeNonBillable=true&filterField=name&filter=s*"
     (only,) = (await server.call("GET", f"/applications/periodSummaries?{query}"))["items"]
     payload_counts = {"start": at(0), "end": at(DAY_MS), "counts": [{"date": this(0), "value": 1}]}
