@@ -22,6 +22,7 @@ from trunkline.actors.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_s
 from trunkline.actors.devices.kind import DEVICE, GATEWAYS
 from trunkline.actors.organizations.membership import ORGANIZATION, find_membership
 from trunkline.actors.organizations.roles import ROLES, Level
+from trunkline.actors.plain.certificates import CERTIFICATE
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -109,7 +110,8 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     Raises `Unauthorized` if a record that they depend on is missing or inactive.
 
     Claims: `typ` (user, device, application), `sub` (id), `iat` (seconds, fractions), `exp` (seconds,
-    optional), `app`, `key` (device tokens), `jti` (API tokens), `gen`, `auth` (users' sessions).
+    optional), `app`, `key` or `certificate` with its `fingerprint` (device tokens), `jti` (API tokens), `gen`, `auth`
+    (users' sessions).
     """
     expires_ms = None if claims.get("exp") is None else round(claims["exp"] * 1000)
     ttl_s = None if claims.get("exp") is None else round(claims["exp"] - claims["iat"], 3)
@@ -145,8 +147,14 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     application_id = bytes.fromhex(claims["app"])
     _live(records.find(snapshot, APPLICATION, ROOT, application_id))
     device = _live(records.find(snapshot, DEVICE, application_id, subject))
-    key_id = bytes.fromhex(claims["key"])
-    key = _live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
+    if "certificate" in claims:
+        key_id = bytes.fromhex(claims["certificate"])
+        key = _live(records.find(snapshot, CERTIFICATE, application_id, key_id))
+        if key["certificateInfo"]["fingerprint"] != claims["fingerprint"]:
+            raise Unauthorized(NO_LONGER_VALID)
+    else:
+        key_id = bytes.fromhex(claims["key"])
+        key = _live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
     if key["status"] != "active" or not key_admits(key, device | {"id": subject.hex()}):
         raise Unauthorized(NO_LONGER_VALID)
     principal = Principal(
@@ -176,7 +184,7 @@ def session_claims(session: Session) -> dict[str, Any]:
 
 
 class Admitted(NamedTuple):
-    """A device that presented a valid access key and its secret."""
+    """A device that presented a valid access key and its secret, or a certificate: `key` is the record of either."""
 
     application_id: bytes
     device: Doc

@@ -25,6 +25,7 @@ from trunkline.actors.applications.search import Search, search
 from trunkline.actors.audit import reads as audit
 from trunkline.actors.audit.messages import GetAuditLog, ListAuditLogs
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
+from trunkline.actors.certificate_login import AdmitCertificate, admit_certificate
 from trunkline.actors.dashboards import reads as dashboards
 from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, ValidateContext
 from trunkline.actors.devices import (
@@ -80,6 +81,7 @@ _log = structlog.get_logger("trunkline.actors")
 Reader = Callable[[Reading, Any], Any]
 
 READERS: Final[Mapping[type[Message], Reader]] = {
+    AdmitCertificate: admit_certificate,
     GetApplication: partial(applications.get_application, COUNTED),
     ListApplications: partial(applications.list_applications, COUNTED),
     GetMe: profile.get_me,

@@ -27,7 +27,7 @@ from trunkline.http.pages import site
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.site import Site
 from trunkline.http.version import VERSION
-from trunkline.http.wire.asgi import Application, client_address
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Application, client_address
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _PAGES = site.PATHS | {"/healthz", "/readyz", "/metrics"}
@@ -120,6 +120,7 @@ def create_app(
             headers,
             body,
             address,
+            request.scope.get("state", {}).get(CLIENT_CERTIFICATE),
         )
         response = await dispatcher.handle(api_request)
         if response.stream is not None:

@@ -220,7 +220,8 @@ def _use_tls(config: Config, settings: Settings) -> None:
     """Configure TLS if there is a certificate. Raises `SettingsError` for unusable files."""
     config.certfile, config.keyfile, config.ca_certs = settings.certfile, settings.keyfile, settings.ca_certs
     if settings.ca_certs is not None:
-        config.verify_mode = ssl.CERT_REQUIRED
+        required = settings.client_certificates == "required"
+        config.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
     for key in ("certfile", "keyfile", "ca_certs"):
         file = getattr(settings, key)
         try:

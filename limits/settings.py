@@ -63,7 +63,12 @@ class Settings:
     )
     keyfile: str | None = _setting(None, "PEM file with the private key of the certificate.")
     ca_certs: str | None = _setting(
-        None, "PEM file with the authorities of client certificates; with it, every client needs one."
+        None, "PEM file with the authorities of client certificates; with it, clients are asked for one."
+    )
+    client_certificates: str = _setting(
+        "required",
+        "With ca_certs: whether every client needs a certificate, or may present one.",
+        choices=("required", "optional"),
     )
     trust_forwarded_for: bool = _setting(
         False, "Take the client's address from X-Forwarded-For (behind a proxy)."

@@ -48,7 +48,10 @@ class UserCredentials(Body, frozen=True):
 
 
 class DeviceCredentials(Body, frozen=True):
-    """The credentials of a device: its id, and an access key of its application with the secret."""
+    """The credentials of a device: its id, and an access key of its application with the secret.
+
+    Without both, the device is logged in by the certificate that its connection has presented.
+    """
 
     device_id: Id
     key: str | UnsetType = UNSET
@@ -66,7 +69,7 @@ class AuthedUser(View, frozen=True):
 
 
 class AuthedDevice(View, frozen=True):
-    """A device's bearer token. `restricted`: its key does not allow access to every device."""
+    """A device's bearer token. `restricted`: its key or certificate does not allow access to every device."""
 
     application_id: Id
     device_id: Id

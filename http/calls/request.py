@@ -9,13 +9,24 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Request:
-    """A request. Header names are lower case; of a header that is sent twice the last one counts."""
+    """A request. Header names are lower case; of a header that is sent twice the last one counts.
 
-    __slots__ = ("address", "body", "headers", "method", "path", "query")
+    `certificate` is that of the client in DER, verified when the connection was made; None if it sent none.
+    """
+
+    __slots__ = ("address", "body", "certificate", "headers", "method", "path", "query")
 
     def __init__(
-        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes, address: str
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        address: str,
+        certificate: bytes | None = None,
     ) -> None:
+        self.certificate = certificate
         self.method = method
         self.path = path
         self.query = query

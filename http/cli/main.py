@@ -158,7 +158,7 @@ def serve_command(
         str | None,
         typer.Option(
             metavar="FILE.pem",
-            help="The authorities of client certificates; every client then needs a certificate.",
+            help="The authorities of client certificates; clients are then asked for one.",
         ),
     ] = None,
     engine: Annotated[

@@ -16,12 +16,14 @@ from trunkline.actors.accounts.messages import (
 )
 from trunkline.actors.accounts.passwords import simulate_verification
 from trunkline.actors.accounts.reach import key_admits_address
-from trunkline.actors.authority import admit_device, find_user, session_claims
+from trunkline.actors.authority import Admitted, admit_device, find_user, session_claims
+from trunkline.actors.certificate_login import AdmitCertificate
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import USER
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid, TooManyRequests, Unauthorized
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.timestamps import parse_iso
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
@@ -56,25 +58,20 @@ async def authenticate_user(call: Call) -> Response:
 
 
 async def authenticate_device(call: Call) -> Response:
-    """Return a device's token for an access key of its application and the secret of the key."""
+    """Return a device's token for an access key of its application and its secret, or for the client's certificate.
+
+    A token for a certificate expires with it.
+    """
     body: DeviceCredentials = call.body
     service = call.service
     system = service.system
-    for field in ("key", "secret"):
-        if getattr(body, field) is UNSET:
-            raise Invalid(f"{field}: is missing; a device logs in with deviceId, key and secret.")
-    assert isinstance(body.key, str)
-    assert isinstance(body.secret, str)
     scopes = frozenset({"all.Device"})
     if body.requested_scopes is not UNSET:
         scopes = service.tokens.checked_scopes(body.requested_scopes, kind="device", field="requestedScopes")
-    ttl_s = lifetime_s(body.token_ttl, None)
+    ttl_s: float | None = lifetime_s(body.token_ttl, None)
     device_id = body.device_id.lower()
     try:
-        with system.store.snapshot() as snapshot:
-            admitted = admit_device(snapshot, bytes.fromhex(device_id), body.key, body.secret)
-        if not key_admits_address(admitted.key, call.request.address):
-            raise Unauthorized("deviceId, key and secret do not fit together.")
+        admitted, proof = await _admitted(call, body, bytes.fromhex(device_id))
     except Unauthorized:
         service.login_throttle.count_failure(device_id, call.request.address, system.clock.monotonic_s())
         raise
@@ -82,8 +79,11 @@ async def authenticate_device(call: Call) -> Response:
         "typ": "device",
         "sub": device_id,
         "app": admitted.application_id.hex(),
-        "key": admitted.key_id.hex(),
+        **proof,
     }
+    if "certificate" in proof:
+        left_s = (parse_iso(admitted.key["certificateInfo"]["notValidAfter"]) - call.now_ms) / 1000
+        ttl_s = left_s if ttl_s is None else min(ttl_s, left_s)
     token = service.tokens.issue(claims, scopes, call.now_ms, ttl_s)
     shown = {
         "applicationId": admitted.application_id.hex(),
@@ -97,6 +97,30 @@ async def authenticate_device(call: Call) -> Response:
         "subTopics": admitted.key["subTopics"],
     }
     return json_response(call, 200, shown)
+
+
+async def _admitted(call: Call, body: DeviceCredentials, device: bytes) -> tuple[Admitted, dict[str, str]]:
+    """The device with what admits it, and the claims about that. Raises `Unauthorized`."""
+    system = call.service.system
+    if body.key is UNSET and body.secret is UNSET and call.request.certificate is not None:
+        admitted: Admitted = await call.service.read_message(
+            AdmitCertificate(device=device, certificate=call.request.certificate, now_ms=call.now_ms)
+        )
+        fingerprint = admitted.key["certificateInfo"]["fingerprint"]
+        return admitted, {"certificate": admitted.key_id.hex(), "fingerprint": fingerprint}
+    for field, value in (("key", body.key), ("secret", body.secret)):
+        if value is UNSET:
+            raise Invalid(
+                f"{field}: is missing; a device logs in with deviceId, key and secret, "
+                "or with deviceId over a connection with its certificate."
+            )
+    assert isinstance(body.key, str)
+    assert isinstance(body.secret, str)
+    with system.store.snapshot() as snapshot:
+        admitted = admit_device(snapshot, device, body.key, body.secret)
+    if not key_admits_address(admitted.key, call.request.address):
+        raise Unauthorized("deviceId, key and secret do not fit together.")
+    return admitted, {"key": admitted.key_id.hex()}
 
 
 def wanted_token(call: Call) -> tuple[frozenset[str], float | None]:

@@ -25,6 +25,9 @@ EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
 """What the scope says of this connection: here, that a body has to come in time. Hypercorn has no such bound, so an
 application that waits for a body there has to bound it itself."""
 
+CLIENT_CERTIFICATE = "trunkline.client_certificate"
+"""The name in the state of a request under which the verified certificate of the client is, in DER, if it sent one."""
+
 _VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 _log = structlog.get_logger("trunkline.http")
 

@@ -26,7 +26,7 @@ from hypercorn.trio.lifespan import Lifespan
 from hypercorn.utils import wrap_app
 
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import Address, Application, place_of
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application, place_of
 from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.http1 import Http1Connection
 from trunkline.http.wire.http2 import Http2Connection
@@ -254,12 +254,16 @@ class Engine:
             server: Address = None
             if isinstance(address, tuple):
                 client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
-            scheme = "https" if tls else "http"
+            scheme, state = "http", self._state
+            if isinstance(transport, TlsTransport):
+                scheme, certificate = "https", transport.client_certificate
+                if certificate is not None:
+                    state = {**(state or {}), CLIENT_CERTIFICATE: certificate}
             first = b""
             if protocol != "h2":
-                first = await self._serve_http1(transport, client, server, scheme)
+                first = await self._serve_http1(transport, client, server, scheme, state)
             if protocol == "h2" or first:
-                await self._serve_http2(transport, client, server, scheme, first)
+                await self._serve_http2(transport, client, server, scheme, state, first)
         finally:
             if transport is not None:
                 transport.detach()
@@ -279,7 +283,12 @@ class Engine:
         return None
 
     async def _serve_http1(
-        self, transport: SocketTransport, client: Address, server: Address, scheme: str
+        self,
+        transport: SocketTransport,
+        client: Address,
+        server: Address,
+        scheme: str,
+        state: dict[str, Any] | None,
     ) -> bytes:
         """Serve a connection until it ends, or until HTTP/2 has to continue with the returned bytes."""
         connection = Http1Connection(
@@ -294,7 +303,7 @@ class Engine:
             scheme=scheme,
             http2=self._http2_prior_knowledge,
             log_access=self._log_access,
-            state=self._state,
+            state=state,
             draining=self._draining,
         )
         self._connections.add(connection)
@@ -305,7 +314,13 @@ class Engine:
             connection.close()
 
     async def _serve_http2(
-        self, transport: SocketTransport, client: Address, server: Address, scheme: str, first: bytes
+        self,
+        transport: SocketTransport,
+        client: Address,
+        server: Address,
+        scheme: str,
+        state: dict[str, Any] | None,
+        first: bytes,
     ) -> None:
         connection = Http2Connection(
             transport,
@@ -317,7 +332,7 @@ class Engine:
             scheme=scheme,
             first=first,
             log_access=self._log_access,
-            state=self._state,
+            state=state,
             draining=self._draining,
         )
         self._connections.add(connection)

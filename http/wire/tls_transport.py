@@ -50,6 +50,11 @@ class TlsTransport(SocketTransport):
         self.mark_readable()  # a request may have come together with the end of the handshake
         return self._tls.selected_alpn_protocol()
 
+    @property
+    def client_certificate(self) -> bytes | None:
+        """The certificate of the client in DER, which was verified in the handshake; None if it sent none."""
+        return self._tls.getpeercert(binary_form=True)
+
     async def _receive_record(self) -> None:
         while True:
             await self._readiness.wait(self._descriptor)

@@ -41,6 +41,7 @@ SHOWN_ELSEWHERE = {
     "ca_certs": "test_tls.py",
     "callback_private_networks": "test_job_news.py",
     "certfile": "test_tls.py",
+    "client_certificates": "test_certificate_login.py",
     "codehost_url": "test_codehost.py",
     "cors_origins": "test_cors.py",
     "encryption_keys_file": "test_cli.py",

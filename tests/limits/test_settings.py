@@ -58,6 +58,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
     special |= {"codehost_url": "https://api.example.com/user"}
+    special |= {"client_certificates": "optional"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
     together = (
