@@ -9,6 +9,7 @@ import secrets
 import string
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.organizations.membership import MEMBER, check_other_admin, memberships
 from trunkline.actors.organizations.messages import RemoveMember
+from trunkline.actors.outgoing.http_calls import get_public
 from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
@@ -41,7 +43,9 @@ from trunkline.actors.values.errors import DomainError, Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso
+from trunkline.actors.webhooks.alexa import AlexaCertificates, Fetch
 from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
 from trunkline.store import backup
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
@@ -126,11 +130,18 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
+    system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)
     system.add_component(SingleSignOn(settings, system.limits, system.store.directory.secret()))
     notifier = Notifier(settings, system.limits, mail)
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
+
+
+def _fetch_certificate(limits: Limits) -> Fetch:
+    return partial(
+        get_public, timeout_s=limits.outgoing_timeout_s, bytes_max=limits.alexa_certificate_bytes_max
+    )
 
 
 @asynccontextmanager

@@ -158,6 +158,12 @@ class Limits:
         10 * MB, "bytes", "The API's limit; larger files use direct uploads.", "request"
     )
     file_bytes_max: int = _bound(5 * GB, "bytes", "The API's limit for a direct upload.", "file")
+    alexa_certificates_max: int = _bound(
+        16, "certificates", "Amazon signs with one for months; a changed address of it is fetched again."
+    )
+    alexa_certificate_bytes_max: int = _bound(
+        64 * KIB, "bytes", "A chain of certificates has about 6 KiB.", "certificate"
+    )
     webhook_body_bytes_max: int = _bound(
         256_000, "bytes", "The API's limit for the body of a webhook call.", "request"
     )

@@ -113,6 +113,21 @@ async def get_json(url: str, headers: dict[str, str], *, timeout_s: float, bytes
         raise Undelivered(f"{parsed.host} did not answer with JSON.") from None
 
 
+async def get_public(url: str, *, timeout_s: float, bytes_max: int) -> bytes:
+    """Get a document once, from a public address. Raises `Undelivered` unless it comes in time and with status 200."""
+    parsed = httpx.URL(url)
+    with trio.move_on_after(2 * timeout_s) as timeout:
+        sent = {"Accept-Encoding": "identity"}
+        status, content = await _send(
+            "GET", parsed, None, sent, timeout_s, private=False, bytes_max=bytes_max
+        )
+    if timeout.cancelled_caught:
+        raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
+    if status != 200:
+        raise Undelivered(f"{parsed.host} answered with {status}; 200 was expected.")
+    return content
+
+
 async def _send(
     method: str,
     url: httpx.URL,

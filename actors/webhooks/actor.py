@@ -12,8 +12,9 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.timestamps import HOUR_MS
+from trunkline.actors.webhooks.alexa import AlexaCertificates, check_call
 from trunkline.actors.webhooks.kind import WEBHOOK
-from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall
+from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall, ReceiveSignedCall
 from trunkline.actors.webhooks.verification import check_password, check_sender
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -23,7 +24,6 @@ _FINAL_STATUS_MIN: Final = 200
 _NOT_SERVED: Final = {
     "waitForReply": "This webhook waits for the reply of a workflow, and this server runs no workflows yet.",
     "isWebsocket": "This webhook takes WebSocket connections, which this server does not serve yet.",
-    "alexa": "Calls of Alexa cannot be verified by this server yet.",
 }
 
 
@@ -40,18 +40,32 @@ class Webhook(Actor):
 
     def on_receive_call(self, call: ReceiveCall) -> CallAnswer:
         """Check who calls, and take the call. A disabled webhook succeeds and takes nothing."""
-        raw = self._stored()
-        if raw is None:
-            raise NotFound("There is no webhook at this address.")
-        doc: Doc = decode(raw)
+        doc = self._doc()
         if not doc["enabled"]:
             return CallAnswer()
         self._check_password(doc, call)
         handshake = check_sender(doc, call)
         if handshake is not None:
             return handshake
+        return self._answer(doc)
+
+    async def on_receive_signed_call(self, call: ReceiveSignedCall) -> CallAnswer:
+        """The same for a call of Alexa; it waits for the certificate of the signer, if that is not known yet."""
+        doc = self._doc()
+        if not doc["enabled"]:
+            return CallAnswer()
+        self._check_password(doc, call)
+        clock = self.system.clock
+        url = call.headers.get(b"signaturecertchainurl", b"").decode("latin1")
+        key = await self.system.component(AlexaCertificates).key(url, clock.wall_ms())
+        doc = self._doc()
+        check_call(call, key, doc.get("verificationCode") or "", clock.wall_ms())
+        return self._answer(doc)
+
+    def _answer(self, doc: Doc) -> CallAnswer:
+        """Take a call that is verified, and answer it."""
         for reason, sentence in _NOT_SERVED.items():
-            if doc.get(reason) or doc["verificationType"] == reason:
+            if doc[reason]:
                 return CallAnswer(not_served=sentence)
         self._take()
         # Codes below 200 announce an answer and are none themselves.
@@ -75,6 +89,13 @@ class Webhook(Actor):
             keyring = self.system.component(Keyring)
             password = keyring.unseal(sealed, kind=WEBHOOK.name, id=self.ref.id, field="basicAuthPassword")
         check_password(call, username or "", password)
+
+    def _doc(self) -> Doc:
+        raw = self._stored()
+        if raw is None:
+            raise NotFound("There is no webhook at this address.")
+        doc: Doc = decode(raw)
+        return doc
 
     def _stored(self) -> bytes | None:
         key = keys.record_key(WEBHOOK.name, self.ref.parent, self.ref.id)

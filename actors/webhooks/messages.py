@@ -26,6 +26,10 @@ class ReceiveCall(Message, frozen=True):
     body: bytes
 
 
+class ReceiveSignedCall(ReceiveCall, frozen=True):
+    """A call of the address that is signed with a certificate, which has to be fetched first."""
+
+
 class CallAnswer(msgspec.Struct, frozen=True):
     """The answer to a call: a status, with `{"success": true}` or the text that a sender expects of a handshake.
 

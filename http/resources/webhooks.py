@@ -7,7 +7,7 @@ from typing import Final
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.values.errors import PayloadTooLarge, Unauthorized
 from trunkline.actors.webhooks.address import find_webhook
-from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall
+from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall, ReceiveSignedCall
 from trunkline.actors.webhooks.resource import WEBHOOKS, WebhookRemoval
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
@@ -36,13 +36,14 @@ async def receive(call: Call) -> Response:
             "HEAD is not a method of this path; it takes no calls without an answer.", _METHODS
         )
     with system.store.snapshot() as snapshot:
-        ref, _ = find_webhook(snapshot, call.ids["webhookToken"])
+        ref, doc = find_webhook(snapshot, call.ids["webhookToken"])
     bytes_max = system.limits.webhook_body_bytes_max
     if len(request.body) > bytes_max:
         raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a webhook takes at most {bytes_max}.")
     system.check_load()
     query = f"?{request.query.decode('latin1')}" if request.query else ""
-    message = ReceiveCall(
+    kind = ReceiveSignedCall if doc["verificationType"] == "alexa" else ReceiveCall
+    message = kind(
         method=request.method,
         url=f"{system.component(Results).base_url}{request.path}{query}",
         query=request.query,

@@ -235,6 +235,16 @@ async def test_twilio_may_name_the_default_port(start_server: StartServer) -> No
             assert (await send(server, hook["address"], "GET", headers=headers)).status_code == 200
 
 
+async def test_alexa_signs_its_calls(server: Server) -> None:
+    """A certificate that is not Amazon's is refused before it is fetched; the rest is in tests/actors/webhooks."""
+    hook = await webhook(server, verificationType="alexa")
+    for headers in ({}, {"signaturecertchainurl": f"{server.url}/echo.api/cert.pem"}):
+        refused = await send(server, hook["address"], json={}, headers=headers)
+        assert refused.status_code == 403
+        assert refused.json()["message"].startswith("SignatureCertChainUrl: is not an address")
+    assert await counted(server, hook) == 0
+
+
 @pytest.mark.parametrize("needs", [{"waitForReply": True}, {"isWebsocket": True}])
 async def test_what_is_not_served_yet_says_so_and_takes_nothing(server: Server, needs: Any) -> None:
     hook = await webhook(server, **needs)
