@@ -19,6 +19,9 @@ from trunkline.actors.applications.readme import README
 from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
+from trunkline.actors.deployments.actor import Deployments
+from trunkline.actors.deployments.export import DEPLOYMENT_EXPORT
+from trunkline.actors.deployments.kind import EDGE_DEPLOYMENT, EMBEDDED_DEPLOYMENT
 from trunkline.actors.devices.actor import Device
 from trunkline.actors.devices.bulk_jobs import DELETE_DEVICES, PATCH_DEVICES, RESTORE_DEVICES
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
@@ -81,6 +84,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     VirtualButton,
     Webhook,
     AuditLog,
+    Deployments,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
@@ -132,6 +136,8 @@ _KINDS: Final[tuple[Kind, ...]] = (
     FLOW,
     FLOW_VERSION,
     AUDIT_ENTRY,
+    EDGE_DEPLOYMENT,
+    EMBEDDED_DEPLOYMENT,
     *(resource.kind for resource in _RESOURCES),
 )
 
@@ -165,6 +171,7 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     DELETE_DEVICES,
     RESTORE_DEVICES,
     DELETE_VERSIONS,
+    DEPLOYMENT_EXPORT,
     REMOVE_DEVICE_DATA,
     REMOVE_DEVICES_DATA,
     PAYLOAD_COUNTS_EXPORT,

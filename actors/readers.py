@@ -28,6 +28,8 @@ from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.certificate_login import AdmitCertificate, admit_certificate
 from trunkline.actors.dashboards import reads as dashboards
 from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, ValidateContext
+from trunkline.actors.deployments import messages as deployment
+from trunkline.actors.deployments import reads as deployments
 from trunkline.actors.devices import (
     bulk_selection,
     counts,
@@ -172,6 +174,12 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.GetFlowLog: runs.get_flow_log,
     GetAuditLog: audit.get_audit_log,
     ListAuditLogs: audit.list_audit_logs,
+    deployment.GetEdgeDeployment: deployments.get_edge_deployment,
+    deployment.GetEmbeddedDeployment: deployments.get_embedded_deployment,
+    deployment.ListEdgeDeployments: deployments.list_edge_deployments,
+    deployment.ListEmbeddedDeployments: deployments.list_embedded_deployments,
+    deployment.SelectDevices: deployments.select_devices,
+    deployment.SelectDeployments: deployments.select_deployments,
 }
 
 

@@ -23,12 +23,13 @@ import structlog
 import trio
 
 from trunkline.actors.catalogue import KINDS
+from trunkline.actors.deployments.kind import EDGE_DEPLOYMENT, EMBEDDED_DEPLOYMENT
 from trunkline.actors.devices.kind import DELETED_DEVICE, restorable_since_ms
 from trunkline.actors.flows.kind import FLOW_VERSION
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.records.listing import ids_of_facet
+from trunkline.actors.records.listing import ids_of_facet, index_range
 from trunkline.actors.records.unreadable import UNREADABLE, log_unreadable
 from trunkline.actors.tables.removed_columns import tidy_rows
 from trunkline.actors.values.errors import DomainError
@@ -92,7 +93,14 @@ def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:
     """Return a batch that removes the next keys; an empty one if there is nothing to remove."""
     batch = Batch()
     left = SLICE_KEYS
+    counted: set[bytes] = set()
     for step in _steps(snapshot, oldest_ms):
+        if step.counter is not None:
+            # A deployment may go with its device and with its workflow, and is counted once.
+            _, record = step.deletes[-1]
+            if record in counted:
+                continue
+            counted.add(record)
         for db, key in step.deletes:
             batch.delete(db, key)
         if step.counter is not None:
@@ -155,19 +163,37 @@ def _row_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
 
 
 def _flow_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
-    """Yield the parts of workflows with this prefix; if it is that of a whole workflow, first its versions."""
+    """Yield the parts of workflows with this prefix; if it is that of a whole workflow, first its versions.
+
+    Nothing if the application was deleted as well, because it is swept as a whole.
+    """
+    if records.find(snapshot, APPLICATION, ROOT, prefix[: keys.ID_BYTES]) is None:
+        return
     if len(prefix) == 2 * keys.ID_BYTES:
         application, flow = prefix[: keys.ID_BYTES], prefix[keys.ID_BYTES :]
         for id in ids_of_facet(snapshot, FLOW_VERSION, application, flow.hex()):
-            try:
-                found = records.find(snapshot, FLOW_VERSION, application, id)
-            except UNREADABLE:
-                log_unreadable(keys.RECORDS, keys.record_key(FLOW_VERSION.name, application, id))
-                continue
-            if found is not None:
-                yield _record_step(FLOW_VERSION, application, id, found.doc)
+            yield from _steps_of(snapshot, FLOW_VERSION, application, id)
+        yield from _deployment_steps(snapshot, application, "flowId", flow)
     for key in snapshot.keys(keys.FLOWS, prefix, keys.prefix_end(prefix)):
         yield Step([(keys.FLOWS, bytes(key))])
+
+
+def _deployment_steps(snapshot: Snapshot, application: bytes, field: str, id: bytes) -> Iterator[Step]:
+    """Yield the edge deployments of a device or a workflow."""
+    _, low, high = index_range(EDGE_DEPLOYMENT, application, field, keys.sortable(id.hex()))
+    for key in snapshot.keys(keys.INDEXES, low, high):
+        yield from _steps_of(snapshot, EDGE_DEPLOYMENT, application, bytes(key[-12:]))
+
+
+def _steps_of(snapshot: Snapshot, kind: Kind, application: bytes, id: bytes) -> Iterator[Step]:
+    """Yield the step of a record, if it exists and can be read."""
+    try:
+        found = records.find(snapshot, kind, application, id)
+    except UNREADABLE:
+        log_unreadable(keys.RECORDS, keys.record_key(kind.name, application, id))
+        return
+    if found is not None:
+        yield _record_step(kind, application, id, found.doc)
 
 
 def _record_step(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> Step:
@@ -193,4 +219,6 @@ def _expired_device_steps(snapshot: Snapshot, application: bytes, oldest_ms: int
             log_unreadable(keys.RECORDS, keys.record_key(DELETED_DEVICE.name, application, device))
             continue
         yield from _data_steps(snapshot, DELETED_DEVICE, application, device)
+        yield from _deployment_steps(snapshot, application, "deviceId", device)
+        yield from _steps_of(snapshot, EMBEDDED_DEPLOYMENT, application, device)
         yield step

@@ -105,6 +105,10 @@ FLOW: Json = {
         }
     ],
 }
+EDGE_DEVICE: Json = {"name": "edge of the demo", "deviceClass": "edgeCompute"}
+EDGE_FLOW: Json = {"name": "count visitors", "flowClass": "edge"}
+EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
+EMBEDDED_FLOW: Json = {"name": "blink", "flowClass": "embedded"}
 FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
@@ -151,6 +155,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             # Workflows.
             "flowId": flow,
             "flowVersionId": await _named(session, versions, FLOW_VERSION, "version"),
+            **await _deployment(session, application, "edge", EDGE_DEVICE, EDGE_FLOW),
+            **await _deployment(session, application, "embedded", EMBEDDED_DEVICE, EMBEDDED_FLOW),
             # Experience.
             "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
             "experienceViewId": await _named(session, f"{experience}/views", VIEW),
@@ -188,6 +194,25 @@ async def _organization(session: Session) -> dict[str, str]:
     except TryLater:
         return {"orgId": org}
     return {"orgId": org, "inviteId": record_id(invites[0])}
+
+
+async def _deployment(
+    session: Session, application: str, of: str, device: Json, flow: Json
+) -> dict[str, str]:
+    """The ids of a deployment, of its device and of its workflow; `of` is the class of the workflow."""
+    device_id = await _named(session, f"{application}/devices", device)
+    query = {"query": f'{{"name": "{flow["name"]}"}}'}
+    flows = (await session.call("GET", f"{application}/flows", query=query))["items"]
+    flow_id = record_id(flows[0] if flows else await session.call("POST", f"{application}/flows", flow))
+    path = f"{application}/{of}/deployments"
+    release = {"flowId": flow_id, "version": "develop", "deviceIds": [device_id]}
+    await session.call("POST", f"{path}/release", release)
+    (deployment,) = (await session.call("GET", path, query={"deviceId": device_id}))["items"]
+    return {
+        f"{of}DeploymentId": record_id(deployment),
+        f"{of}DeviceId": device_id,
+        f"{of}FlowId": flow_id,
+    }
 
 
 async def _first_row(session: Session, path: str) -> str:

@@ -240,6 +240,9 @@ class Limits:
     deleted_versions_max: int = _bound(
         100, "versions", "Deleted in one turn: some 10 ms; more are deleted by a job.", "call"
     )
+    deployment_logs_max: int = _bound(
+        100, "logs", "The newest changes; they are stored with the deployment.", "deployment"
+    )
     event_updates_max: int = _bound(100, "updates", "The API's limit for an event's kept history.", "event")
     device_ids_max: int = _bound(1000, "device ids", "The API's limit for addressing by id.", "call")
     selected_devices_max: int = _bound(

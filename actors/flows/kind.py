@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.records.kind import Kind, Prefixes
-from trunkline.store import keys
+from trunkline.actors.records.kind import Kind
 
 DEVELOP: Final = "develop"
 """The name of the editable state of a workflow. It has no record of its own."""
@@ -27,18 +26,12 @@ USED: Final = "customNodeIds"
 """The field of a workflow's record with the ids of the custom nodes that `develop` uses."""
 
 
-def _parts(application: bytes, flow: bytes) -> Prefixes:
-    """The definitions, the names of the versions, the storage entries and the sums of a workflow."""
-    return ((keys.FLOWS, keys.flow_prefix(application, flow)),)
-
-
 FLOW: Final = Kind(
     name="flow",
     noun="workflow",
     facet="flowClass",
     facet_indexes=("name", "creationDate", "lastUpdated"),
     counted_as="flowCount",
-    owned_keys=_parts,
 )
 
 FLOW_VERSION: Final = Kind(

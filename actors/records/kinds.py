@@ -20,9 +20,10 @@ USER: Final = Kind(
 
 
 def _figures(_root: bytes, application: bytes) -> Prefixes:
-    """The counts of an application, the list of its open jobs, and the progress of jobs that change its events."""
+    """The counts of an application, the parts of its workflows, the list of its open jobs, and what they noted."""
     return (
         (keys.COUNTS, application),
+        (keys.FLOWS, application),
         (keys.META, keys.jobs_key(application)),
         (keys.META, keys.job_data_prefix(application)),
         (keys.META, keys.event_jobs_prefix(application)),

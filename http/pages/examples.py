@@ -30,6 +30,12 @@ IDS: Final[Mapping[str, str]] = {
     "flowId": "6920c0de0000000000000010",
     "flowVersionId": "6920c0de0000000000000011",
     # Deployments.
+    "edgeDeploymentId": "6920c0de0000000000000012",
+    "embeddedDeploymentId": "6920c0de0000000000000013",
+    "edgeDeviceId": "6920c0de0000000000000014",
+    "edgeFlowId": "6920c0de0000000000000015",
+    "embeddedDeviceId": "6920c0de0000000000000016",
+    "embeddedFlowId": "6920c0de0000000000000017",
     # Experience.
     "experienceEndpointId": "6920c0de0000000000000020",
     "experienceGroupId": "6920c0de0000000000000021",
@@ -205,6 +211,29 @@ BODIES: Final[Mapping[str, Any]] = {
     "flowVersions.delete": {"query": {"version": "v2"}},
     "flowVersion.patch": {"notes": "As it was in spring."},
     # Deployments.
+    "edgeDeployments.release": {
+        "flowId": IDS["edgeFlowId"],
+        "version": "develop",
+        "deviceIds": [IDS["edgeDeviceId"]],
+    },
+    "edgeDeployments.replace": {
+        "flowId": IDS["edgeFlowId"],
+        "oldVersion": "v0",
+        "newVersion": "develop",
+    },
+    "edgeDeployments.remove": {"flowId": None, "deviceId": IDS["edgeDeviceId"]},
+    "embeddedDeployments.release": {
+        "flowId": IDS["embeddedFlowId"],
+        "version": "develop",
+        "deviceIds": [IDS["embeddedDeviceId"]],
+    },
+    "embeddedDeployments.replace": {
+        "flowId": IDS["embeddedFlowId"],
+        "oldVersion": "v0",
+        "newVersion": "develop",
+    },
+    "embeddedDeployments.remove": {"flowId": IDS["embeddedFlowId"], "deviceId": None},
+    "embeddedDeployments.export": {"deviceId": IDS["embeddedDeviceId"]},
     # Experience.
     "experience.bootstrap": {"createUsers": False},
     "experienceEndpoints.post": {"route": "/devices/{id}", "method": "get", "access": "authenticated"},

@@ -101,6 +101,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "What reacts to devices, timers and requests: stored with their versions, and not run yet.",
         ("flows", "flow", "flowVersions", "flowVersion"),
     ),
+    "Deployments": (
+        "Which versions of workflows edge and embedded devices are to run: recorded, and not carried to them yet.",
+        ("edgeDeployments", "edgeDeployment", "embeddedDeployments", "embeddedDeployment"),
+    ),
     "Webhooks": (
         "Addresses that other systems call.",
         ("webhooks", "webhook", "webhookAddress"),

@@ -15,6 +15,7 @@ import structlog.testing
 import trio
 import trio.testing
 
+from tests.actors.flow_house import workflow
 from tests.actors.house import House, ManualClock, running_house
 from tests.certificates import make_certificate
 from trunkline.actors import boot
@@ -27,6 +28,7 @@ from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.events import messages as events
 from trunkline.actors.events.kind import EVENT
+from trunkline.actors.flows import messages as flow_messages
 from trunkline.actors.plain.certificates import CertificatePost
 from trunkline.actors.records import messages, records
 from trunkline.actors.records.kinds import APPLICATION
@@ -118,6 +120,9 @@ async def application(house: House, *, filled: bool = True) -> Ref:
         if number % 2:
             await inside.ask(device, devices.DeleteDevice())
     await table(inside)
+    for _ in range(2):
+        flow = await workflow(inside, creator)
+    await house.system.ask(flow, flow_messages.DeleteFlow())
     return ref
 
 

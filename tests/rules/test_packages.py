@@ -30,6 +30,7 @@ ORDER = {
         "events",
         "flows",
         "webhooks",
+        "deployments",
         "plain",
         "recipes",
         "experience",

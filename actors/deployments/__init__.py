@@ -1,0 +1,1 @@
+"""Deployments: which version of a workflow edge and embedded devices are to run. Nothing carries it to a device yet."""
