@@ -39,14 +39,15 @@ MEANINGS: Final[Mapping[Level, str]] = {
     Level.MEMBER: "See the organization itself, without its members, and leave it",
     Level.READ: "Read everything in its applications and dashboards, the counts of the organization, and its members",
     Level.WRITE: "Change everything in its applications and dashboards, but for what the next levels need",
-    Level.MANAGE: "Create and delete applications and dashboards; create, change and delete access keys, API tokens "
-    "and certificates, which stay valid when a member leaves",
+    Level.MANAGE: "Create and delete applications, and dashboards of the organization itself; create, change and "
+    "delete access keys, API tokens and certificates, which stay valid when a member leaves",
     Level.ADMINISTER: "Change and delete the organization, manage members and invitations, transfer resources, "
     "read the audit log",
 }
 
 LEVELS: Final[Mapping[str, Level]] = {
     "application.delete": Level.MANAGE,
+    "applications.post": Level.MANAGE,
     "applicationApiToken.*": Level.MANAGE,
     "applicationApiTokens.*": Level.MANAGE,
     "applicationCertificate.*": Level.MANAGE,

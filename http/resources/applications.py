@@ -37,7 +37,6 @@ from trunkline.actors.applications.payload_counts import (
 from trunkline.actors.authority import session_claims
 from trunkline.actors.devices.counts import CountDevices, CountRange, DeviceCounts
 from trunkline.actors.devices.period_summaries import ListPeriodSummaries, PeriodPage, PeriodSummary
-from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records.messages import CreateRecord, GetRecord
 from trunkline.actors.records.summary import SummaryChoice
 from trunkline.actors.values.errors import Forbidden, Invalid, NotFound
@@ -58,7 +57,7 @@ async def create_application(call: Call) -> Response:
     if isinstance(body.org_id, str):
         org = bytes.fromhex(body.org_id)
         try:
-            check_access(call, "org", org, Level.MANAGE)
+            check_access(call, "org", org, call.route.level)
         except NotFound as missing:
             raise Invalid(f"orgId: {missing.message[0].lower()}{missing.message[1:]}") from None
     message = CreateApplication(body=body, user=call.ids["user"], org=org)

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
+import trio
+
 from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.receivers import MailServer, kept_messages, link_in, listening
 from trunkline.actors import boot
@@ -65,8 +68,17 @@ async def test_the_token_of_the_mail_accepts_once(server: Server) -> None:
     refusal = await server.call("POST", "/invites", answer, token="", status=400)
     assert refusal["message"].startswith(f"email: there is no user {OTHER}, and there is no sign-up")
     await boot.add_user(server.system, OTHER, PASSWORD)
-    accepted = await server.call("POST", "/invites", answer, token="", status=200)
+    answers: list[httpx.Response] = []
+
+    async def accept(client: httpx.AsyncClient) -> None:
+        answers.append(await client.post("/invites", json=answer))
+
+    async with server.client("") as client, trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(accept, client)
+    (accepted,) = [each.json() for each in answers if each.is_success]
     assert accepted == {"accepted": True, "orgId": org.rpartition("/")[2]}
+    assert [each.status_code for each in answers].count(404) == 7
     assert await members(server, org) == {EMAIL: "admin", OTHER: "collaborate"}
     assert await server.call("GET", f"{org}/invites") == []
     await server.call("POST", "/invites", answer, token="", status=404)

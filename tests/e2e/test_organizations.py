@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tests.e2e.conftest import Server
 from trunkline.actors import boot
+
+StartServer = Callable[..., Any]
 
 OTHER, OTHER_PASSWORD = "other@example.com", "Other-horse-9"
 ORG = {
@@ -56,6 +61,15 @@ async def test_the_organizations_of_a_user_are_sorted_paged_and_filtered(server:
     assert await names("sortField=creationDate") == ["delta", "Alpha", "charlie", "bravo"]
     assert await names("sortField=id&sortDirection=desc") == ["bravo", "charlie", "Alpha", "delta"]
     assert await names("filterField=name&filter=*a") == ["Alpha", "delta"]
+
+
+async def test_a_user_belongs_to_a_limited_number_of_organizations(start_server: StartServer) -> None:
+    async with start_server(limits={"user_organizations_max": 2}) as server:
+        for name in ("a", "b"):
+            await server.organization(name)
+        refusal = await server.call("POST", "/orgs", {"name": "c"}, status=400)
+        assert refusal["message"].startswith("The user belongs to 2 organizations, which is the most")
+        assert (await server.call("GET", "/me"))["summary"]["orgCount"] == 2
 
 
 async def test_an_organization_owns_applications(server: Server) -> None:
