@@ -180,6 +180,36 @@ def session_claims(session: Session) -> dict[str, Any]:
     return {"gen": session.generation, "auth": session.since_ms}
 
 
+def stored_bearer(principal: Principal) -> dict[str, str]:
+    """What a job stores of its caller, to act later with the caller's authority of then."""
+    ids = {
+        "userId": principal.user_id,
+        "applicationId": principal.application_id,
+        "tokenId": principal.token_id,
+    }
+    return {name: id.hex() for name, id in ids.items() if id is not None}
+
+
+def bearer_of(snapshot: Snapshot, stored: Mapping[str, str]) -> Principal:
+    """The caller of a job as it is now, without scopes. Raises `Unauthorized` if a record behind it is gone."""
+    ids = {name: bytes.fromhex(id) for name, id in stored.items()}
+    user_id, application_id, token_id = (ids.get(name) for name in ("userId", "applicationId", "tokenId"))
+    name = ""
+    if user_id is not None:
+        name = _live(records.find(snapshot, USER, ROOT, user_id))["email"]
+    owner = user_id or application_id
+    assert owner is not None
+    return Principal(
+        kind="user" if user_id is not None else "application",
+        scopes=frozenset(),
+        expires_ms=None,
+        user_id=user_id,
+        application_id=application_id,
+        token_id=token_id,
+        name=_check_api_token(snapshot, owner, token_id, name),
+    )
+
+
 # Logging in.
 
 
@@ -296,6 +326,18 @@ def organization_access(snapshot: Snapshot, principal: Principal, org: bytes) ->
         if membership is not None:
             return Access(membership.level, org)
     raise Forbidden(f"This token does not reach the organization {org.hex()}.")
+
+
+def dashboard_access(snapshot: Snapshot, principal: Principal, org: bytes, dashboard: bytes) -> Access:
+    """Return the access of a user's token to a dashboard of an organization: the level of the role.
+
+    Raises `Forbidden` if the role allows nothing with it.
+    """
+    member = None if principal.user_id is None else find_membership(snapshot, org, principal.user_id)
+    level = Level.MEMBER if member is None else member.dashboard_level(dashboard)
+    if level < Level.READ:
+        raise Forbidden(f"This token does not reach the dashboard {dashboard.hex()}.")
+    return Access(level, org)
 
 
 def check_level(access: Access, level: Level, what: str) -> None:

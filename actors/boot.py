@@ -134,7 +134,7 @@ def add_parts(system: System, settings: Settings) -> None:
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)
     system.add_component(SingleSignOn(settings, system.limits, system.store.directory.secret()))
-    notifier = Notifier(settings, system.limits, mail)
+    notifier = Notifier(settings, system.limits, mail, system.component(Results))
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
 

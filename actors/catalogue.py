@@ -18,6 +18,7 @@ from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.readme import README
 from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
+from trunkline.actors.dashboards.actor import UserJobs
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.deployments.actor import Deployments
 from trunkline.actors.deployments.export import DEPLOYMENT_EXPORT
@@ -64,6 +65,7 @@ from trunkline.actors.recipes.bulk_create import BULK_CREATE
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.resource import Resource, Resources
+from trunkline.actors.report_job import APPLICATION_REPORT, USER_REPORT
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.tables.actor import DataTable
 from trunkline.actors.tables.export import ROW_EXPORT
@@ -85,6 +87,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     Webhook,
     AuditLog,
     Deployments,
+    UserJobs,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
@@ -160,6 +163,8 @@ QUERY_FIELDS: Final[tuple[Fields, ...]] = (
 """The fields that an advanced query may use, for each resource that supports one."""
 
 JOB_KINDS: Final[tuple[JobKind, ...]] = (
+    APPLICATION_REPORT,
+    USER_REPORT,
     DEVICE_EXPORT,
     DEVICES_EXPORT,
     DATA_EXPORT,

@@ -601,6 +601,27 @@ class Limits:
     dashboard_references_max: int = _bound(
         5000, "records", "Devices and tables that one change may newly name: each is looked up.", "call"
     )
+    report_rows_max: int = _bound(
+        50, "rows", "A mail is read, not searched; the report says how many more there are.", "table"
+    )
+    report_lines_max: int = _bound(
+        12, "lines", "More cannot be told apart in one picture; the table below has all.", "picture"
+    )
+    report_line_points_max: int = _bound(
+        2000, "points", "More than the picture has columns; longer lines are thinned.", "line"
+    )
+    report_charts_max: int = _bound(
+        40, "pictures", "Each is drawn and sent; further ones are left out.", "report"
+    )
+    report_bytes_max: int = _bound(
+        10 * MIB, "bytes", "Most mail servers accept 10 to 25 MB; it is in memory while it is sent.", "report"
+    )
+    report_draw_s: float = _bound(
+        60, "seconds", "Time of the process that draws; 40 pictures take about five seconds.", "report"
+    )
+    report_draw_bytes: int = _bound(
+        1024 * MIB, "bytes", "Address space of the process that draws; it uses about a third.", "report"
+    )
 
     # The store.
     bulk_items_max: int = _bound(

@@ -57,7 +57,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso, parse_iso
 from trunkline.store import keys
-from trunkline.store.codec import decode
+from trunkline.store.codec import decode, encode
 from trunkline.store.keyring import Keyring
 
 _CREDENTIAL_FIELDS = ("email", "password", "token_cutoff")
@@ -260,6 +260,8 @@ class User(RecordOwner):
                 records.erase(self, kind, id, key[-keys.ID_BYTES :], decode(raw))
             self.delete(keys.COUNTS, keys.total_key(kind.name, id))
         records.erase(self, USER, ROOT, id, self.doc)
+        # The sweeper removes what other actors keep for the user: jobs.
+        self.put(keys.META, keys.purge_key(id), encode({"userId": id.hex()}))
         self.claim("email", None, "", fold=True)
         self.exists = False
 

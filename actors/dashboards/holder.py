@@ -1,15 +1,18 @@
-"""The parent of a dashboard: an application or a user; and what it reaches."""
+"""The parent of a dashboard: an application, a user or an organization; and what it reaches."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from trunkline.actors.organizations.membership import ORGANIZATION, find_membership
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.store.snapshot import Snapshot
 
-HolderKind = Literal["application", "user"]
+HolderKind = Literal["application", "user", "org"]
 
 
 class Holder(NamedTuple):
@@ -19,6 +22,11 @@ class Holder(NamedTuple):
     id: bytes
 
     @property
+    def ref(self) -> Ref:
+        """The actor that writes the dashboards."""
+        return Ref(self.kind, ROOT, self.id)
+
+    @property
     def resource(self) -> str:
         """The name of the resource by which the parent knows its dashboards."""
         return "applicationDashboard" if self.kind == "application" else "dashboard"
@@ -26,14 +34,22 @@ class Holder(NamedTuple):
 
 def find_holder(snapshot: Snapshot, parent: bytes) -> Holder | None:
     """The parent with this id; None if it was deleted, and its dashboards will be swept."""
-    if records.find(snapshot, APPLICATION, ROOT, parent) is not None:
-        return Holder("application", parent)
-    return None if records.find(snapshot, USER, ROOT, parent) is None else Holder("user", parent)
+    kinds: tuple[HolderKind, ...] = ("application", "user", "org")
+    for name, kind in zip(kinds, (APPLICATION, USER, ORGANIZATION), strict=True):
+        if records.find(snapshot, kind, ROOT, parent) is not None:
+            return Holder(name, parent)
+    return None
 
 
 def reaches(snapshot: Snapshot, holder: Holder, application: bytes) -> bool:
-    """Whether a dashboard may show an application: its own, or one of the user that owns the dashboard."""
+    """Whether a dashboard may show an application: its own, one of its owner, or one that its owner can read."""
     if holder.kind == "application":
         return holder.id == application
     found = records.find(snapshot, APPLICATION, ROOT, application)
-    return found is not None and found.doc["ownerId"] == holder.id.hex()
+    if found is None:
+        return False
+    owner = bytes.fromhex(found.doc["ownerId"])
+    if owner == holder.id:
+        return True
+    member = find_membership(snapshot, owner, holder.id) if holder.kind == "user" else None
+    return member is not None and member.application_level(application) >= Level.READ

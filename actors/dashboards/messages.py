@@ -296,19 +296,38 @@ class ContextRefusal(View, frozen=True):
 
 
 class ValidateContext(Message, frozen=True):
-    """Check `ctx`, the values of the parameters of a dashboard. `user` as in `FindDashboard`."""
+    """Check `ctx`, the values of the parameters of a dashboard. `first` as in `FindDashboard`."""
 
     dashboard: bytes
-    user: bytes | None
+    first: bytes | None
     ctx: dict[str, Any]
     query: ContextQuery
 
 
+class SendReport(Body, frozen=True):
+    """The readers of a report, and what it looks like.
+
+    `time` in ms since 1970: the report shows what the dashboard showed then. `timezone` is a name such as
+    Europe/Berlin, `locale` such as de or pt_BR.
+    """
+
+    to_email: Annotated[list[Email], Meta(min_length=1, max_length=10)] | UnsetType = UNSET
+    callback_url: CallbackUrl | UnsetType = UNSET
+    subject: _Title | UnsetType = UNSET
+    message: Description | UnsetType = UNSET
+    theme: _Theme | UnsetType = UNSET
+    time: int | float | UnsetType = UNSET
+    timezone: _Title | UnsetType = UNSET
+    locale: Annotated[str, Meta(max_length=5)] | UnsetType = UNSET
+    ctx: ContextValues | UnsetType = UNSET
+    branded: bool | UnsetType = UNSET
+
+
 class FindDashboard(Message, frozen=True):
-    """Find a dashboard by its id alone. The answer is a `Held`. `user` is looked at first."""
+    """Find a dashboard by its id alone. The answer is a `Held`. The parent `first` is looked at first."""
 
     dashboard: bytes
-    user: bytes | None
+    first: bytes | None
 
 
 class ListOwnedDashboards(Message, frozen=True):

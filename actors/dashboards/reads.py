@@ -17,6 +17,14 @@ from trunkline.actors.dashboards.messages import (
     ValidateContext,
 )
 from trunkline.actors.dashboards.resource import DASHBOARDS
+from trunkline.actors.organizations.membership import (
+    ORGANIZATION,
+    Membership,
+    applications_of,
+    find_membership,
+    memberships,
+)
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
@@ -25,7 +33,7 @@ from trunkline.actors.records.page import envelope, glob_match
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.resource import missing
 from trunkline.actors.records.revision import Found
-from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.snapshot import Snapshot
@@ -45,7 +53,7 @@ def find_dashboard(reading: Reading, message: FindDashboard) -> Held:
     The id does not contain the parent, so each parent that has dashboards is asked: one look-up for each.
     """
     snapshot, id = reading.snapshot, message.dashboard
-    first = () if message.user is None else (message.user,)
+    first = () if message.first is None else (message.first,)
     for number, parent in enumerate((*first, *_parents(snapshot))):
         reading.check_time(is_long=number >= SCAN_INLINE_MAX)
         found = records.find(snapshot, DASHBOARD, parent, id)
@@ -58,7 +66,7 @@ def find_dashboard(reading: Reading, message: FindDashboard) -> Held:
 def validate_context(reading: Reading, message: ValidateContext) -> Doc:
     """Check the values of the parameters of a dashboard; the answer says what is wrong, or gives all values."""
     reading.check_time(is_long=True)  # a pattern or a query may be applied to a long text
-    held = find_dashboard(reading, FindDashboard(dashboard=message.dashboard, user=message.user))
+    held = find_dashboard(reading, FindDashboard(dashboard=message.dashboard, first=message.first))
     doc, query = held.found.doc, message.query
     shown = {"name": doc["name"], "id": held.found.id.hex()}
     for name in ("duration", "resolution", "refreshRate"):
@@ -79,21 +87,53 @@ def validate_context(reading: Reading, message: ValidateContext) -> Doc:
     return {"success": True, "ctx": ctx, "dashboard": shown}
 
 
+class Source(NamedTuple):
+    """A parent whose dashboards are listed. `member`: only those that the roles of this member allow."""
+
+    holder: Holder
+    member: Membership | None = None
+
+    def allows(self, id: bytes) -> bool:
+        """Whether the list shows this dashboard."""
+        return self.member is None or self.member.dashboard_level(id) >= Level.READ
+
+    def total(self, snapshot: Snapshot) -> int:
+        """How many dashboards the list shows."""
+        if self.member is None or not self.member.dashboard_roles:
+            visible = self.member is None or self.member.level >= Level.READ
+            return records.total(snapshot, DASHBOARD, self.holder.id) if visible else 0
+        return sum(1 for key in self.keys(snapshot, "id") if self.allows(key))
+
+    def keys(self, snapshot: Snapshot, field: str, *, descending: bool = False) -> Iterator[bytes]:
+        """The index keys of all dashboards of the parent, in order, without the prefix that contains the parent."""
+        if field == "id":
+            db, prefix = keys.RECORDS, keys.record_prefix(DASHBOARD.name, self.holder.id)
+        else:
+            db, prefix = keys.INDEXES, keys.index_prefix(DASHBOARD.name, self.holder.id, field)
+        for key in snapshot.keys(db, prefix, keys.prefix_end(prefix), reverse=descending):
+            yield bytes(key[len(prefix) :])
+
+    def ranked(self, snapshot: Snapshot, field: str, *, descending: bool) -> Iterator[tuple[bytes, Holder]]:
+        """The keys that the list shows, each with the parent."""
+        for key in self.keys(snapshot, field, descending=descending):
+            if self.allows(key[-keys.ID_BYTES :]):
+                yield key, self.holder
+
+
 def list_owned_dashboards(reading: Reading, message: ListOwnedDashboards) -> dict[str, Any]:
     """A page of the dashboards that a user reaches, from the indexes of their parents."""
     snapshot, query = reading.snapshot, message.query
-    holders = _holders(snapshot, message)
-    counts = [records.total(snapshot, DASHBOARD, holder.id) for holder in holders]
-    matches = glob_match(query, query.filter_field)
-    steps = len(holders) + (sum(counts) if matches else (query.page + 1) * query.per_page)
+    sources = list(_sources(snapshot, message))
+    steps = len(sources) + (query.page + 1) * query.per_page
     reading.check_time(is_long=steps > SCAN_INLINE_MAX)
-    ranked = _ranked(snapshot, holders, query)
+    total = sum(source.total(snapshot) for source in sources)
+    matches = glob_match(query, query.filter_field)
+    reading.check_time(is_long=bool(matches) and total > SCAN_INLINE_MAX)
+    ranked = _ranked(snapshot, sources, query)
     if matches:
         (match,) = matches
         kept = [each for each in ranked if match(_found(snapshot, *each).doc)]
         ranked, total = iter(kept), len(kept)
-    else:
-        total = sum(counts)
     skip = query.page * query.per_page
     size = reading.answer_size()
     items = []
@@ -109,57 +149,50 @@ def list_owned_dashboards(reading: Reading, message: ListOwnedDashboards) -> dic
     return shown
 
 
-def _holders(snapshot: Snapshot, message: ListOwnedDashboards) -> list[Holder]:
-    """The parents whose dashboards are listed."""
-    query = message.query
+def _sources(snapshot: Snapshot, message: ListOwnedDashboards) -> Iterator[Source]:
+    """Yield the parents whose dashboards are listed."""
+    user, query = message.user, message.query
+    members = memberships(snapshot, user)
     if query.org_id:
-        raise Invalid("orgId: organizations are not supported by this server yet; leave it out.")
-    owners = [Holder("user", message.user)]
-    applications = [
-        Holder("application", id)
-        for owner in owners
-        for id in ids_of_facet(snapshot, APPLICATION, ROOT, owner.id.hex())
-    ]
+        member = find_membership(snapshot, bytes.fromhex(query.org_id), user)
+        if member is None:
+            raise Invalid(
+                f"orgId: you belong to no organization {query.org_id.lower()}; `GET /orgs` lists yours."
+            )
+        members = iter([member])
+    elif query.org_id == "":
+        members = iter(())
+    owned = [] if query.org_id else [Source(Holder("user", user))]
+    applications = [] if query.org_id else list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
+    for member in members:
+        owned.append(Source(Holder("org", member.org), member))
+        applications += applications_of(snapshot, member)
+    if query.application_id:
+        asked = bytes.fromhex(query.application_id)
+        if asked not in applications:
+            raise Invalid(f"applicationId: there is no application {asked.hex()} that you reach.")
+        yield Source(Holder("application", asked))
+        return
+    yield from owned
     if query.application_id is None:
-        return owners + applications
-    if not query.application_id:
-        return owners
-    asked = Holder("application", bytes.fromhex(query.application_id))
-    if asked not in applications:
-        raise NotFound(f"There is no application {asked.id.hex()} that this user reaches.")
-    return [asked]
+        for id in applications:
+            yield Source(Holder("application", id))
 
 
 def _ranked(
-    snapshot: Snapshot, holders: list[Holder], query: OwnedDashboardPage
+    snapshot: Snapshot, sources: list[Source], query: OwnedDashboardPage
 ) -> Iterator[tuple[Holder, bytes]]:
-    """Yield the parent and the id of all their dashboards in order; ties are broken by id."""
+    """Yield the parent and the id of all listed dashboards in order; ties are broken by id."""
     field, descending = query.sort_field, query.sort_direction == "desc"
     if field in ("ownerId", "applicationId"):
-        for holder in sorted(holders, key=lambda each: _rank(snapshot, each, field), reverse=descending):
-            for key in _keys(snapshot, holder, "id", descending=descending):
-                yield holder, key[-keys.ID_BYTES :]
+        in_order = sorted(sources, key=lambda each: _rank(snapshot, each.holder, field), reverse=descending)
+        for source in in_order:
+            for key, holder in source.ranked(snapshot, "id", descending=descending):
+                yield holder, key
         return
-    entries = [_entries(snapshot, holder, field, descending=descending) for holder in holders]
+    entries = [source.ranked(snapshot, field, descending=descending) for source in sources]
     for key, holder in heapq.merge(*entries, reverse=descending):
         yield holder, key[-keys.ID_BYTES :]
-
-
-def _entries(
-    snapshot: Snapshot, holder: Holder, field: str, *, descending: bool
-) -> Iterator[tuple[bytes, Holder]]:
-    for key in _keys(snapshot, holder, field, descending=descending):
-        yield key, holder
-
-
-def _keys(snapshot: Snapshot, holder: Holder, field: str, *, descending: bool) -> Iterator[bytes]:
-    """The index keys of the dashboards of a parent, in order, without the prefix that contains the parent."""
-    if field == "id":
-        db, prefix = keys.RECORDS, keys.record_prefix(DASHBOARD.name, holder.id)
-    else:
-        db, prefix = keys.INDEXES, keys.index_prefix(DASHBOARD.name, holder.id, field)
-    for key in snapshot.keys(db, prefix, keys.prefix_end(prefix), reverse=descending):
-        yield bytes(key[len(prefix) :])
 
 
 def _rank(snapshot: Snapshot, holder: Holder, field: str) -> tuple[str, bytes]:
@@ -196,7 +229,20 @@ def _owner(snapshot: Snapshot, holder: Holder) -> Doc:
     """The fields that say to whom a dashboard belongs."""
     if holder.kind == "user":
         return {"ownerId": holder.id.hex(), "ownerType": "user"}
+    if holder.kind == "org":
+        return _organization(snapshot, holder.id)
     application = records.find(snapshot, APPLICATION, ROOT, holder.id)
     assert application is not None
     doc = application.doc
-    return {"applicationName": doc["name"], "ownerId": doc["ownerId"], "ownerType": doc["ownerType"]}
+    owner = {"ownerId": doc["ownerId"], "ownerType": doc["ownerType"]}
+    if doc["ownerType"] == "organization":
+        owner = _organization(snapshot, bytes.fromhex(doc["ownerId"]))
+    return {"applicationName": doc["name"], **owner}
+
+
+def _organization(snapshot: Snapshot, id: bytes) -> Doc:
+    found = records.find(snapshot, ORGANIZATION, ROOT, id)
+    doc = {} if found is None else found.doc
+    shown = {"ownerId": id.hex(), "ownerType": "organization"}
+    names = {"organizationName": doc.get("name"), "organizationIconColor": doc.get("iconColor")}
+    return shown | {name: value for name, value in names.items() if value is not None}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from trunkline.actors.accounts.passwords import hash_password
 from trunkline.actors.dashboards.checks import check_blocks, check_parameters
-from trunkline.actors.dashboards.holder import Holder
+from trunkline.actors.dashboards.holder import Holder, HolderKind
 from trunkline.actors.dashboards.kind import DASHBOARD
 from trunkline.actors.dashboards.messages import (
     DashboardPage,
@@ -42,7 +42,7 @@ def _check(change: Change) -> None:
         new.pop("passwordHash", None)
         if named["password"] is not None:
             new["passwordHash"] = named["password"]
-    holder = Holder("application" if change.owner.kind == "application" else "user", change.owner.ref.id)
+    holder = Holder(cast("HolderKind", change.owner.kind), change.owner.ref.id)
     check_blocks(change, holder)
     check_parameters(change, holder)
     for position, report in enumerate(new["reportConfigs"]):

@@ -42,7 +42,7 @@ from trunkline.actors.jobs.results import Fill, Results
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import NotFound
-from trunkline.actors.values.ids import ROOT, parse_id
+from trunkline.actors.values.ids import parse_id
 from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 
@@ -60,7 +60,8 @@ class JobKind(NamedTuple):
 
     `operation` is the operation that queues it, and its name in the log. `check` may refuse before the job is
     queued (an invalid query, a missing table); it runs within the turn, so it must be short. `gate` names the
-    limit on the open jobs of this kind for one resource; None: no limit.
+    limit on the open jobs of this kind for one resource; None: no limit. `owner` is the kind of the actor that keeps
+    the records, a `JobOwner`.
     """
 
     operation: str
@@ -68,14 +69,15 @@ class JobKind(NamedTuple):
     run: Callable[[Job], Awaitable[Doc | None]]
     check: Callable[[Snapshot, bytes, QueueJob], None] | None = None
     gate: str | None = None
+    owner: str = "application"
 
 
 class Job:
     """A run of a job. The `by_` attributes describe who requested it, `attempt` counts from 1."""
 
-    def __init__(self, system: System, application: bytes, id: bytes, doc: Doc) -> None:
+    def __init__(self, system: System, owner: Ref, id: bytes, doc: Doc) -> None:
         self.system = system
-        self.application = application
+        self.owner = owner
         self.id = id
         self.resource = bytes.fromhex(doc["resourceId"])
         self.input: Doc = doc["input"]
@@ -89,9 +91,9 @@ class Job:
         self.total: int | None = doc["progress"].get("total") if self.note else None
 
     @property
-    def owner(self) -> Ref:
-        """The application actor, which owns the job's record."""
-        return Ref("application", ROOT, self.application)
+    def application(self) -> bytes:
+        """The application that owns the job."""
+        return self.owner.id
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
         """Run a long read on its own snapshot in a worker thread. Cancelled at its next 256 entries."""
@@ -135,7 +137,7 @@ class Job:
         The write is atomic, and on disk when this returns; a later attempt replaces the file. Returns the value for
         `file` in the output. Raises PayloadTooLarge above `job_result_bytes_max`.
         """
-        return await self.system.component(Results).write(self.application, self.id, name, content_type, fill)
+        return await self.system.component(Results).write(self.owner.id, self.id, name, content_type, fill)
 
     def progress_message(self, note: Doc | None = None) -> SaveProgress:
         """The message that stores the current progress, and `note`, if given."""

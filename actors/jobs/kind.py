@@ -1,9 +1,14 @@
-"""The kind of job records."""
+"""The kind of job records, and who owns them."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.kinds import APPLICATION, USER
 
-JOB: Final = Kind(name="job", noun="job", indexes=())
+JOB: Final = Kind(name="job", noun="job", home="owner", indexes=())
+
+OWNERS: Final = {APPLICATION: "application", USER: "userJobs", ORGANIZATION: "userJobs"}
+"""The kinds of records that are parents of jobs, and the kinds of the actors that own these jobs."""

@@ -133,7 +133,8 @@ class QueueJob(Message, frozen=True):
     `resource` is the id of its subject (the application's own if there is no single subject); `input` are its
     parameters, as plain values. `data` is kept until the job ends and never shown: what is too large for the log. Its
     end is reported to `email`, by default the address of `user` or else of the application's owner, and to
-    `callback_url`, if given.
+    `callback_url`, if given. `result_to`: the result is a mail, which is sent to these addresses, and nobody else gets
+    a mail.
     """
 
     operation: str
@@ -144,6 +145,7 @@ class QueueJob(Message, frozen=True):
     email: str | None = None
     callback_url: str | None = None
     data: bytes | None = None
+    result_to: list[str] | None = None
 
 
 class BeginJob(Message, frozen=True):
@@ -177,6 +179,7 @@ class EndNotification(Message, frozen=True):
 
     id: bytes
     by: str
+    to: str
     problem: str | None = None
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import trio
 
-from trunkline.actors.outgoing.http_calls import post
+from trunkline.actors.jobs.results import Results
+from trunkline.actors.outgoing.http_calls import Undelivered, post
 from trunkline.actors.outgoing.mail import Mail, MailMessage
 from trunkline.actors.records.kind import Doc
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
+from trunkline.store.errors import StoreError
 
 _OUTCOMES = {
     "completed": "has completed",
@@ -30,8 +33,9 @@ _ESCAPED = (
 class Notifier:
     """Sends one notification once."""
 
-    def __init__(self, settings: Settings, limits: Limits, mail: Mail) -> None:
+    def __init__(self, settings: Settings, limits: Limits, mail: Mail, results: Results) -> None:
         self._limits = limits
+        self._results = results
         self._private = settings.callback_private_networks
         self._mail = mail
 
@@ -41,7 +45,12 @@ class Notifier:
         Raises `Undelivered` with a sentence.
         """
         if notification["by"] == "email":
-            await self._mail.send(_mail_message(notification["to"], job, now_ms))
+            mail = _mail_message(notification["to"], job, now_ms)
+            if "part" in notification:
+                mail = mail._replace(id=f"{mail.id}-{notification['part']}")
+                if job["status"] == "completed":
+                    mail = mail._replace(whole=await self._result(job))
+            await self._mail.send(mail)
             return
         # A string in quotation marks, as the IETF draft httpapi-idempotency-key-header wants it.
         headers = {"Idempotency-Key": f'"{job["id"]}"'}
@@ -53,6 +62,17 @@ class Notifier:
             timeout_s=self._limits.outgoing_timeout_s,
             private=self._private,
         )
+
+    async def _result(self, job: Doc) -> bytes:
+        """The result of the job, which is a mail."""
+        ids = bytes.fromhex(job["ownerId"]), bytes.fromhex(job["id"])
+        try:
+            whole = await trio.to_thread.run_sync(self._results.read, *ids, self._limits.report_bytes_max)
+        except StoreError as failure:
+            raise Undelivered(str(failure)) from None
+        if whole is None:
+            raise Undelivered("The report has expired.")
+        return whole
 
 
 def _callback_body(job: Doc) -> dict[str, Any]:
@@ -82,7 +102,7 @@ def _mail_message(to: str, job: Doc, now_ms: int) -> MailMessage:
         lines += [f"{output['escapedTexts']} {_ESCAPED}", ""]
     lines += [
         f"Job: {job['id']}",
-        f"Application: {job['applicationId']}",
+        *([f"Application: {job['applicationId']}"] if "applicationId" in job else []),
         f"About: {job['resourceType']} {job['resourceId']}",
     ]
     subject = f"{job['name']} {_OUTCOMES[job['status']]}"

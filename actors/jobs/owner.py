@@ -91,7 +91,7 @@ class JobOwner(Actor):
         if message.data is not None:
             self.put(keys.META, keys.job_data_key(application, id), message.data)
         self._keep_open(opened | {id: [message.operation, message.resource]})
-        self.after_commit(partial(jobs.add, application, id))
+        self.after_commit(partial(jobs.add, self.ref, id))
         return id
 
     def on_begin_job(self, message: BeginJob) -> Doc | None:
@@ -147,7 +147,8 @@ class JobOwner(Actor):
             return
         now_ms = self.system.clock.wall_ms()
         news: Doc = {"at": now_ms} if message.problem is None else {"problem": message.problem}
-        notifications = [each | news if each["by"] == message.by else each for each in found["tell"]]
+        ended = (message.by, message.to)
+        notifications = [each | news if (each["by"], each["to"]) == ended else each for each in found["tell"]]
         records.write(self, JOB, self.ref.id, message.id, found, {**found, "tell": notifications})
         if all(map(is_settled, notifications)):
             opened = self._open_jobs()
@@ -187,6 +188,11 @@ class JobOwner(Actor):
         """The notifications to send at the end. Raises Invalid for an unusable address or URL."""
         notifications: list[Doc] = []
         email = message.email or self._address(message.user)
+        if message.result_to is not None:
+            email = None
+            for number, address in enumerate(dict.fromkeys(message.result_to)):
+                check_address(address, f"toEmail[{number}]")
+                notifications.append({"by": "email", "to": address, "part": number})
         if email is not None:
             check_address(email)
             notifications.append({"by": "email", "to": email})
@@ -230,12 +236,12 @@ def is_settled(notification: Doc) -> bool:
     return "at" in notification or "problem" in notification
 
 
-def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
-    """Yield application and id of every job that has something left to do, by application and age."""
+def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yield parent, id and operation of every job that has something left to do, by parent and age."""
     prefix = keys.JOBS_PREFIX
     for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
-        for id in sorted(decode(raw)):
-            yield bytes(key[len(prefix) :]), id
+        for id, entry in sorted(decode(raw).items()):
+            yield bytes(key[len(prefix) :]), id, entry[0]
 
 
 def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits) -> None:

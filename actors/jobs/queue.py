@@ -1,7 +1,7 @@
 """The queue of jobs in memory. It contains only ids; the jobs themselves are on disk.
 
-Applications alternate, so that one with many jobs does not delay the others. The jobs of one application are taken
-in the order in which they were queued.
+Owners alternate, so that one with many jobs does not delay the others. The jobs of one owner are taken in the order in
+which they were queued. The owner is mostly an application.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterable
 import trio
 
 from trunkline.actors.jobs.job import JobKind
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.ids import ROOT
 
 
 class JobQueue:
@@ -22,7 +24,7 @@ class JobQueue:
         self.ended: Counter[str] = Counter()
         self.calls_private_networks = calls_private_networks
         """Whether callbacks may go to addresses that are not public."""
-        self._waiting: OrderedDict[bytes, deque[bytes]] = OrderedDict()
+        self._waiting: OrderedDict[Ref, deque[bytes]] = OrderedDict()
         self._length = 0
         self._woken = trio.Event()
 
@@ -30,9 +32,9 @@ class JobQueue:
         """The number of waiting jobs."""
         return self._length
 
-    def add(self, application: bytes, id: bytes) -> None:
-        """Add a job that is on disk."""
-        self._waiting.setdefault(application, deque()).append(id)
+    def add(self, owner: Ref, id: bytes) -> None:
+        """Add a job that is on disk. `owner` is the actor of its record."""
+        self._waiting.setdefault(owner, deque()).append(id)
         self._length += 1
         woken, self._woken = self._woken, trio.Event()
         woken.set()
@@ -41,13 +43,18 @@ class JobQueue:
         """Count a job that has ended."""
         self.ended[status] += 1
 
-    async def next(self) -> tuple[bytes, bytes]:
-        """Wait for a job and take it: its application and its id."""
+    def owner_of(self, operation: str, id: bytes) -> Ref:
+        """The actor that owns the jobs of this kind, if `id` is the parent of their records."""
+        kind = self.kinds.get(operation)
+        return Ref("application" if kind is None else kind.owner, ROOT, id)
+
+    async def next(self) -> tuple[Ref, bytes]:
+        """Wait for a job and take it: its owner and its id."""
         while not self._waiting:
             await self._woken.wait()
-        application, ids = self._waiting.popitem(last=False)
+        owner, ids = self._waiting.popitem(last=False)
         id = ids.popleft()
         self._length -= 1
         if ids:
-            self._waiting[application] = ids  # at the end, so that the other applications are next
-        return application, id
+            self._waiting[owner] = ids  # at the end, so that the other owners are next
+        return owner, id

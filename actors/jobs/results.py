@@ -118,6 +118,23 @@ class Results:
             linked = {**file, "url": self.link(application, id, file)}
             shown["output"] = {**shown["output"], "file": linked}
 
+    def read(self, owner: bytes, id: bytes, bytes_max: int) -> bytes | None:
+        """The bytes of a small result, None if it is gone. Blocks: not for the event loop.
+
+        Raises StoreError if it cannot be read or its hash is wrong.
+        """
+        with self._system.store.snapshot() as snapshot:
+            file = file_of(snapshot, owner, id)
+        content = None if file is None else self._system.store.results.open(name_of(owner, id))
+        if file is None or content is None or file["size"] > bytes_max:
+            return None
+        try:
+            whole = content.read(file["size"])
+            content.check(Stored(file["size"], file["sha256"]))
+        finally:
+            content.close()
+        return whole
+
     def open(self, token: str) -> Download:
         """Open the result for the token of a link.
 

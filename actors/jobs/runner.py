@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from trunkline.actors.jobs.job import Job, JobKind
-from trunkline.actors.jobs.kind import JOB
+from trunkline.actors.jobs.kind import JOB, OWNERS
 from trunkline.actors.jobs.messages import (
     ENDED,
     BeginJob,
@@ -35,7 +35,7 @@ from trunkline.actors.jobs.results import Results
 from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
@@ -45,6 +45,8 @@ from trunkline.store import keys
 from trunkline.store.errors import StoreError, StoreFull
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
@@ -92,8 +94,8 @@ class Jobs:
         try:
             with self._scope:
                 with self._system.store.snapshot() as snapshot:
-                    for application, id in open_jobs(snapshot):
-                        self.queue.add(application, id)
+                    for parent, id, operation in open_jobs(snapshot):
+                        self.queue.add(self.queue.owner_of(operation, parent), id)
                 async with trio.open_nursery() as self._nursery:
                     for _ in range(self._system.limits.jobs_running_max):
                         self._nursery.start_soon(self._work)
@@ -113,40 +115,40 @@ class Jobs:
 
     async def _work(self) -> None:
         while True:
-            application, id = await self.queue.next()
+            owner, id = await self.queue.next()
             try:
-                await self._run_job(application, id)
+                await self._run_job(owner, id)
             except Exception:  # noqa: BLE001 - a bug ends this run, not the runner
-                _log.exception("run of a job failed", application=application.hex(), job=id.hex())
-                self._retry_later(application, id, self._system.limits.job_attempts_max)
+                _log.exception("run of a job failed", owner=owner.id.hex(), job=id.hex())
+                self._retry_later(owner, id, self._system.limits.job_attempts_max)
 
-    async def _add_later(self, application: bytes, id: bytes, pause_s: float) -> None:
+    async def _add_later(self, owner: Ref, id: bytes, pause_s: float) -> None:
         await trio.sleep(pause_s)
-        self.queue.add(application, id)
+        self.queue.add(owner, id)
 
-    def _retry_later(self, application: bytes, id: bytes, attempt: int) -> None:
+    def _retry_later(self, owner: Ref, id: bytes, attempt: int) -> None:
         pause_s = min(
             self._system.limits.job_pause_s * 2 ** (attempt - 1), self._system.limits.job_pause_max_s
         )
         assert self._nursery is not None
-        self._nursery.start_soon(self._add_later, application, id, pause_s)
+        self._nursery.start_soon(self._add_later, owner, id, pause_s)
 
     # One job.
 
-    async def _run_job(self, application: bytes, id: bytes) -> None:
+    async def _run_job(self, owner: Ref, id: bytes) -> None:
         """Make one attempt of a job, and store its outcome."""
         try:
-            doc = await self._ask(application, BeginJob(id=id))
+            doc = await self._ask(owner, BeginJob(id=id))
         except NotFound:
             return  # its application was deleted
         except DomainError:
-            self._retry_later(application, id, 1)
+            self._retry_later(owner, id, 1)
             return
         assert self._nursery is not None
         if doc is None:  # it has ended, earlier or because it had too many attempts
-            self._nursery.start_soon(self._notify, application, id)
+            self._nursery.start_soon(self._notify, owner, id)
             return
-        job = self.running[id] = Job(self._system, application, id, doc)
+        job = self.running[id] = Job(self._system, owner, id, doc)
         unfinished = True
         try:
             end = await self._run_kind(job, self.queue.kinds.get(doc["name"]))
@@ -155,10 +157,10 @@ class Jobs:
                 return
             if end.retry and job.attempt < self._system.limits.job_attempts_max:
                 _log.info("job will be tried again", job=id.hex(), attempt=job.attempt, error=end.error)
-                self._retry_later(application, id, job.attempt)
+                self._retry_later(owner, id, job.attempt)
                 return
             await self._end(job, end)
-            self._nursery.start_soon(self._notify, application, id)
+            self._nursery.start_soon(self._notify, owner, id)
         finally:
             del self.running[id]
             if unfinished:
@@ -206,16 +208,18 @@ class Jobs:
                 if shown != (job.completed, job.total):
                     shown = (job.completed, job.total)
                     await job.ask(job.owner, job.progress_message())
-                elif not self._application_exists(job.application):
+                elif not self._owner_exists(job.owner):
                     work.cancel()
             except NotFound:
                 work.cancel()
             except (DomainError, StoreError):
                 continue  # only the log is late
 
-    def _application_exists(self, application: bytes) -> bool:
+    def _owner_exists(self, owner: Ref) -> bool:
+        if owner.kind != "application":
+            return True  # its jobs are short
         with self._system.store.snapshot() as snapshot:
-            return records.find(snapshot, APPLICATION, ROOT, application) is not None
+            return records.find(snapshot, APPLICATION, ROOT, owner.id) is not None
 
     async def _end(self, job: Job, end: Outcome) -> None:
         """Store the end of a job. Until that succeeds, the job occupies its place in the runner."""
@@ -227,14 +231,14 @@ class Jobs:
             output=end.output,
             error=end.error,
         )
-        await self._store(job.application, ended)
+        await self._store(job.owner, ended)
 
-    async def _store(self, application: bytes, message: EndJob | EndNotification) -> None:
+    async def _store(self, owner: Ref, message: EndJob | EndNotification) -> None:
         """Repeat the ask until it is stored, however long the disk is full, or until the application is deleted."""
         pause_s = self._system.limits.job_pause_s
         while True:
             try:
-                await self._ask(application, message)
+                await self._ask(owner, message)
             except NotFound:
                 return
             except DomainError as refusal:
@@ -249,46 +253,46 @@ class Jobs:
         with trio.move_on_after(STOP_S, shield=True), contextlib.suppress(DomainError):
             await job.ask(job.owner, RequeueJob(id=job.id))
 
-    async def _ask(self, application: bytes, message: Message) -> Doc | None:
-        answer = await self._system.ask(Ref("application", ROOT, application), message)
+    async def _ask(self, owner: Ref, message: Message) -> Doc | None:
+        answer = await self._system.ask(owner, message)
         value: Doc | None = answer.value
         return value
 
     # Notifications.
 
-    async def _notify(self, application: bytes, id: bytes) -> None:
+    async def _notify(self, owner: Ref, id: bytes) -> None:
         """Deliver all notifications of the end of a job, at least once. Raises nothing but cancellation."""
         try:
-            found = self._found(application, id)
+            found = self._found(owner.id, id)
             if found is None or found.doc["status"] not in ENDED:
                 return
             async with trio.open_nursery() as nursery:
                 for notification in found.doc["tell"]:
                     if not is_settled(notification):
-                        nursery.start_soon(self._deliver, application, id, notification)
+                        nursery.start_soon(self._deliver, owner, id, notification)
         except Exception:  # noqa: BLE001 - it must not end the runner; they are sent after the next start
-            _log.exception(
-                "notifications postponed to the next start", application=application.hex(), job=id.hex()
-            )
+            _log.exception("notifications postponed to the next start", owner=owner.id.hex(), job=id.hex())
 
-    async def _deliver(self, application: bytes, id: bytes, notification: Doc) -> None:
+    async def _deliver(self, owner: Ref, id: bytes, notification: Doc) -> None:
         """Try `outgoing_attempts_max` times with doubling pauses; after that the log shows the problem."""
         limits = self._system.limits
         problem: str | None = None
         for attempt in range(limits.outgoing_attempts_max):
             if attempt:
                 await trio.sleep(limits.outgoing_pause_s * 2 ** (attempt - 1))
-            found = self._found(application, id)
+            found = self._found(owner.id, id)
             if found is None:
                 return
-            problem = await self._attempt_to_notify(notification, self.shown(application, found))
+            problem = await self._attempt_to_notify(notification, self.shown(owner, found))
             if problem is None:
                 break
         if problem is not None:
             _log.warning(
                 "notification of a job given up", job=id.hex(), by=notification["by"], reason=problem
             )
-        await self._store(application, EndNotification(id=id, by=notification["by"], problem=problem))
+        await self._store(
+            owner, EndNotification(id=id, by=notification["by"], to=notification["to"], problem=problem)
+        )
 
     async def _attempt_to_notify(self, notification: Doc, shown: Doc) -> str | None:
         """Try to send once; return a sentence about the problem, None if there was none."""
@@ -302,10 +306,15 @@ class Jobs:
             return "The server failed to do this; the fault is logged."
         return None
 
-    def shown(self, application: bytes, found: Found) -> Doc:
+    def shown(self, owner: Ref, found: Found) -> Doc:
         """A job as its log shows it, with the link to its result."""
-        shown = show_job(application, found)
-        self.results.add_link(application, found.id, shown)
+        shown = show_job(owner.id, found)
+        if owner.kind != "application":
+            del shown["applicationId"]
+            with self._system.store.snapshot() as snapshot:
+                is_user = records.find(snapshot, USER, ROOT, owner.id) is not None
+            shown["ownerType"] = "user" if is_user else "organization"
+        self.results.add_link(owner.id, found.id, shown)
         return shown
 
     def _found(self, application: bytes, id: bytes) -> Found | None:
@@ -333,33 +342,40 @@ class Jobs:
         found = await self._system.read(
             lambda snapshot: expired_jobs(snapshot, limits.job_logs_max, oldest_ms)
         )
-        for application, ids in found.items():
+        for owner, ids in found.items():
             for start in range(0, len(ids), DELETE_SLICE):
                 with contextlib.suppress(NotFound):
-                    await self._ask(application, DeleteJobs(ids=ids[start : start + DELETE_SLICE]))
+                    await self._ask(owner, DeleteJobs(ids=ids[start : start + DELETE_SLICE]))
 
 
-def expired_jobs(snapshot: Snapshot, length_max: int, oldest_ms: int) -> dict[bytes, list[bytes]]:
-    """The ended jobs to delete, by application: the oldest above the limit, and those that are too old."""
-    found: dict[bytes, list[bytes]] = {}
-    for application, _ in records.scan(snapshot, APPLICATION, ROOT):
-        surplus = records.total(snapshot, JOB, application) - length_max
-        if surplus <= 0 and not _has_old(snapshot, application, oldest_ms):
+def expired_jobs(snapshot: Snapshot, length_max: int, oldest_ms: int) -> dict[Ref, list[bytes]]:
+    """The ended jobs to delete, by owner: the oldest above the limit, and those that are too old."""
+    found: dict[Ref, list[bytes]] = {}
+    for owner in job_owners(snapshot):
+        surplus = records.total(snapshot, JOB, owner.id) - length_max
+        if surplus <= 0 and not _has_old(snapshot, owner.id, oldest_ms):
             continue
         ended = [
             (id, doc["runCompletedAt"])
-            for id, doc in records.scan(snapshot, JOB, application)
+            for id, doc in records.scan(snapshot, JOB, owner.id)
             if "runCompletedAt" in doc
         ]
         old = [id for place, (id, ms) in enumerate(ended) if place < surplus or ms < oldest_ms]
         if old:
-            found[application] = old
+            found[owner] = old
     return found
 
 
-def _has_old(snapshot: Snapshot, application: bytes, oldest_ms: int) -> bool:
+def job_owners(snapshot: Snapshot) -> Iterator[Ref]:
+    """Yield every actor that may own jobs."""
+    for kind, actor in OWNERS.items():
+        for id, _ in records.scan(snapshot, kind, ROOT):
+            yield Ref(actor, ROOT, id)
+
+
+def _has_old(snapshot: Snapshot, parent: bytes, oldest_ms: int) -> bool:
     """Whether the oldest job, which is the first by its id, was queued before `oldest_ms`."""
-    prefix = keys.record_prefix(JOB.name, application)
+    prefix = keys.record_prefix(JOB.name, parent)
     first = next(snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)), None)
     return first is not None and int.from_bytes(first[-12:-8], "big") * 1000 < oldest_ms
 

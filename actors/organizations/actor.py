@@ -42,7 +42,7 @@ from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.store import keys
-from trunkline.store.codec import decode
+from trunkline.store.codec import decode, encode
 
 
 class Organization(RecordOwner):
@@ -84,6 +84,8 @@ class Organization(RecordOwner):
         for invite, doc in self._records(INVITE):
             self._erase_invite(invite, doc)
         records.erase(self, ORGANIZATION, ROOT, id, self.doc)
+        # The sweeper removes its dashboards and jobs.
+        self.put(keys.META, keys.purge_key(id), encode({"orgId": id.hex()}))
         self.exists = False
 
     def on_modify_member(self, message: ModifyMember) -> None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import smtplib
 import ssl
 from datetime import UTC, datetime
+from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import default as default_policy
 from email.utils import format_datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -28,13 +30,17 @@ from trunkline.store.outbox import Outbox
 
 
 class MailMessage(NamedTuple):
-    """A message to one person. `id` becomes part of the Message-ID, by which a repeated delivery can be recognized."""
+    """A message to one person. `id` becomes part of the Message-ID, by which a repeated delivery can be recognized.
+
+    `whole` is a message with its subject and its parts, which is sent instead of `subject` and `text`.
+    """
 
     id: str
     to: str
     subject: str
     text: str
     sent_ms: int
+    whole: bytes | None = None
 
 
 class Mail:
@@ -66,16 +72,20 @@ class Mail:
     def _email_message(self, mail: MailMessage) -> EmailMessage:
         settings = self._settings
         message = EmailMessage()
+        if mail.whole is not None:
+            message = message_from_bytes(mail.whole, policy=default_policy)
         try:
             message["From"] = settings.smtp_from
             message["To"] = Address(addr_spec=mail.to)
-            message["Subject"] = " ".join(mail.subject.split())
+            if mail.whole is None:
+                message["Subject"] = " ".join(mail.subject.split())
         except (ValueError, IndexError, HeaderParseError) as error:
             raise Undelivered(f"Mail cannot be sent to this address: {error}.") from None
         message["Date"] = format_datetime(datetime.fromtimestamp(mail.sent_ms / 1000, UTC))
         message["Message-ID"] = f"<{mail.id}@{settings.smtp_from.rpartition('@')[2].rstrip('>')}>"
         message["Auto-Submitted"] = "auto-generated"
-        message.set_content(mail.text)
+        if mail.whole is None:
+            message.set_content(mail.text)
         return message
 
     def _deliver(self, message: EmailMessage) -> None:
@@ -104,13 +114,13 @@ class Mail:
         return smtplib.SMTP(host, port, timeout=self._timeout_s)
 
 
-def check_address(text: str) -> None:
+def check_address(text: str, field: str = "email") -> None:
     """Raise `Invalid` if `text` is not an address that a message can be sent to."""
     try:
         Address(addr_spec=text)
     except (ValueError, IndexError, HeaderParseError):
         raise Invalid(
-            "email: is not an address that a message can be sent to, such as somebody@example.com."
+            f"{field}: is not an address that a message can be sent to, such as somebody@example.com."
         ) from None
 
 

@@ -103,7 +103,7 @@ READS: Final[Mapping[str, str]] = {
 
 def home_of_actor(ref: Ref) -> Home:
     """The home of an actor."""
-    if ref.kind in ("user", "org", "auditLog"):
+    if ref.kind in ("user", "org", "auditLog", "userJobs"):
         return ROOT_HOME
     if ref.kind == "device":
         return Home("device", ref.id)
@@ -124,6 +124,9 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return _home_of_record(kinds, key.removeprefix(keys.TOTAL_PREFIX))
     if db == keys.COUNTS:
         return Home("application", key[: keys.ID_BYTES])
+    if db == keys.META and key.startswith((keys.JOBS_PREFIX, keys.JOB_DATA_PREFIX, keys.PURGE_PREFIX)):
+        start = key.index(b"\x00") + 1
+        return Home("application", key[start : start + keys.ID_BYTES])
     if db == keys.META and key not in (b"format", b"encryptionKey"):
         return Home("application")
     return ROOT_HOME

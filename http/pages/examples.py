@@ -299,6 +299,12 @@ BODIES: Final[Mapping[str, Any]] = {
     # Reports of dashboards.
     "dashboards.post": {"name": "my view"},
     "dashboard.validateContext": {},
+    "dashboard.sendReport": {"toEmail": ["admin@localhost"]},
+    "applicationDashboard.sendReport": {
+        "toEmail": ["admin@localhost"],
+        "timezone": "Europe/Berlin",
+        "locale": "de",
+    },
     "dashboard.patch": {"refreshRate": 60},
     # Two-factor authentication and single sign-on.
 }

@@ -6,9 +6,12 @@ A dashboard that is public can be read without a token, if it has a password wit
 from __future__ import annotations
 
 import msgspec
+import trio
 from msgspec import UNSET
 
+from trunkline.actors import authority
 from trunkline.actors.accounts.passwords import verify_password
+from trunkline.actors.dashboards.context import resolve_context
 from trunkline.actors.dashboards.holder import Holder
 from trunkline.actors.dashboards.messages import (
     ContextQuery,
@@ -23,12 +26,17 @@ from trunkline.actors.dashboards.messages import (
     OwnedDashboardPage,
     OwnedDashboardPost,
     OwnedDashboardView,
+    SendReport,
     ValidateContext,
 )
 from trunkline.actors.dashboards.reads import Held
+from trunkline.actors.dashboards.report_options import report_options
 from trunkline.actors.dashboards.resource import USER_DASHBOARDS
+from trunkline.actors.jobs.messages import JobQueued
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records.messages import CreateRecord, DeleteRecord, PatchRecord
 from trunkline.actors.records.resource import missing
+from trunkline.actors.report_job import APPLICATION_REPORT, USER_REPORT
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
@@ -38,7 +46,8 @@ from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import LinkTemplates, Route
+from trunkline.http.calls.route import APP_PATH, LinkTemplates, Route
+from trunkline.http.resources.jobs import queue_job
 
 DASHBOARDS_PATH = "/dashboards"
 DASHBOARD_PATH = DASHBOARDS_PATH + "/{dashboardId}"
@@ -47,21 +56,25 @@ _PASSWORD_ERRORS = {
     401: "The token is not valid, or the password of the public dashboard is missing or wrong",
     429: "Too many wrong passwords",
 }
+_REPORT_ERRORS = {429: "A report of the dashboard is already queued or running", 507: "The disk is full"}
 _OWN_LINKS = {"self": DASHBOARD_PATH}
 
 
 async def create_dashboard(call: Call) -> Response:
-    """Create a dashboard of the current user, or of the application `applicationId`."""
+    """Create a dashboard of the current user, of the organization `orgId`, or of the application `applicationId`."""
     body: OwnedDashboardPost = call.body
     holder = Holder("user", call.ids["user"])
-    if body.org_id is not UNSET:
-        raise Invalid("orgId: organizations are not supported by this server yet; leave it out.")
     if body.application_id is not UNSET:
+        if body.org_id is not UNSET:
+            raise Invalid("orgId: is that of the application; leave it out.")
         holder = Holder("application", bytes.fromhex(body.application_id))
-        _check_application(call, holder)
+        check_access(call, "application", holder.id, Level.WRITE)
+    elif body.org_id is not UNSET:
+        holder = Holder("org", bytes.fromhex(body.org_id))
+        check_access(call, "org", holder.id, Level.MANAGE)
     record = DashboardPost(**{name: getattr(body, name) for name in DashboardPost.__struct_fields__})
     message = CreateRecord(resource=holder.resource, body=record, by=call.principal.creator)
-    answer = await call.service.system.ask(Ref(holder.kind, ROOT, holder.id), message)
+    answer = await call.service.system.ask(holder.ref, message)
     call.ids = {**call.ids, "dashboard": answer.value.id}
     return json_response(call, 201, (await _find(call)).shown)
 
@@ -81,7 +94,7 @@ async def patch_dashboard(call: Call) -> Response:
         by=call.principal.creator,
         if_match=call.if_match,
     )
-    await call.service.system.ask(Ref(held.holder.kind, ROOT, held.holder.id), message)
+    await call.service.system.ask(held.holder.ref, message)
     return json_response(call, 200, (await _find(call)).shown)
 
 
@@ -89,7 +102,7 @@ async def delete_dashboard(call: Call) -> Response:
     """Delete a dashboard."""
     held = await find_reached(call)
     message = DeleteRecord(resource=held.holder.resource, record=held.found.id, if_match=call.if_match)
-    await call.service.system.ask(Ref(held.holder.kind, ROOT, held.holder.id), message)
+    await call.service.system.ask(held.holder.ref, message)
     return json_response(call, 200, {"success": True})
 
 
@@ -102,15 +115,46 @@ async def validate_context(call: Call) -> Response:
     query: ContextQuery = call.query
     if query.end is not None:
         resolve_range(call.now_ms, end=query.end)
-    user = None if call.is_anonymous else call.principal.user_id
     message = ValidateContext(
-        dashboard=held.found.id, user=user, ctx=msgspec.to_builtins(call.body), query=query
+        dashboard=held.found.id, first=held.holder.id, ctx=msgspec.to_builtins(call.body), query=query
     )
     shown = await call.service.read_message(message)
     return json_response(call, 200 if "success" in shown else 400, shown)
 
 
+async def send_report(call: Call) -> Response:
+    """Send a report of a dashboard by mail: its blocks with their data, as HTML with pictures and as text.
+
+    The report has the authority of the caller at the time when it is made. If it cannot be made, its readers get a mail
+    that says why. `callbackUrl` is told of the end, with a link to the mail as a file.
+    """
+    body: SendReport = call.body
+    if body.to_email is UNSET and body.callback_url is UNSET:
+        raise Invalid("toEmail: name who gets the report, or give a callbackUrl.")
+    held = await (_find_in_application(call) if "application" in call.ids else find_reached(call))
+    options = await trio.to_thread.run_sync(report_options, body, call.now_ms)
+    with call.service.system.store.snapshot() as snapshot:
+        resolve_context(snapshot, held.holder, held.found.doc, options["ctx"])
+    kind = APPLICATION_REPORT if held.holder.kind == "application" else USER_REPORT
+    return await queue_job(
+        call,
+        held.found.id,
+        {**options, "caller": authority.stored_bearer(call.principal)},
+        callback_url=body.callback_url,
+        result_to=body.to_email or [],
+        owner=(kind.operation, Ref(kind.owner, ROOT, held.holder.id)),
+    )
+
+
 # Access.
+
+
+async def _find_in_application(call: Call) -> Held:
+    message = FindDashboard(dashboard=call.ids["dashboard"], first=call.application)
+    held: Held = await call.service.read_message(message)
+    if held.holder.id != call.application:
+        raise missing(_KIND, held.found.id)
+    return held
 
 
 async def find_reached(call: Call) -> Held:
@@ -127,7 +171,7 @@ async def find_readable(call: Call) -> Held:
     """
     if not call.is_anonymous:
         return await find_reached(call)
-    held: Held = await call.service.read_message(FindDashboard(dashboard=call.ids["dashboard"], user=None))
+    held: Held = await call.service.read_message(FindDashboard(dashboard=call.ids["dashboard"], first=None))
     if not held.found.doc["public"]:
         raise missing(_KIND, held.found.id)
     await _check_password(call, held)
@@ -135,21 +179,24 @@ async def find_readable(call: Call) -> Held:
 
 
 async def _find(call: Call) -> Held:
-    message = FindDashboard(dashboard=call.ids["dashboard"], user=call.principal.user_id)
+    message = FindDashboard(dashboard=call.ids["dashboard"], first=call.principal.user_id)
     held: Held = await call.service.read_message(message)
     return held
 
 
 def _check_reach(call: Call, held: Held) -> None:
-    holder, principal = held.holder, call.principal
+    holder, principal, level = held.holder, call.principal, call.route.level
     if holder.kind == "application":
-        _check_application(call, holder)
+        check_access(call, "application", holder.id, level)
+    elif holder.kind == "org":
+        check_access(call, "org", holder.id, Level.MEMBER)
+        with call.service.system.store.snapshot() as snapshot:
+            access = authority.dashboard_access(snapshot, principal, holder.id, held.found.id)
+        if call.route.method == "DELETE":
+            level = Level.MANAGE
+        authority.check_level(access, level, call.route.operation)
     elif holder.id != principal.user_id:
         raise Forbidden(f"This token does not reach the dashboard {held.found.id.hex()}.")
-
-
-def _check_application(call: Call, holder: Holder) -> None:
-    check_access(call, "application", holder.id, call.route.level)
 
 
 async def _check_password(call: Call, held: Held) -> None:
@@ -222,6 +269,31 @@ ROUTES = (
         area="organization",
         anonymous=True,
         also=_PASSWORD_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path=DASHBOARD_PATH,
+        operation="dashboard.sendReport",
+        summary="Send a report of a dashboard by mail",
+        handler=send_report,
+        body=SendReport,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        area="organization",
+        also=_REPORT_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path=APP_PATH + DASHBOARD_PATH,
+        operation="applicationDashboard.sendReport",
+        summary="Send a report of a dashboard by mail",
+        handler=send_report,
+        body=SendReport,
+        reply=JobQueued,
+        ok=202,
+        access="write",
+        also=_REPORT_ERRORS,
     ),
     Route(
         method="PATCH",

@@ -33,14 +33,19 @@ async def queue_job(
     email: str | UnsetType | None = None,
     callback_url: str | UnsetType | None = None,
     data: bytes | None = None,
+    result_to: list[str] | None = None,
+    owner: tuple[str, Ref] | None = None,
 ) -> Response:
     """Queue the job of the call's operation. Responds with 202 when the job is on disk.
 
     `resource` is the id of the resource of the job, `input` its parameters, as plain values. `email` (by default the
     address of the caller's account) and `callback_url` are notified when it has ended. `data` is kept until then.
+    `result_to` is as in `QueueJob`. `owner` is the name of the job and the actor that keeps it; by default the
+    operation, and the application of the path.
     """
+    operation, ref = owner or (call.route.operation, Ref("application", ROOT, call.application))
     message = QueueJob(
-        operation=call.route.operation,
+        operation=operation,
         resource=resource,
         input=input,
         by=call.principal.creator,
@@ -48,8 +53,9 @@ async def queue_job(
         email=email or None,
         callback_url=callback_url or None,
         data=data,
+        result_to=result_to,
     )
-    answer = await call.service.system.ask(Ref("application", ROOT, call.application), message)
+    answer = await call.service.system.ask(ref, message)
     queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
     return json_response(call, 202, queued)
 

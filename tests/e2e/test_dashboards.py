@@ -73,7 +73,7 @@ async def test_nobody_reaches_the_dashboards_of_another_user(server: Server) -> 
     body = {"name": "d", "applicationId": house.rpartition("/")[2]}
     await server.call("POST", "/dashboards", body, token=token, status=403)
     listed = f"/dashboards?applicationId={house.rpartition('/')[2]}"
-    await server.call("GET", listed, token=token, status=404)
+    await server.call("GET", listed, token=token, status=400)
 
 
 async def test_a_public_dashboard_is_read_without_a_token(server: Server) -> None:
@@ -319,3 +319,48 @@ async def test_a_parameter_that_cannot_be_used_is_400(
     body = {"name": "d", "contextConfiguration": [{"name": "p", "defaultValue": "1", **parameter}]}
     refusal = await server.call("POST", "/dashboards", body, status=400)
     assert refusal["message"].startswith(f"contextConfiguration{said}"), refusal
+
+
+# Organizations.
+
+
+async def test_an_organization_owns_dashboards(server: Server) -> None:
+    org = (await server.call("POST", "/orgs", {"name": "crew"}, status=201))["id"]
+    made = [
+        await server.call("POST", "/dashboards", {"name": name, "orgId": org}, status=201)
+        for name in ("a", "b")
+    ]
+    assert (made[0]["ownerId"], made[0]["ownerType"], made[0]["organizationName"]) == (
+        org,
+        "organization",
+        "crew",
+    )
+    barn = (await server.call("POST", "/applications", {"name": "barn", "orgId": org}, status=201))["id"]
+    await server.call("POST", f"/applications/{barn}/dashboards", {"name": "c"}, status=201)
+    await server.call("POST", "/dashboards", {"name": "mine"}, status=201)
+    token = await other_user(server)
+
+    async def names(query: str, token: str | None = None) -> list[str]:
+        return [
+            each["name"] for each in (await server.call("GET", f"/dashboards{query}", token=token))["items"]
+        ]
+
+    assert await names("", token) == []
+    each = f"/dashboards/{made[0]['id']}"
+    await server.call("GET", each, token=token, status=403)
+    await server.call("GET", f"/dashboards?orgId={org}", token=token, status=400)
+    await server.call("POST", "/dashboards", {"name": "d", "orgId": org}, token=token, status=403)
+    assert await names(f"?orgId={org}&applicationId=") == ["a", "b"]
+    assert await names(f"?orgId={org}") == ["a", "b", "c"]
+    assert await names("?orgId=") == ["mine"]
+    assert await names("?sortDirection=desc") == ["mine", "c", "b", "a"]
+    block = {"blockType": "event-list", **PLACE, "applicationId": barn}
+    await server.call("PATCH", each, {"name": "e", "blocks": [block]}, status=200)
+    body = {"name": "theirs", "blocks": [block]}
+    await server.call("POST", "/dashboards", body, token=token, status=400)
+    await server.call("DELETE", each, status=200)
+    await server.call("DELETE", f"/applications/{barn}")
+    await server.call("DELETE", f"/orgs/{org}", status=400)  # it owns a dashboard
+    await server.call("DELETE", f"/dashboards/{made[1]['id']}", status=200)
+    await server.call("DELETE", f"/orgs/{org}", status=200)
+    assert await names("") == ["mine"]

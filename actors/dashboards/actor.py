@@ -1,0 +1,30 @@
+"""The actor that owns the jobs of a user or an organization: the reports of dashboards that belong to no application.
+
+It is separate from the actor of the user because jobs are a layer above accounts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from trunkline.actors.jobs.owner import JobOwner
+from trunkline.actors.records.kinds import USER
+from trunkline.actors.values.ids import ROOT
+from trunkline.store import keys
+
+
+class UserJobs(JobOwner):
+    """The jobs of one user or organization. `ref.parent` is `ids.ROOT`, `ref.id` the id of the owner.
+
+    It keeps no state in memory.
+    """
+
+    kind: ClassVar[str] = "userJobs"
+    noun: ClassVar[str] = "user or organization"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return (
+            self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, self.ref.id)) is not None
+        )

@@ -1,0 +1,115 @@
+"""A report: what the blocks of a dashboard show at a moment, as texts, tables and charts.
+
+It knows neither HTML nor mail nor how a chart is drawn. Times are `Moment`s, so that the renderer writes them, and
+numbers, as the reader of the report expects them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+COLORS: Final = ("#3b82c4", "#e07b39", "#4ba35d", "#c4504f", "#8b6bb8", "#8c6d5a", "#d57fb5", "#7d8590")
+"""Told apart on light and on dark, also by most people who see colours differently."""
+
+
+class Moment(NamedTuple):
+    """A time in ms since the epoch."""
+
+    ms: int
+
+
+class Share(NamedTuple):
+    """A share of a whole, from 0 to 1."""
+
+    value: float
+
+
+Cell = str | int | float | bool | Moment | Share | None
+
+
+class Table(NamedTuple):
+    """Rows of cells. `total` is the number of all rows, of which the first are shown."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+    total: int = 0
+
+
+class Paragraph(NamedTuple):
+    """A text. `is_problem`: it says why something is missing."""
+
+    text: str
+    is_problem: bool = False
+
+
+class Value(NamedTuple):
+    """One value with the time from which it is."""
+
+    label: str
+    value: Cell
+    at: Moment | None = None
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A series of a chart: its points are (x, y), on a graph x is a time in ms."""
+
+    label: str
+    points: list[tuple[float, float]]
+    color: str = ""
+    style: str = "line"
+    weight: float = 2
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """What a picture shows. `categories` are the names of the bars or sectors; `marks` are lines across the values."""
+
+    type: Literal["graph", "bar", "pie", "gauge", "map", "plane"]
+    title: str
+    lines: list[Line]
+    categories: list[str] = []
+    low: float | None = None
+    high: float | None = None
+    marks: list[Line] = []
+
+
+Part = Table | Paragraph | Value | Chart
+
+
+class Section(NamedTuple):
+    """One block of the dashboard."""
+
+    title: str
+    description: str
+    parts: list[Part]
+
+
+class Report(NamedTuple):
+    """A report about the moment `at`, in the time zone, the locale and the colours of its reader."""
+
+    title: str
+    message: str
+    sections: list[Section]
+    at: Moment
+    timezone: str
+    locale: str
+    theme: Literal["light", "dark"]
+
+    @property
+    def charts(self) -> list[Chart]:
+        """All charts in their order."""
+        return [part for section in self.sections for part in section.parts if isinstance(part, Chart)]
+
+
+def number_of(value: Any) -> float | None:
+    """A value as a number, None if it is none. True is 1."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float):
+        return float(value)
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if found - found == 0 else None

@@ -1,0 +1,357 @@
+"""The sections of a report: what each type of block shows.
+
+A block that cannot be read (a query that is too large, an application that the caller does not reach) becomes a
+section that says so; the others are not affected. Expressions, conditions and templates with helpers are not
+evaluated: a report shows the values themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from trunkline.actors.dashboards import report_lists as lists
+from trunkline.actors.dashboards import report_rows as records
+from trunkline.actors.dashboards.report import (
+    COLORS,
+    Cell,
+    Chart,
+    Line,
+    Paragraph,
+    Part,
+    Section,
+    Share,
+    Table,
+    Value,
+    number_of,
+)
+from trunkline.actors.dashboards.report_places import placed, places_of_tags
+from trunkline.actors.dashboards.report_scene import DAY_MS, Reached, Scene
+from trunkline.actors.dashboards.template import fill_all
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.values.errors import DomainError, Invalid
+
+NOTHING: Final = Paragraph("No data.")
+
+
+def section_of(scene: Scene, block: Doc) -> Section:
+    """The section of a block. Raises nothing that only this block would suffer from."""
+    type = block["blockType"]
+    config = fill_all(block.get("config", {}), {"ctx": scene.context, "dashboard": scene.dashboard})
+    try:
+        parts = _PARTS[type](scene, config)
+    except DomainError as refusal:
+        parts = [Paragraph(refusal.message, is_problem=True)]
+    title = block.get("title") or config.get("title") or _TITLES.get(type, "")
+    return Section(str(title), str(block.get("description", "")), parts)
+
+
+# Values over time.
+
+
+def _graph(scene: Scene, config: Doc) -> list[Part]:
+    axes = {axis["id"]: axis for axis in config.get("yAxes", ())}
+    found: list[Line] = []
+    rows: list[tuple[Any, ...]] = []
+    for number, segment in enumerate(config.get("segments", ())):
+        tracks = list(scene.series(segment, config))
+        for track in tracks:
+            points = [(float(ms), value) for ms, value in _numbers(track.points)]
+            if segment.get("cumulative"):
+                points = _summed(points)
+            label = _label(segment, number, track.device if len(tracks) > 1 else "")
+            rows.append((label, *_summary([value for _, value in points])))
+            style = segment.get("graphType", "line")
+            if style == "line" and str(segment.get("lineType", "")).startswith("step"):
+                style = "step"
+            color = _color(segment, len(found))
+            found.append(Line(label, points, color, style, float(segment.get("lineWeight", 2) or 0)))
+    return _with_picture(scene, "graph", found, rows, axes.values(), config.get("decorators", ()))
+
+
+def _with_picture(
+    scene: Scene, type: Any, lines: list[Line], rows: list[tuple[Any, ...]], axes: Any = (), marks: Any = ()
+) -> list[Part]:
+    if not any(line.points for line in lines):
+        return [NOTHING]
+    limits = scene.reading.limits
+    shown = [_thinned(line, limits.report_line_points_max) for line in lines[: limits.report_lines_max]]
+    table = Table(
+        ("Series", "Values", "Minimum", "Mean", "Maximum", "Last"), rows[: limits.report_rows_max], len(rows)
+    )
+    drawn = [
+        Line(str(mark.get("label", "")), [(0.0, y) for y in _ends(mark)], mark.get("color", ""), mark["type"])
+        for mark in marks
+        if _ends(mark)
+    ]
+    low = next((number_of(axis.get("min")) for axis in axes if axis.get("min") is not None), None)
+    high = next((number_of(axis.get("max")) for axis in axes if axis.get("max") is not None), None)
+    return [Chart(type, "", shown, low=low, high=high, marks=drawn), table]
+
+
+def _ends(mark: Doc) -> list[float]:
+    values = [number_of(mark.get(name)) for name in ("y1", "y2")]
+    return [value for value in values if value is not None]
+
+
+def _numbers(points: list[tuple[int, Any]]) -> list[tuple[int, float]]:
+    pairs = [(ms, number_of(value)) for ms, value in points]
+    return [(ms, value) for ms, value in pairs if value is not None]
+
+
+def _summed(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    total, found = 0.0, []
+    for ms, value in points:
+        total += value
+        found.append((ms, total))
+    return found
+
+
+def _summary(values: list[float]) -> tuple[Any, ...]:
+    if not values:
+        return (0, None, None, None, None)
+    return (len(values), min(values), sum(values) / len(values), max(values), values[-1])
+
+
+def _thinned(line: Line, points_max: int) -> Line:
+    """The line with every n-th point, so that it has at most `points_max`."""
+    step = -(-len(line.points) // points_max)
+    points = line.points if step <= 1 else line.points[::step]
+    return Line(line.label, points, line.color, line.style, line.weight)
+
+
+def _label(segment: Doc, number: int, device: str = "") -> str:
+    text = str(segment.get("label") or segment.get("attribute") or f"{number + 1}")
+    return f"{text}, {device}" if device else text
+
+
+def _color(segment: Doc, number: int) -> str:
+    given = segment.get("color")
+    return given if isinstance(given, str) and given else COLORS[number % len(COLORS)]
+
+
+# Single values.
+
+
+def _gauge(scene: Scene, config: Doc) -> list[Part]:
+    segment = config.get("segment", {})
+    found = scene.values(segment, config)
+    if not found:
+        return [NOTHING]
+    parts = _value_parts(scene, [(_label(segment, 0, each.device), each) for each in found])
+    low, high = number_of(config.get("gaugeMin")), number_of(config.get("gaugeMax"))
+    value = number_of(found[0].value)
+    if value is None or low is None or high is None or high <= low or len(found) > 1:
+        return parts
+    if config.get("displayAsPercentage"):
+        parts.append(Value("Share of the range", Share((value - low) / (high - low))))
+    if config.get("gaugeType") == "number":
+        return parts
+    line = Line(_label(segment, 0), [(0, value)], _color(segment, 0))
+    return [Chart("gauge", "", [line], low=low, high=high), *parts]
+
+
+def _value_parts(scene: Scene, found: list[tuple[str, Reached]]) -> list[Part]:
+    if not found:
+        return [NOTHING]
+    if len(found) == 1:
+        ((label, each),) = found
+        return [Value(label, each.value, each.at)]
+    rows: list[tuple[Cell, ...]] = [(label, each.value, each.at) for label, each in found]
+    return [Table(("", "Value", "Time"), rows[: scene.reading.limits.report_rows_max], len(rows))]
+
+
+def _of_segments(scene: Scene, config: Doc) -> list[tuple[str, str, Reached]]:
+    """The values of all segments: the label, the colour and the value."""
+    found: list[tuple[str, str, Reached]] = []
+    for number, segment in enumerate(config.get("segments", ())):
+        reached = scene.values(segment, config)
+        for each in reached:
+            label = _label(segment, number, each.device if len(reached) > 1 else "")
+            found.append((label, _color(segment, len(found)), each))
+    return found
+
+
+def _bar(scene: Scene, config: Doc) -> list[Part]:
+    return _categories(scene, config, "bar")
+
+
+def _pie(scene: Scene, config: Doc) -> list[Part]:
+    return _categories(scene, config, "pie")
+
+
+def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
+    found = [
+        (label, color, value, each.at)
+        for label, color, each in _of_segments(scene, config)
+        if (value := number_of(each.value)) is not None
+    ]
+    if not found:
+        return [NOTHING]
+    limits = scene.reading.limits
+    total = sum(value for _, _, value, _ in found)
+    if type == "pie" and (total <= 0 or any(value < 0 for _, _, value, _ in found)):
+        type = "bar"
+    columns = ("", "Value", "Share", "Time") if type == "pie" else ("", "Value", "Time")
+    rows: list[tuple[Cell, ...]] = [
+        (label, value, *([Share(value / total)] if type == "pie" else []), at)
+        for label, _, value, at in found
+    ]
+    table = Table(columns, rows[: limits.report_rows_max], len(rows))
+    shown = found[: limits.report_lines_max]
+    lines = [Line(label, [(0, value)], color) for label, color, value, _ in shown]
+    return [Chart(type, "", lines, [label for label, *_ in shown]), table]
+
+
+def _indicator(scene: Scene, config: Doc) -> list[Part]:
+    return _value_parts(scene, [(label, each) for label, _, each in _of_segments(scene, config)])
+
+
+def _overlay(scene: Scene, config: Doc) -> list[Part]:
+    found: list[tuple[str, Reached]] = []
+    for number, segment in enumerate(config.get("segments", ())):
+        named = {"label": segment.get("id"), **segment}
+        found += [(_label(named, number, each.device), each) for each in scene.values(named, named)]
+    return [*_value_parts(scene, found), *_address("Picture", config.get("imageUrl"))]
+
+
+# Places.
+
+
+def _map(scene: Scene, config: Doc) -> list[Part]:
+    attribute = config.get("attribute")
+    if not attribute:
+        return places_of_tags(scene, config)
+    duration_ms = 0 if config.get("compositeResult") else scene.duration_ms(config)
+    places: list[tuple[str, list[tuple[int, Any]]]]
+    if duration_ms:
+        resolution_ms = number_of(config.get("resolution"))
+        bucket_ms = round(resolution_ms) if resolution_ms else None
+        node = config if bucket_ms is None else {**config, "aggregation": "LAST"}
+        tracks = scene.tracks(node, [attribute], duration_ms, bucket_ms)
+        places = [(name, [(ms, data.get(attribute)) for ms, data in points]) for name, points in tracks]
+    else:
+        found = scene.last_values(config, attribute)
+        places = [(each.device, [(each.at.ms, each.value)]) for each in found]
+    return placed(scene, "map", places)
+
+
+def _plane(scene: Scene, config: Doc) -> list[Part]:
+    x, y = config.get("xAttribute"), config.get("yAttribute")
+    if not (x and y):
+        raise Invalid("The block names no attributes for the position.")
+    duration_ms = 0 if config.get("compositeResult") else scene.duration_ms(config)
+    tracks = scene.tracks(config, [x, y], duration_ms or DAY_MS, None)
+    places = []
+    for name, points in tracks:
+        pairs = [(ms, (data[x], data[y])) for ms, data in points if x in data and y in data]
+        places.append((name, pairs if duration_ms else pairs[-1:]))
+    return [*placed(scene, "plane", places), *_address("Picture", config.get("imageUrl"))]
+
+
+# What a client draws, and what acts.
+
+
+def _custom(scene: Scene, config: Doc) -> list[Part]:
+    """The results of the queries: what a client draws of them is its own program."""
+    parts: list[Part] = []
+    for number, segment in enumerate(config.get("segments", ())):
+        type = segment.get("queryType")
+        if type == "time-series":
+            parts += _graph(scene, {**segment, "segments": [segment]})
+        elif type == "gauge":
+            values = scene.values(segment, segment)
+            parts += _value_parts(scene, [(_label(segment, number, each.device), each) for each in values])
+        elif type == "data-table":
+            parts += records.rows(scene, {**segment, **records.row_options(segment)})
+        elif type == "device-info":
+            parts += lists.devices(scene, {**segment, "additionalAttributes": segment.get("attributes")})
+        elif type == "events":
+            parts += records.events(scene, segment)
+    return parts or [Paragraph("A client draws this block.")]
+
+
+def _input(scene: Scene, config: Doc) -> list[Part]:
+    rows: list[tuple[Any, ...]] = []
+    for control in config.get("controls", ()):
+        value = control.get("defaultValue")
+        query = control.get("defaultQuery", {})
+        if query.get("attribute"):
+            found = scene.values(query, query)
+            value = found[0].value if found else value
+        if control["type"] == "help":
+            rows.append(("Note", str(control.get("help", ""))))
+        else:
+            rows.append((str(control.get("label") or control.get("templateId") or control["type"]), value))
+    return (
+        [Table(("Control", "Value"), rows[: scene.reading.limits.report_rows_max], len(rows))]
+        if rows
+        else [NOTHING]
+    )
+
+
+def _image(scene: Scene, config: Doc) -> list[Part]:
+    if config.get("imageSource") == "attribute" and config.get("deviceId") and config.get("attribute"):
+        found = scene.last_values({"deviceIds": [config["deviceId"]]}, config["attribute"])
+        return [Value("Time of the picture", found[0].at)] if found else [NOTHING]
+    return _address("Picture", config.get("imageUrl")) or [NOTHING]
+
+
+def _frame(_scene: Scene, config: Doc) -> list[Part]:
+    return _address("Page", config.get("url")) or [NOTHING]
+
+
+def _address(label: str, url: Any) -> list[Part]:
+    """An address as text: a report never loads anything from an address."""
+    if not isinstance(url, str) or not url:
+        return []
+    return [Paragraph(f"{label}: {'(within the dashboard)' if url.startswith('data:') else url}")]
+
+
+def _header(_scene: Scene, config: Doc) -> list[Part]:
+    content = config.get("content")
+    return [Paragraph(str(content))] if content else []
+
+
+_PARTS: Final[Mapping[str, Callable[[Scene, Doc], list[Part]]]] = {
+    "application-list": lists.applications,
+    "bar": _bar,
+    "custom-chart": _custom,
+    "custom-html": _custom,
+    "dashboard-list": lists.dashboards,
+    "data-table": records.rows,
+    "device-count": lists.device_counts,
+    "device-list": lists.devices,
+    "device-log": lists.device_log,
+    "device-state-table": lists.states,
+    "event-list": records.events,
+    "gauge": _gauge,
+    "graph": _graph,
+    "heatmap": _map,
+    "iframe": _frame,
+    "image": _image,
+    "image-overlay": _overlay,
+    "indicator": _indicator,
+    "input": _input,
+    "map": _map,
+    "open-event-indicator": records.open_events,
+    "pie": _pie,
+    "position-chart": _plane,
+    "section-header": _header,
+    "workflow-list": lists.workflows,
+}
+_TITLES: Final[Mapping[str, str]] = {
+    "application-list": "Applications",
+    "dashboard-list": "Dashboards",
+    "data-table": "Rows",
+    "device-count": "Number of devices",
+    "device-list": "Devices",
+    "device-log": "Connections",
+    "device-state-table": "States",
+    "event-list": "Events",
+    "input": "Controls",
+    "map": "Map",
+    "open-event-indicator": "Open events",
+    "workflow-list": "Workflows",
+}
+"""The headings of blocks without a title."""

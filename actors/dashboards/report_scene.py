@@ -1,0 +1,192 @@
+"""What the blocks of a report read: devices, values and tracks, by the reads of the API, on one snapshot.
+
+Owns the choice of devices of a block, and the range that it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from trunkline.actors.dashboards.checks import parse_query
+from trunkline.actors.dashboards.context import Context
+from trunkline.actors.dashboards.report import Moment, number_of
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.measurement_messages import (
+    AggregationChoice,
+    LastValueQuery,
+    PlainAggregation,
+    QueryLastValues,
+    QueryTimeSeries,
+    TimeSeriesQuery,
+)
+from trunkline.actors.devices.measurements import query_last_values, query_time_series
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.ids import is_id
+from trunkline.actors.values.terms import TagFilter
+from trunkline.actors.values.timestamps import parse_iso
+
+DAY_MS = 86_400_000
+_AGGREGATION: Any = PlainAggregation | AggregationChoice
+POINTS_WANTED = 120
+"""Buckets of a series whose resolution is not given."""
+
+
+class Reached(NamedTuple):
+    """One value of a device."""
+
+    device: str
+    value: Any
+    at: Moment
+
+
+class Track(NamedTuple):
+    """The values of a device over time, the oldest first: (time in ms, value)."""
+
+    device: str
+    points: list[tuple[int, Any]]
+
+
+class Scene:
+    """What one block may read. `dashboard` are its duration and resolution, `now_ms` is the moment of the report."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        application: bytes | None,
+        check: Callable[[bytes], None],
+        context: Context,
+        dashboard: Doc,
+        now_ms: int,
+    ) -> None:
+        self.reading = reading
+        self.context = context
+        self.dashboard = dashboard
+        self.now_ms = now_ms
+        self._application = application
+        self._check = check
+
+    @property
+    def application(self) -> bytes:
+        """The application of the block. Raises `DomainError` if there is none, or the caller does not reach it."""
+        if self._application is None:
+            raise Invalid("The block names no application.")
+        self._check(self._application)
+        return self._application
+
+    # Devices.
+
+    def choice(self, node: Doc) -> dict[str, Any]:
+        """The devices that a segment names, as the queries of the API take them; empty for all."""
+        found: dict[str, Any] = {}
+        if node.get("deviceIds"):
+            found["device_ids"] = self._existing(node["deviceIds"])
+        tags = [tag for tag in map(self._tag, node.get("deviceTags", ())) if tag is not None]
+        if tags:
+            found["device_tags"] = tags
+        query = parse_query(node.get("query") or "", "query")
+        if query:
+            found["device_query"] = query
+        return found
+
+    def _existing(self, texts: list[str]) -> list[str]:
+        ids = [
+            text.lower()
+            for text in dict.fromkeys(texts)
+            if isinstance(text, str)
+            and is_id(text)
+            and records.find(self.reading.snapshot, DEVICE, self.application, bytes.fromhex(text)) is not None
+        ]
+        if not ids:
+            raise Invalid("None of the devices of the block exists.")
+        return ids
+
+    def _tag(self, node: Doc) -> TagFilter | None:
+        given = self.context.get(node["fromCtx"]) if node.get("fromCtx") else node
+        if not isinstance(given, Mapping):
+            return None
+        parts = {name: given[name] for name in ("key", "value") if given.get(name)}
+        return TagFilter(**parts) if parts else None
+
+    # The range.
+
+    def duration_ms(self, config: Doc) -> int:
+        """The range of a block in ms; 0 for the newest value only."""
+        value = number_of(config.get("duration"))
+        return 0 if value is None else max(0, round(value))
+
+    def resolution_ms(self, config: Doc, duration_ms: int) -> int:
+        """The width of a bucket in ms."""
+        for given in (config.get("resolution"), self.dashboard.get("resolution")):
+            value = number_of(given)
+            if value:
+                return max(1, round(value))
+        return max(1000, duration_ms // POINTS_WANTED)
+
+    # Values.
+
+    def last_values(self, node: Doc, attribute: str) -> list[Reached]:
+        """The newest value of an attribute of each device."""
+        body = LastValueQuery(attribute=attribute, end=self.now_ms, **self.choice(node))
+        message = QueryLastValues(application=self.application, body=body, now_ms=self.now_ms, reach=None)
+        found = query_last_values(self.reading, message)
+        return [
+            Reached(self._device_name(id), point["data"][attribute], Moment(parse_iso(point["time"])))
+            for id, point in found.items()
+        ]
+
+    def tracks(
+        self, node: Doc, attributes: list[str] | None, duration_ms: int, resolution_ms: int | None = None
+    ) -> list[tuple[str, list[tuple[int, Doc]]]]:
+        """The points of each device in the range, by its name; aggregated if the node says how."""
+        aggregation = msgspec.convert(node.get("aggregation", "NONE"), _AGGREGATION)
+        kind = aggregation if isinstance(aggregation, str) else aggregation.type
+        body = TimeSeriesQuery(
+            end=self.now_ms,
+            duration=duration_ms,
+            aggregation=aggregation,
+            attributes=UNSET if attributes is None else attributes,
+            resolution=UNSET if kind == "NONE" or resolution_ms is None else resolution_ms,
+            **self.choice(node),
+        )
+        message = QueryTimeSeries(application=self.application, body=body, now_ms=self.now_ms, reach=None)
+        devices = query_time_series(self.reading, message)["devices"].values()
+        return [
+            (each["name"], [(parse_iso(point["time"]), point["data"]) for point in each["points"]])
+            for each in devices
+        ]
+
+    def series(self, node: Doc, config: Doc) -> Iterator[Track]:
+        """The values of an attribute over the range of a graph, by device."""
+        attribute = node.get("attribute")
+        if not attribute:
+            raise Invalid("The segment names no attribute.")
+        duration_ms = self.duration_ms(config) or number_of(self.dashboard.get("duration")) or DAY_MS
+        resolution_ms = self.resolution_ms(config, round(duration_ms))
+        for name, points in self.tracks(node, [attribute], round(duration_ms), resolution_ms):
+            yield Track(name, [(ms, data[attribute]) for ms, data in points if attribute in data])
+
+    def values(self, node: Doc, config: Doc) -> list[Reached]:
+        """The value that a gauge shows, by device: the newest, or that of all values in the range together."""
+        attribute = node.get("attribute")
+        if not attribute:
+            raise Invalid("The segment names no attribute.")
+        duration_ms = self.duration_ms(config)
+        if not duration_ms or not node.get("aggregation") or node["aggregation"] == "NONE":
+            return self.last_values(node, attribute)
+        return [
+            Reached(name, data[attribute], Moment(self.now_ms))
+            for name, points in self.tracks(node, [attribute], duration_ms, 0)
+            for _, data in points[-1:]
+            if attribute in data
+        ]
+
+    def _device_name(self, id: str) -> str:
+        found = records.find(self.reading.snapshot, DEVICE, self.application, bytes.fromhex(id))
+        return id if found is None else str(found.doc["name"])

@@ -1,0 +1,117 @@
+"""The job that makes the report of a dashboard: a mail, which is then sent to its readers.
+
+It reads everything on one snapshot, with the authority that the caller has then: a token that was revoked in the
+meantime, or a user who lost an application, gets no report of it. The mail is the result of the job. It is sent as the
+notification of the end of the job, so to each reader at least once: after a kill -9 between the sending and the note
+that it was sent, it is sent again with the same Message-ID. The job itself sends nothing and may run any number of
+times.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from trunkline.actors import authority
+from trunkline.actors.dashboards.context import resolve_context
+from trunkline.actors.dashboards.holder import Holder, find_holder
+from trunkline.actors.dashboards.kind import DASHBOARD
+from trunkline.actors.dashboards.report import Moment, Report
+from trunkline.actors.dashboards.report_blocks import section_of
+from trunkline.actors.dashboards.report_charts import draw
+from trunkline.actors.dashboards.report_scene import Scene
+from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.records.resource import missing
+from trunkline.actors.values.errors import Forbidden
+
+if TYPE_CHECKING:
+    from trunkline.actors.jobs.results import Write
+    from trunkline.limits.table import Limits
+    from trunkline.store.snapshot import Snapshot
+
+
+async def send_report(job: Job) -> Doc:
+    """Make the mail of a report. Input: the options (`report_options`), and `caller`, whose authority it has."""
+    limits = job.system.limits
+    report, subject = await job.read(lambda snapshot: _collect(snapshot, job, limits))
+    job.total = len(report.sections)
+    pictures = await draw(report, limits)
+    mail = await trio.to_thread.run_sync(_mail, report, subject, pictures, limits.report_bytes_max)
+    job.completed = job.total
+
+    def fill(_snapshot: Snapshot, write: Write) -> None:
+        write(mail)
+
+    file = await job.write_file("report.eml", "message/rfc822", fill)
+    drawn = sum(picture is not None for picture in pictures)
+    return {"file": file, "blocks": len(report.sections), "pictures": drawn}
+
+
+def _mail(report: Report, subject: str, pictures: list[bytes | None], bytes_max: int) -> bytes:
+    """The mail; without pictures if it were larger than a mail may be."""
+    from trunkline.actors.dashboards.report_mail import (
+        report_mail,  # takes tenths of a second, and is rarely needed
+    )
+
+    mail = report_mail(report, subject, pictures)
+    return mail if len(mail) <= bytes_max else report_mail(report, subject, [])
+
+
+def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]:
+    """Read everything that a report shows; also its subject."""
+    options: dict[str, Any] = job.input
+    caller = authority.bearer_of(snapshot, options["caller"])
+    holder = find_holder(snapshot, job.owner.id)
+    found = None if holder is None else records.find(snapshot, DASHBOARD, holder.id, job.resource)
+    if found is None or holder is None:
+        raise missing(DASHBOARD, job.resource)
+    _check_reach(snapshot, caller, holder, found.id)
+    doc = found.doc
+    context = resolve_context(snapshot, holder, doc, options["ctx"])
+    reading = Reading(snapshot, limits, in_loop=False)
+    dashboard: Doc = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
+
+    def check(application: bytes) -> None:
+        _check_application(snapshot, caller, application)
+
+    sections = []
+    for block in sorted(doc["blocks"], key=lambda each: (each["startY"], each["startX"])):
+        application = holder.id if holder.kind == "application" else None
+        if "applicationId" in block:
+            application = bytes.fromhex(block["applicationId"])
+        scene = Scene(reading, application, check, context, dashboard, options["time"])
+        sections.append(section_of(scene, block))
+    report = Report(
+        title=doc["name"],
+        message=options["message"],
+        sections=sections,
+        at=Moment(options["time"]),
+        timezone=options["timezone"],
+        locale=options["locale"],
+        theme=options["theme"] or doc.get("defaultTheme", "light"),
+    )
+    return report, options["subject"] or f"Report: {doc['name']}"
+
+
+def _check_reach(snapshot: Snapshot, caller: authority.Principal, holder: Holder, dashboard: bytes) -> None:
+    if holder.kind == "application":
+        _check_application(snapshot, caller, holder.id)
+    elif holder.kind == "org":
+        authority.dashboard_access(snapshot, caller, holder.id, dashboard)
+    elif caller.user_id != holder.id:
+        raise Forbidden("The caller does not reach the dashboard any more.")
+
+
+def _check_application(snapshot: Snapshot, caller: authority.Principal, application: bytes) -> None:
+    if application not in caller.accesses:
+        caller.accesses[application] = authority.application_access(snapshot, caller, application)
+
+
+_GATE = "dashboard_report_concurrent_calls_max"
+
+APPLICATION_REPORT = JobKind("applicationDashboard.sendReport", "dashboard", send_report, gate=_GATE)
+USER_REPORT = JobKind("dashboard.sendReport", "dashboard", send_report, gate=_GATE, owner="userJobs")
