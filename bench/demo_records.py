@@ -30,11 +30,57 @@ ROWS: list[Json] = [
 KEY: Json = {"name": "key of the demo", "description": "All devices may log in with it."}
 APPLICATION_TOKEN: Json = {"name": "token of the demo", "scope": ["all.Application.read"]}
 USER_TOKEN: Json = {"name": "token of the demo", "scope": ["all.User.read"]}
+_HOUR_MS = 3_600_000
+_GREENHOUSE = {"query": '{"name": "greenhouse-north"}'}
+
+
+def _block(place: tuple[int, int], type: str, title: str, config: Json) -> Json:
+    """A block of a dashboard at a column and row."""
+    column, row = place
+    size = {"startX": column, "startY": row, "width": 4, "height": 3}
+    return {"blockType": type, **size, "title": title, "config": config}
+
+
+_TEMPERATURES = _block(
+    (0, 0),
+    "graph",
+    "Temperatures",
+    {
+        "segments": [{"attribute": "temperature", "aggregation": "MEAN"}],
+        "duration": _HOUR_MS,
+        "resolution": 60_000,
+    },
+)
 DASHBOARD: Json = {
     "name": "overview",
     "description": "The temperatures of the greenhouse and of the cold store.",
+    "refreshRate": 60,
     "blocks": [
-        {"blockType": "graph", "startX": 0, "startY": 0, "width": 4, "height": 3, "title": "Temperatures"}
+        _TEMPERATURES,
+        _block(
+            (4, 0),
+            "gauge",
+            "Air of the greenhouse",
+            {
+                "segment": {"attribute": "humidity", "label": "Humidity in percent", **_GREENHOUSE},
+                "gaugeMin": 0,
+                "gaugeMax": 100,
+            },
+        ),
+        _block(
+            (0, 3),
+            "map",
+            "The van",
+            {
+                "attribute": "position",
+                "query": '{"name": "delivery-van-7"}',
+                "duration": _HOUR_MS,
+                "includeLines": True,
+            },
+        ),
+        _block((4, 3), "device-list", "Devices", {"sortField": "name"}),
+        _block((0, 6), "event-list", "Events", {"query": '{"state": {"$ne": "resolved"}}'}),
+        _block((4, 6), "device-state-table", "Greenhouse", _GREENHOUSE),
     ],
 }
 USER_DASHBOARD: Json = {"name": "my farm", "description": "What I look at first."}
@@ -127,6 +173,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
     session = Session(demo.url, token=token, connections_max=1)
     application = f"/applications/{demo.application_id}"
     experience = f"{application}/experience"
+    block = {**_TEMPERATURES, "applicationId": demo.application_id}
+    user_dashboard = {**USER_DASHBOARD, "blocks": [block]}
     user = {**EXPERIENCE_USER, "password": secrets.token_urlsafe(24)}  # nobody logs in as this user
     try:
         table = await _named(session, f"{application}/data-tables", TABLE)
@@ -143,7 +191,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "applicationApiTokenId": await _named(session, f"{application}/tokens", APPLICATION_TOKEN),
             "userApiTokenId": await _named(session, "/me/tokens", USER_TOKEN),
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
-            "userDashboardId": await _named(session, "/dashboards", USER_DASHBOARD),
+            "userDashboardId": await _named(session, "/dashboards", user_dashboard),
             "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
             "credentialId": await _named(session, f"{application}/credentials", CREDENTIAL),

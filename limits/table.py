@@ -608,16 +608,16 @@ class Limits:
         12, "lines", "More cannot be told apart in one picture; the table below has all.", "picture"
     )
     report_line_points_max: int = _bound(
-        2000, "points", "More than the picture has columns; longer lines are thinned.", "line"
+        1000, "points", "About as many as the picture has columns; longer lines are thinned.", "line"
     )
     report_charts_max: int = _bound(
-        40, "pictures", "Each is drawn and sent; further ones are left out.", "report"
+        30, "pictures", "Each is drawn and sent; further ones are left out.", "report"
     )
     report_bytes_max: int = _bound(
         10 * MIB, "bytes", "Most mail servers accept 10 to 25 MB; it is in memory while it is sent.", "report"
     )
     report_draw_s: float = _bound(
-        60, "seconds", "Time of the process that draws; 40 pictures take about five seconds.", "report"
+        120, "seconds", "Time of the process that draws; 30 full pictures take about 15 on a core.", "report"
     )
     report_draw_bytes: int = _bound(
         1024 * MIB, "bytes", "Address space of the process that draws; it uses about a third.", "report"

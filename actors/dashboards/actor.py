@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trunkline.actors.jobs.owner import JobOwner
+from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.records.kinds import USER
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -25,6 +26,5 @@ class UserJobs(JobOwner):
     __slots__ = ()
 
     def load(self) -> bool:
-        return (
-            self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, self.ref.id)) is not None
-        )
+        owners = (keys.record_key(kind.name, ROOT, self.ref.id) for kind in (USER, ORGANIZATION))
+        return any(self.system.journal.get(keys.RECORDS, key) is not None for key in owners)

@@ -63,7 +63,11 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """What a picture shows. `categories` are the names of the bars or sectors; `marks` are lines across the values."""
+    """What a picture shows.
+
+    `categories` are the names of the bars or sectors, `marks` are lines across the values, `span` is the range of a
+    graph in ms, `low` and `high` are that of the values.
+    """
 
     type: Literal["graph", "bar", "pie", "gauge", "map", "plane"]
     title: str
@@ -72,6 +76,7 @@ class Chart(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     marks: list[Line] = []
+    span: tuple[int, int] | None = None
 
 
 Part = Table | Paragraph | Value | Chart

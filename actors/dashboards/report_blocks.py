@@ -50,11 +50,10 @@ def section_of(scene: Scene, block: Doc) -> Section:
 
 
 def _graph(scene: Scene, config: Doc) -> list[Part]:
-    axes = {axis["id"]: axis for axis in config.get("yAxes", ())}
     found: list[Line] = []
     rows: list[tuple[Any, ...]] = []
     for number, segment in enumerate(config.get("segments", ())):
-        tracks = list(scene.series(segment, config))
+        tracks = [track for track in scene.series(segment, config) if track.points]
         for track in tracks:
             points = [(float(ms), value) for ms, value in _numbers(track.points)]
             if segment.get("cumulative"):
@@ -66,11 +65,12 @@ def _graph(scene: Scene, config: Doc) -> list[Part]:
                 style = "step"
             color = _color(segment, len(found))
             found.append(Line(label, points, color, style, float(segment.get("lineWeight", 2) or 0)))
-    return _with_picture(scene, "graph", found, rows, axes.values(), config.get("decorators", ()))
+    span = (scene.now_ms - scene.graph_ms(config), scene.now_ms)
+    return _with_picture(scene, found, rows, span, config.get("yAxes", ()), config.get("decorators", ()))
 
 
 def _with_picture(
-    scene: Scene, type: Any, lines: list[Line], rows: list[tuple[Any, ...]], axes: Any = (), marks: Any = ()
+    scene: Scene, lines: list[Line], rows: list[tuple[Any, ...]], span: tuple[int, int], axes: Any, marks: Any
 ) -> list[Part]:
     if not any(line.points for line in lines):
         return [NOTHING]
@@ -86,7 +86,7 @@ def _with_picture(
     ]
     low = next((number_of(axis.get("min")) for axis in axes if axis.get("min") is not None), None)
     high = next((number_of(axis.get("max")) for axis in axes if axis.get("max") is not None), None)
-    return [Chart(type, "", shown, low=low, high=high, marks=drawn), table]
+    return [Chart("graph", "", shown, low=low, high=high, marks=drawn, span=span), table]
 
 
 def _ends(mark: Doc) -> list[float]:

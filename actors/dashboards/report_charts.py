@@ -149,6 +149,8 @@ def _draw_graph(axes: Any, chart: Chart, order: _Order, ink: str) -> None:
                 axes.fill_between(times, values, alpha=0.2, color=options["color"])
     _draw_marks(axes, chart, ink)
     _set_bounds(axes, chart)
+    if chart.span is not None:
+        axes.set_xlim(*(datetime.fromtimestamp(ms / 1000, UTC) for ms in chart.span))
     locate: Any = dates.AutoDateLocator
     concise: Any = dates.ConciseDateFormatter
     locator = locate(tz=zone)

@@ -26,6 +26,7 @@ from trunkline.actors.devices.messages import CompositePage, DevicePage, History
 from trunkline.actors.devices.read_messages import GetLogEntries, ListCompositeStates, ListDevices
 from trunkline.actors.devices.reads import tags_as_object
 from trunkline.actors.devices.selection import select
+from trunkline.actors.flows.kind import FLOW
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
@@ -262,6 +263,14 @@ def device_log(scene: Scene, config: Doc) -> list[Part]:
 # Names.
 
 
+_FLOW_CLASSES = {
+    "includeCloud": "cloud",
+    "includeEdge": "edge",
+    "includeEmbedded": "embedded",
+    "includeExperience": "experience",
+}
+
+
 def applications(scene: Scene, config: Doc) -> list[Part]:
     """The application of the dashboard."""
     found = records.find(scene.reading.snapshot, APPLICATION, ROOT, scene.application)
@@ -275,9 +284,12 @@ def dashboards(scene: Scene, config: Doc) -> list[Part]:
     return _names(scene, [str(doc["name"]) for _, doc in found], config)
 
 
-def workflows(scene: Scene, config: Doc) -> list[Part]:  # noqa: ARG001
-    """Nothing yet."""
-    return [Paragraph("A report shows no workflows.")]
+def workflows(scene: Scene, config: Doc) -> list[Part]:
+    """The workflows of the application."""
+    wanted = {kind for name, kind in _FLOW_CLASSES.items() if config.get(name)}
+    found = records.scan(scene.reading.snapshot, FLOW, scene.application)
+    names = [str(doc["name"]) for _, doc in found if not wanted or doc["flowClass"] in wanted]
+    return _names(scene, names, config)
 
 
 def _names(scene: Scene, names: list[str], config: Doc) -> list[Part]:

@@ -28,7 +28,9 @@ def placed(
         turned = [(b, a) if type == "map" else (a, b) for _, (a, b) in places[::step]]
         lines.append(Line(name, turned, COLORS[len(lines) % len(COLORS)]))
         ms, (a, b) = places[-1]
-        rows.append((name, a, b, Moment(ms), len(places)))
+        # Five digits are about a metre.
+        shown: tuple[Cell, Cell] = (f"{a:.5f}", f"{b:.5f}") if type == "map" else (a, b)
+        rows.append((name, *shown, Moment(ms), len(places)))
     if not rows:
         return [Paragraph("No data.")]
     names = ("Latitude", "Longitude") if type == "map" else ("x", "y")

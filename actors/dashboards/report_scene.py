@@ -121,6 +121,10 @@ class Scene:
         value = number_of(config.get("duration"))
         return 0 if value is None else max(0, round(value))
 
+    def graph_ms(self, config: Doc) -> int:
+        """The range of a graph in ms: its own, that of the dashboard, or a day."""
+        return self.duration_ms(config) or round(number_of(self.dashboard.get("duration")) or DAY_MS)
+
     def resolution_ms(self, config: Doc, duration_ms: int) -> int:
         """The width of a bucket in ms."""
         for given in (config.get("resolution"), self.dashboard.get("resolution")):
@@ -167,9 +171,9 @@ class Scene:
         attribute = node.get("attribute")
         if not attribute:
             raise Invalid("The segment names no attribute.")
-        duration_ms = self.duration_ms(config) or number_of(self.dashboard.get("duration")) or DAY_MS
-        resolution_ms = self.resolution_ms(config, round(duration_ms))
-        for name, points in self.tracks(node, [attribute], round(duration_ms), resolution_ms):
+        duration_ms = self.graph_ms(config)
+        resolution_ms = self.resolution_ms(config, duration_ms)
+        for name, points in self.tracks(node, [attribute], duration_ms, resolution_ms):
             yield Track(name, [(ms, data[attribute]) for ms, data in points if attribute in data])
 
     def values(self, node: Doc, config: Doc) -> list[Reached]:

@@ -10,9 +10,12 @@ from email.policy import default
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from tests.e2e.conftest import Server
+from tests.e2e.receivers import CallbackReceiver
+from tests.e2e.server_process import OWNER, serving
 from tests.patience import PATIENCE_S
 from trunkline.actors.jobs.runner import Jobs
 
@@ -86,6 +89,8 @@ async def farm(server: Server) -> tuple[str, str]:
         ]
         await server.call("POST", f"{path}/state", states)
         await server.call("POST", f"{path}/state", {"time": AT_MS + HOUR_MS, "data": {"temp": -999}})
+    walk = [{"time": AT_MS - minute * 60_000, "data": {"label": f"48.{minute},9.25"}} for minute in range(10)]
+    await server.call("POST", f"{north}/state", walk)
     return application, north.rpartition("/")[2]
 
 
@@ -114,7 +119,8 @@ async def test_a_report_shows_the_blocks_with_their_data(server: Server) -> None
         block(14, "device-log", "Log", {}),
         block(15, "event-list", "Events", {}),
         block(16, "application-list", "Apps", {}),
-        block(17, "iframe", "Page", {"url": "https://example.com/?a=1&b=2"}),
+        block(17, "map", "Places", {"attribute": "label", "deviceIds": [north], "duration": 2 * HOUR_MS}),
+        block(18, "iframe", "Page", {"url": "https://example.com/?a=1&b=2"}),
     ]  # fmt: skip
     parameters = [
         {"name": "device", "type": "deviceId", "defaultValue": north},
@@ -128,7 +134,7 @@ async def test_a_report_shows_the_blocks_with_their_data(server: Server) -> None
     }  # fmt: skip
     answer = await server.call("POST", f"{application}/dashboards/{made['id']}", order, status=202)
     log = await job_of(server, application, answer)
-    assert (log["status"], log["resourceType"], log["output"]["blocks"]) == ("completed", "dashboard", 18)
+    assert (log["status"], log["resourceType"], log["output"]["blocks"]) == ("completed", "dashboard", 19)
     first, second = await mails(server, 2)
     assert {first["To"], second["To"]} == {"a@example.com", "b@example.com"}
     assert first["Subject"] == "Grüße"
@@ -151,6 +157,7 @@ async def test_a_report_shows_the_blocks_with_their_data(server: Server) -> None
         "open: 0",
         "Target 7",
         "Apps ---- Name ---- farm",
+        "north <b>&</b> 48.00000 9.25000 14.11.2023, 23:13:20 10",
         "Page: https://example.com/?a=1&b=2",
     ):
         assert said in text, said
@@ -169,7 +176,7 @@ async def test_a_report_shows_the_blocks_with_their_data(server: Server) -> None
     assert "#1d232b" in html  # the paper of the dark theme
     used = re.findall(r'src="cid:([^"]+)"', html)
     assert set(used) == set(shown)
-    assert len(used) == len(re.findall("<img ", html)) == log["output"]["pictures"] == 4
+    assert len(used) == len(re.findall("<img ", html)) == log["output"]["pictures"] == 5
     assert "http" not in html.replace("https://example.com/?a=1&amp;b=2", "")
     for picture in shown.values():
         assert picture.startswith(b"\x89PNG")
@@ -279,3 +286,34 @@ async def test_what_cannot_be_reported_is_400(server: Server) -> None:
     other = await server.application("other")
     await send(server, f"{other}/dashboards/{made['id']}", status=404)
     assert (await server.call("GET", f"{application}/jobLogs"))["totalCount"] == 0
+
+
+@pytest.mark.slow
+async def test_a_report_that_was_made_before_a_kill_is_sent_after_it(tmp_path: Path) -> None:
+    """The first server has made the mail and reaches no mail server. The second one puts it into the outbox."""
+    data_dir = tmp_path / "data"
+    receiver = CallbackReceiver()
+    receiver.reserve()  # nobody listens at its port
+    port = str(receiver.port)
+    env = {
+        **OWNER,
+        "TRUNKLINE_SMTP_HOST": "127.0.0.1",
+        "TRUNKLINE_SMTP_PORT": port,
+        "TRUNKLINE_SMTP_TLS": "none",
+    }
+    async with serving(data_dir, env=env) as server:
+        made = await server.call("POST", "/dashboards", {"name": "d"}, status=201)
+        await send(server, f"/dashboards/{made['id']}", toEmail=["a@example.com", "b@example.com"])
+        with trio.fail_after(PATIENCE_S):
+            while not list((data_dir / "results").glob("*[!t]")):  # noqa: ASYNC110 - a folder has no event
+                await trio.sleep(0.01)
+        await server.kill()
+    async with serving(data_dir) as server:
+        with trio.fail_after(PATIENCE_S):
+            while len(list((data_dir / "outbox").glob("*.eml"))) < 2:  # noqa: ASYNC110 - a folder has no event
+                await trio.sleep(0.01)
+        assert await server.terminate() == 0
+    files = sorted((data_dir / "outbox").glob("*.eml"))
+    sent = [email.message_from_bytes(file.read_bytes(), policy=default) for file in files]
+    assert [each["To"] for each in sent] == ["a@example.com", "b@example.com"]
+    assert {each["Subject"] for each in sent} == {"Report: d"}
