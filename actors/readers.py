@@ -50,9 +50,9 @@ from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
 from trunkline.actors.experience.linked import GetExperienceLinks, get_linked
 from trunkline.actors.experience.stats import GetEndpointStats, get_stats
+from trunkline.actors.flows import imports, runs
 from trunkline.actors.flows import messages as flow
 from trunkline.actors.flows import reads as flows
-from trunkline.actors.flows import runs
 from trunkline.actors.flows.selection import SelectOfClass, SelectTriggered, select_of_class, select_triggered
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
@@ -162,6 +162,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.ListFlows: flows.list_flows,
     flow.ListFlowsByVersion: flows.list_flows_by_version,
     flow.GetPalette: flows.get_palette,
+    flow.PrepareImport: imports.prepare_import,
     flow.GetImported: flows.get_imported,
     flow.GetFlowVersion: flows.get_flow_version,
     flow.ListFlowVersions: flows.list_flow_versions,

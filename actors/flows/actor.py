@@ -34,6 +34,7 @@ from trunkline.actors.flows.versions import (
     VersionFound,
     default_version,
     find_version,
+    id_bytes,
     no_version,
     version_by_id,
 )
@@ -183,8 +184,9 @@ class Flow(Actor):
         old = set(used_custom_nodes(before))
         for ids, change in ((set(now) - old, 1), (old - set(now), -1)):
             for id in sorted(ids):
-                if keys_of_id := _id_bytes(id):
-                    self.add(keys.FLOWS, keys.flow_uses_key(self.ref.parent, keys_of_id), {"n": change})
+                if (custom_node := id_bytes(id)) is not None:
+                    key = keys.flow_uses_key(self.ref.parent, custom_node)
+                    self.add(keys.FLOWS, key, {"n": change})
         return now
 
     # Versions.
@@ -346,15 +348,6 @@ class Flow(Actor):
     def _put_definition(self, version: bytes, definition: Doc) -> None:
         key = keys.flow_definition_key(self.ref.parent, self.ref.id, version)
         self.put(keys.FLOWS, key, encode(definition))
-
-
-def _id_bytes(text: str) -> bytes | None:
-    """The bytes of an id; None for a text that is none, such as a template."""
-    try:
-        id = bytes.fromhex(text)
-    except ValueError:
-        return None
-    return id if len(id) == keys.ID_BYTES else None
 
 
 def _by(verb: str, creator: Creator) -> Doc:

@@ -6,22 +6,22 @@ names beside its own workflows and versions (devices, endpoints, tables) stays a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from trunkline.actors.flows.actor import record_fields
-from trunkline.actors.flows.bodies import FlowImport, FlowsImport, FlowVersionImport
+from trunkline.actors.flows.bodies import FlowImport, FlowVersionImport
 from trunkline.actors.flows.definition import check_definition, split, with_new_ids
 from trunkline.actors.flows.kind import RESERVED
-from trunkline.actors.flows.messages import ImportFlows, NewFlow, NewVersion
+from trunkline.actors.flows.messages import ImportFlows, NewFlow, NewVersion, PrepareImport
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.limits.table import Limits
 
-NewId = Callable[[], bytes]
+INLINE_RECORDS_MAX: Final = 8
+"""Workflows and versions that are checked inside the event loop: a millisecond or two."""
 
 
 class Import(NamedTuple):
@@ -34,10 +34,14 @@ class Import(NamedTuple):
     version_ids: dict[str, str]
 
 
-def prepare_import(body: FlowsImport, by: Creator, new_id: NewId, limits: Limits) -> Import:
-    """Check an import as a whole. Raises `Invalid` naming the first place that is not acceptable."""
-    flows = [new_id() for _ in body.flows]
-    versions = [new_id() for _ in body.flow_versions]
+def prepare_import(reading: Reading, message: PrepareImport) -> Import:
+    """Check an import as a whole. Raises `Invalid` naming the first place that is not acceptable.
+
+    It reads nothing of the store; it is a read because a large one is checked in a worker thread.
+    """
+    body, by, limits = message.body, message.by, reading.limits
+    reading.check_time(is_long=len(message.ids) > INLINE_RECORDS_MAX)
+    flows, versions = message.ids[: len(body.flows)], message.ids[len(body.flows) :]
     flow_ids = _id_map("flows", body.flows, flows)
     version_ids = _id_map("flowVersions", body.flow_versions, versions)
     new_ids = flow_ids | version_ids

@@ -13,6 +13,7 @@ from trunkline.actors.flows.bodies import (
     FlowClass,
     FlowPatch,
     FlowPost,
+    FlowsImport,
     FlowVersionPatch,
     FlowVersionPost,
     StorageEntry,
@@ -312,6 +313,14 @@ class GetPalette(Message, frozen=True):
     """The custom nodes of an application."""
 
     application: bytes
+
+
+class PrepareImport(Message, frozen=True):
+    """Check an import. `ids` are the new ids of its workflows, followed by those of its versions."""
+
+    body: FlowsImport
+    by: Creator
+    ids: list[bytes]
 
 
 class GetImported(Message, frozen=True):

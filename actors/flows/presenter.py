@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from trunkline.actors.flows.definition import shown_parts, used_versions
 from trunkline.actors.flows.kind import FLOW
 from trunkline.actors.flows.versions import (
     VersionFound,
     find_version,
+    id_bytes,
 )
 from trunkline.actors.flows.views import FlowVersionView, FlowView
 from trunkline.actors.records import records
@@ -17,11 +19,13 @@ from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.resource import missing
 from trunkline.actors.records.revision import Found, revision_of
 from trunkline.actors.records.shape import Shape
-from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
+
+INLINE_BYTES_MAX: Final = 32 * 1024
+"""Stored bytes of records and definitions that are shown inside the event loop: twenty small workflows, 2 ms."""
 
 _FLOW = Shape(FlowView)
 _VERSION = Shape(FlowVersionView)
@@ -37,25 +41,37 @@ def find_flow(snapshot: Snapshot, application: bytes, flow: bytes) -> Found:
 
 
 def read_definition(
-    snapshot: Snapshot, application: bytes, flow: bytes, version: bytes, size: AnswerSize | None = None
+    snapshot: Snapshot,
+    application: bytes,
+    flow: bytes,
+    version: bytes,
+    count: Callable[[bytes], None] | None = None,
 ) -> Doc:
-    """The triggers, nodes and globals of a version; 12 zero bytes stand for `develop`."""
+    """The triggers, nodes and globals of a version; 12 zero bytes stand for `develop`.
+
+    `count` is told of the stored bytes before they are decoded.
+    """
     raw = snapshot.get(keys.FLOWS, keys.flow_definition_key(application, flow, version))
     if raw is None:
         return {}
-    if size is not None:
-        size.add(len(raw))
+    if count is not None:
+        count(raw)
     definition: Doc = decode(raw)
     return definition
 
 
 class FlowPresenter:
-    """Shows workflows and versions of one application as the caller sees them, within the size of one answer."""
+    """Shows workflows and versions of one application as the caller sees them, within the size of one answer.
 
-    __slots__ = ("_application", "_size", "_snapshot", "_with_custom_nodes")
+    Many or large ones are shown in a worker thread.
+    """
+
+    __slots__ = ("_application", "_bytes", "_reading", "_size", "_snapshot", "_with_custom_nodes")
 
     def __init__(self, reading: Reading, application: bytes, *, with_custom_nodes: bool = False) -> None:
+        self._reading = reading
         self._snapshot = reading.snapshot
+        self._bytes = 0
         self._application = application
         self._size = reading.answer_size()
         self._with_custom_nodes = with_custom_nodes
@@ -63,7 +79,7 @@ class FlowPresenter:
     def flow(self, found: Found) -> Doc:
         """A workflow with its editable state."""
         id = found.id.hex()
-        self._size.add(len(found.raw))
+        self._count(found.raw)
         shown: Doc = {"id": id, "flowId": id, "applicationId": self._application.hex(), **_FLOW.of(found.doc)}
         shown |= self._parts(found.id, ROOT)
         shown["stats"] = {**_NO_RUNS, "byVersion": {}}
@@ -77,7 +93,7 @@ class FlowPresenter:
         develop = version.id == ROOT
         id = (flow.id if develop else version.id).hex()
         doc = flow.doc if develop else version.doc
-        self._size.add(len(version.raw))
+        self._count(version.raw)
         shown: Doc = {
             "id": id,
             "flowVersionId": id,
@@ -99,7 +115,7 @@ class FlowPresenter:
 
     def palette_node(self, flow: Found, version: VersionFound) -> Doc:
         """A custom node, as an editor offers it."""
-        definition = read_definition(self._snapshot, self._application, flow.id, version.id, self._size)
+        definition = read_definition(self._snapshot, self._application, flow.id, version.id, self._count)
         shown: Doc = {"id": flow.id.hex(), "name": flow.doc["name"], "version": version.name}
         for name in ("description", "shortDescription", "iconData", "docsUrl", "category"):
             if name in flow.doc:
@@ -118,8 +134,13 @@ class FlowPresenter:
         }
         return shown
 
+    def _count(self, raw: bytes) -> None:
+        self._size.add(len(raw))
+        self._bytes += len(raw)
+        self._reading.check_time(is_long=self._bytes > INLINE_BYTES_MAX)
+
     def _parts(self, flow: bytes, version: bytes) -> Doc:
-        definition = read_definition(self._snapshot, self._application, flow, version, self._size)
+        definition = read_definition(self._snapshot, self._application, flow, version, self._count)
         shown = shown_parts(definition)
         if self._with_custom_nodes:
             shown["customNodes"] = list(self._custom_nodes(definition))
@@ -129,9 +150,10 @@ class FlowPresenter:
         """The custom nodes that a definition uses; those that do not exist are left out."""
         get = self._snapshot.get
         for id, named in used_versions(definition):
-            if len(id) != 2 * keys.ID_BYTES or not id.isalnum():
+            custom_node = id_bytes(id)
+            if custom_node is None:
                 continue
-            flow = records.find(self._snapshot, FLOW, self._application, bytes.fromhex(id))
+            flow = records.find(self._snapshot, FLOW, self._application, custom_node)
             version = flow and find_version(get, self._application, flow.id, flow.doc, named)
             if flow and version:
                 yield self.palette_node(flow, version)

@@ -84,7 +84,6 @@ def get_flow_version(reading: Reading, message: GetFlowVersion) -> Doc:
 def get_imported(reading: Reading, message: GetImported) -> Doc:
     """What an import has created. What was deleted in between is left out."""
     snapshot, application = reading.snapshot, message.application
-    reading.check_time(is_long=len(message.flows) + len(message.versions) > SCAN_INLINE_MAX // 8)
     presenter = FlowPresenter(reading, application)
     flows = {id: records.find(snapshot, FLOW, application, id) for id in message.flows}
     versions = (records.find(snapshot, FLOW_VERSION, application, id) for id in message.versions)
@@ -285,8 +284,8 @@ def _is_long(snapshot: Snapshot, application: bytes, version: str) -> bool:
 def _of_name(snapshot: Snapshot, application: bytes, version: str) -> Iterator[tuple[Found, VersionFound]]:
     """Every version of this name with its workflow."""
     if version in (DEVELOP, DEFAULT):
-        for id, _ in records.scan(snapshot, FLOW, application):
-            flow = find_flow(snapshot, application, id)
+        for id, doc in records.scan(snapshot, FLOW, application):
+            flow = Found(id, doc, b"")
             if version == DEFAULT:
                 yield flow, default_version(snapshot.get, application, id, flow.doc)
             else:

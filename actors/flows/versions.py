@@ -19,6 +19,11 @@ Get = Callable[[str, bytes], bytes | None]
 _ID: Final = re.compile(r"[0-9A-Fa-f]{24}\Z")
 
 
+def id_bytes(text: str) -> bytes | None:
+    """The bytes of an id; None for a text that is none, such as a template."""
+    return bytes.fromhex(text) if _ID.match(text) else None
+
+
 class VersionFound(NamedTuple):
     """A version: its id, its record and the stored bytes of it. `develop` has 12 zero bytes and an empty record."""
 
@@ -59,10 +64,10 @@ def find_version(
         return _DEVELOP
     if named == DEFAULT:
         return default_version(get, application, flow, record)
-    if _ID.match(named):
-        found = version_by_id(get, application, flow, bytes.fromhex(named))
-        if found is not None:
-            return found
+    id = id_bytes(named)
+    found = None if id is None else version_by_id(get, application, flow, id)
+    if found is not None:
+        return found
     raw = get(keys.FLOWS, keys.flow_version_key(application, flow, named))
     return None if raw is None else version_by_id(get, application, flow, decode(raw))
 

@@ -16,7 +16,7 @@ from trunkline.actors.flows.bodies import (
     StorageEntry,
 )
 from trunkline.actors.flows.button import button_ref
-from trunkline.actors.flows.imports import prepare_import
+from trunkline.actors.flows.imports import Import
 from trunkline.actors.flows.messages import (
     ClearStorage,
     CreateFlow,
@@ -46,6 +46,7 @@ from trunkline.actors.flows.messages import (
     ListFlowVersions,
     PatchFlow,
     PatchFlowVersion,
+    PrepareImport,
     PressButton,
     SelectVersions,
     SetStorageEntry,
@@ -94,8 +95,9 @@ async def import_flows(call: Call) -> Response:
     system = service.system
     system.check_load()
     body: FlowsImport = call.body
-    prepared = prepare_import(
-        body, call.principal.creator, lambda: system.ids.new(call.now_ms), system.limits
+    ids = [system.ids.new(call.now_ms) for _ in (*body.flows, *body.flow_versions)]
+    prepared: Import = await service.read_message(
+        PrepareImport(body=body, by=call.principal.creator, ids=ids)
     )
     refs = [FLOW_ACTOR.ref({**call.ids, "flow": id}) for id in prepared.flows]
     await system.ask_all(refs, prepared.message)
