@@ -100,7 +100,10 @@ def _reseal(keyring: Keyring, key: bytes, document: dict[str, Any], *, discard: 
                     f"{value.field} of the {kind} {id.hex()} cannot be opened: {reason}. All keys are kept. With "
                     "--discard such values are removed; they must then be set again."
                 ) from None
-            del value.holder[value.key]
+            if isinstance(value.holder, list):
+                value.holder[value.key] = None  # the positions of the others belong to their places
+            else:
+                del value.holder[value.key]
             discarded += 1
         else:
             value.holder[value.key] = keyring.seal(opened, kind=kind, id=id, field=value.field)

@@ -221,9 +221,12 @@ def test_a_rotation_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, com
 def lose_key(data: Path) -> None:
     """Put a record of another keyring into the store, as after an incomplete restore."""
     with Store.open(data) as store:
-        lost = Keyring.new().seal("x", kind="box", id=b"9" * 12, field="password")
+        lost = Keyring.new()
+        place: dict[str, Any] = {"kind": "box", "id": b"9" * 12}
+        password = lost.seal("x", **place, field="password")
+        codes = [lost.seal("y", **place, field="codes.0"), store.keyring.seal("z", **place, field="codes.1")]
         batch = Batch()
-        document = codec.encode({"name": "lost", "password": lost})
+        document = codec.encode({"name": "lost", "password": password, "codes": codes})
         batch.put(keys.RECORDS, keys.record_key("box", APP, b"9" * 12), document)
         store.journal.submit(batch)
 
@@ -233,15 +236,15 @@ def test_what_cannot_be_opened_stops_a_rotation_and_is_discarded_on_request(tmp_
     lose_key(tmp_path)
     with Store.open(tmp_path) as store:
         with store.snapshot() as snapshot:
-            (problem,) = seal_problems(snapshot, store.keyring)
+            problem, _ = seal_problems(snapshot, store.keyring)
         assert "the sealed password cannot be opened: the encryption key" in problem
         with pytest.raises(CannotOpen, match=r"password of the box .* All keys are kept"):
             rotate_keys(store, tmp_path / FILE, records_per_commit=5)
     assert len(Keyring.read(tmp_path / FILE).ids) == 2
     with Store.open(tmp_path) as store:
         done = rotate_keys(store, tmp_path / FILE, records_per_commit=5, discard=True)
-    assert done.discarded == 1
-    assert opened(tmp_path)[0] == SECRETS
+    assert done.discarded == 2
+    assert opened(tmp_path)[0] == [*SECRETS, "z"]
 
 
 def test_after_the_loss_of_all_keys_the_directory_can_be_used_again(tmp_path: Path) -> None:
