@@ -28,6 +28,7 @@ def choose_devices(reading: Reading, message: ChooseDevices) -> list[bytes]:
     snapshot, application, choice = reading.snapshot, message.application, message.choice
     kind, most = kind_of(choice), reading.limits.changed_devices_max
     chosen: dict[bytes, None] = {}
+    reading.check_time(is_long=len(choice.device_ids or ()) > SCAN_INLINE_MAX)
     for text in choice.device_ids or ():
         id = bytes.fromhex(text)
         if records.find(snapshot, kind, application, id) is None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import trio
+
 from tests.actors.house import ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of, names
 from tests.e2e.rows import UNKNOWN
 from tests.e2e.test_exports import ended
+from tests.patience import PATIENCE_S
+from trunkline.actors.jobs.runner import Jobs
+from trunkline.store import keys
 
 DAY_S = 86_400
 
@@ -289,3 +294,28 @@ async def test_many_devices_are_changed_deleted_and_restored_by_jobs(start_serve
         await server.call("PATCH", devices, change, headers=old, status=412)
         await server.call("POST", f"{devices}/delete", {"query": {}}, headers=old, status=412)
         assert len(await names(server, application)) == 7
+
+
+async def test_a_job_ends_with_its_application(start_server: Any) -> None:
+    async with start_server(limits={"changed_devices_max": 1, "job_progress_s": 0.01}) as server:
+        application = await server.application()
+        for number in range(30):
+            await server.device(application, f"n{number}")
+        change = {"query": {}, "updateFields": {"name": "changed"}}
+        await server.call("PATCH", f"{application}/devices", change, status=202)
+        jobs = server.system.component(Jobs)
+        with trio.fail_after(PATIENCE_S):
+            while "changed" not in await names(server, application):
+                pass
+            await server.call("DELETE", application)
+            stored = stored_devices(server, application)
+            while jobs.running:
+                await trio.lowlevel.checkpoint()
+        assert stored_devices(server, application) == stored
+        assert server.system.restarts == 0
+
+
+def stored_devices(server: Server, application: str) -> list[tuple[bytes, bytes]]:
+    with server.system.store.snapshot() as snapshot:
+        prefix = keys.record_prefix("device", bytes.fromhex(id_of(application)))
+        return list(snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)))
