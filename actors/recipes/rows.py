@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +30,7 @@ _NAME_CHARS_MAX: Final = 255
 _DESCRIPTION_CHARS_MAX: Final = 32767
 _TAGS_MAX: Final = 100
 """The API's bounds; the message types have the same numbers."""
+_COLUMNS_MAX: Final = _TAGS_MAX + 4
 
 _RECIPE_FIELDS: Final = (
     "tags",
@@ -107,7 +109,7 @@ def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]
     assert body.csv is not UNSET
     reader = csv.reader(io.StringIO(body.csv.removeprefix("\ufeff"), newline=""), strict=True)
     try:
-        lines = [line for line in reader if line]
+        lines = list(islice(filter(None, reader), rows_max + 2))
     except csv.Error as error:
         raise Invalid(f"csv: line {reader.line_num} is not CSV: {error}.") from None
     if len(lines) < 2:
@@ -115,12 +117,14 @@ def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]
             "csv: has no line with a device; give a line with the names of the columns, then one for each device."
         )
     _check_rows(len(lines) - 1, rows_max)
+    if len(lines[0]) > _COLUMNS_MAX:
+        raise Invalid(f"csv: the header has {len(lines[0])} columns; give at most {_COLUMNS_MAX}.")
     return lines[0], lines[1:]
 
 
 def _check_rows(rows: int, rows_max: int) -> None:
     if rows > rows_max:
-        raise PayloadTooLarge(f"{rows} devices in one call; create at most {rows_max} a call.")
+        raise PayloadTooLarge(f"More than {rows_max} devices in one call; create at most so many a call.")
 
 
 def _columns(header: list[str], body: BulkCreate) -> list[str | None]:

@@ -126,6 +126,10 @@ async def test_what_cannot_be_read_as_a_whole_creates_nothing(start_server: Any)
                 {"csv": "a\nx", "nameColumn": "a", "descriptionColumn": "a"},
                 "descriptionColumn: the column a is named",
             ),
+            (
+                {"csv": ",".join(f"c{number}" for number in range(105)) + "\nx"},
+                "csv: the header has 105 columns",
+            ),
             ({"csv": "a\nx", "colour": "red"}, "colour: "),
             ({"count": 1, "gatewayId": "x"}, "gatewayId: "),
             ({"count": 1, "nameColumn": "a"}, "nameColumn: the CSV has no column a; it has none"),
