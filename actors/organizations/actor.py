@@ -59,7 +59,7 @@ class Organization(RecordOwner):
         """Create the organization with its first administrator; the answer is its id."""
         named = self._named(message.body, message.user) | {"mfaMode": message.body.mfa_mode}
         created = self.create(named)
-        self._add_member(message.user, {"role": "admin", "applicationRoles": [], "dashboardRoles": []})
+        self._add_member(message.user, {"role": "admin", **NO_RESOURCE_ROLES})
         return created
 
     def on_patch_org(self, message: PatchOrg) -> None:
@@ -68,7 +68,7 @@ class Organization(RecordOwner):
         self.change(self._named(message.body, message.user))
 
     def on_delete_org(self, message: DeleteOrg) -> None:
-        """Delete the organization. Raises `Invalid` while it owns applications."""
+        """Delete the organization. Raises `Invalid` while it owns applications or dashboards."""
         check_match(message.if_match, self.raw)
         id = self.ref.id
         for kind, owned in (
@@ -89,12 +89,14 @@ class Organization(RecordOwner):
         self.exists = False
 
     def on_modify_member(self, message: ModifyMember) -> None:
-        """Change the roles of a member. Raises `Invalid` if no administrator would be left."""
-        body = message.body
-        user = bytes.fromhex(body.user_id)
-        old = self._record_of(MEMBER, user)
-        new = old | roles_of(body)
-        self._check_roles(new)
+        """Change the roles of a member. Raises `Invalid` if no administrator would be left.
+
+        A new administrator loses the roles in single resources.
+        """
+        user = bytes.fromhex(message.body.user_id)
+        old, named = self._record_of(MEMBER, user), roles_of(message.body)
+        new = old | (NO_RESOURCE_ROLES if named.get("role") == "admin" else {}) | named
+        self._check_roles(new, named)
         if old["role"] == "admin" and new["role"] != "admin":
             self._check_last_admin(user)
         new["lastUpdated"] = records.next_update_ms(self.system.clock.wall_ms(), old)
@@ -131,8 +133,8 @@ class Organization(RecordOwner):
         user = journal.get(keys.UNIQUE, email_key(body.email))
         if user is not None and journal.get(keys.RECORDS, self._key(MEMBER, user)) is not None:
             raise Invalid(f"email: {body.email} is a member already; change the role instead.")
-        roles = {"role": body.role, "applicationRoles": [], "dashboardRoles": [], **roles_of(body)}
-        self._check_roles(roles)
+        roles = NO_RESOURCE_ROLES | roles_of(body)
+        self._check_roles(roles, roles)
         kept = 0
         for id, doc in self._records(INVITE):
             if address_key(doc["email"]) == address_key(body.email) or has_expired(doc, now_ms):
@@ -212,27 +214,29 @@ class Organization(RecordOwner):
         records.erase(self, MEMBER, self.ref.id, user, doc)
         records.erase(self, MEMBERSHIP, user, self.ref.id, {})
 
-    def _check_roles(self, roles: Doc) -> None:
-        """Raise `Invalid` for roles in resources that the organization does not own, or that change nothing."""
-        for field, kind, parent in (
-            ("applicationRoles", APPLICATION, ROOT),
-            ("dashboardRoles", self._dashboard, self.ref.id),
-        ):
+    def _check_roles(self, roles: Doc, named: Doc) -> None:
+        """Raise `Invalid` for roles in resources that restrict nobody, or that the organization does not own.
+
+        `named` are the roles that the call sets: what the others name may have been deleted since.
+        """
+        for field, kind in (("applicationRoles", APPLICATION), ("dashboardRoles", self._dashboard)):
             if roles["role"] == "admin" and roles[field]:
                 raise Invalid(
                     f"{field}: an administrator reaches everything; give an empty list, "
                     "or the role edit or a lower one."
                 )
-            for position, each in enumerate(roles[field]):
-                id = each["resourceId"]
-                raw = self.system.journal.get(
-                    keys.RECORDS, keys.record_key(kind.name, parent, bytes.fromhex(id))
-                )
-                if raw is None or (kind is APPLICATION and decode(raw)["ownerId"] != self.ref.id.hex()):
+            for position, each in enumerate(named.get(field, ())):
+                if not self._owns(kind, bytes.fromhex(each["resourceId"])):
                     raise Invalid(
-                        f"{field}[{position}].resourceId: the organization has no {kind.noun} {id}; "
-                        "name only what it owns."
+                        f"{field}[{position}].resourceId: the organization has no {kind.noun} "
+                        f"{each['resourceId']}; name only what it owns."
                     )
+
+    def _owns(self, kind: Kind, id: bytes) -> bool:
+        """Whether the organization owns an application or a dashboard."""
+        parent = ROOT if kind is APPLICATION else self.ref.id
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+        return raw is not None and (kind is not APPLICATION or decode(raw)["ownerId"] == self.ref.id.hex())
 
     @property
     def _dashboard(self) -> Kind:
@@ -277,5 +281,6 @@ def roles_of(body: msgspec.Struct) -> Doc:
     return named
 
 
+NO_RESOURCE_ROLES: Final[Doc] = {"applicationRoles": [], "dashboardRoles": []}
 ROLE_FIELDS: Final = frozenset({"role", "applicationRoles", "dashboardRoles"})
 _UNSUPPORTED: Final = ("planId", "cardToken")

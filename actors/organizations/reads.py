@@ -24,6 +24,7 @@ from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.records.revision import Found
 from trunkline.actors.records.shape import Shape
 from trunkline.actors.records.summary import chosen_counts
+from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
@@ -36,6 +37,8 @@ Counted = Mapping[str, Kind]
 """The fields of an application's summary, each with the kind of records that it counts."""
 
 _ORG = Shape(OrgView)
+_MEMBER_BYTES, _ROLE_BYTES = 300, 60
+"""About the size of a member in an answer, and of a role in a single resource."""
 
 
 def get_org(counted: Counted, reading: Reading, message: GetOrg) -> Shown:
@@ -47,7 +50,7 @@ def get_org(counted: Counted, reading: Reading, message: GetOrg) -> Shown:
     query = message.query
     reading.check_time(is_long=_work(reading.snapshot, message.org) > SCAN_INLINE_MAX)
     is_shown = chosen_counts(query.summary_include, query.summary_exclude)
-    return _show(counted, reading, found, membership, is_shown)
+    return _show(counted, reading, found, membership, is_shown, reading.answer_size())
 
 
 def list_orgs(counted: Counted, reading: Reading, message: ListOrgs) -> Shown:
@@ -68,7 +71,8 @@ def list_orgs(counted: Counted, reading: Reading, message: ListOrgs) -> Shown:
     chosen = found[skip : skip + query.per_page]
     reading.check_time(is_long=sum(_work(snapshot, org.id) for org, _ in chosen) > SCAN_INLINE_MAX)
     is_shown = chosen_counts(query.summary_include, query.summary_exclude)
-    items = [_show(counted, reading, org, membership, is_shown) for org, membership in chosen]
+    size = reading.answer_size()
+    items = [_show(counted, reading, org, membership, is_shown, size) for org, membership in chosen]
     return envelope("orgs", items, len(found), query)
 
 
@@ -88,12 +92,13 @@ def _show(
     found: Found,
     membership: Membership | None,
     is_shown: Callable[[str], bool],
+    size: AnswerSize,
 ) -> Shown:
     """Return an organization as a member sees it, or somebody who has just left it."""
     snapshot, id = reading.snapshot, found.id.hex()
     shown: Shown = {"id": id, "orgId": id, **_ORG.of(found.doc)}
     if membership is not None and membership.level >= Level.READ:
-        shown["members"] = _members(snapshot, found.id)
+        shown["members"] = _members(snapshot, found.id, size)
     if membership is not None:
         applications = applications_of(snapshot, membership)
         summary = {"appCount": len(applications), "memberCount": records.total(snapshot, MEMBER, found.id)}
@@ -105,12 +110,14 @@ def _show(
     return shown | {"_etag": found.revision, "_type": "org"}
 
 
-def _members(snapshot: Snapshot, org: bytes) -> list[Shown]:
-    """The members of an organization, in the order of their ids."""
+def _members(snapshot: Snapshot, org: bytes, size: AnswerSize) -> list[Shown]:
+    """The members of an organization, in the order of their ids. Raises `PayloadTooLarge`."""
     shown = []
     for id, member in records.scan(snapshot, MEMBER, org):
         user = records.find(snapshot, USER, ROOT, id)
         if user is not None:
+            roles = len(member["applicationRoles"]) + len(member["dashboardRoles"])
+            size.add(_MEMBER_BYTES + roles * _ROLE_BYTES)
             shown.append(
                 {
                     "userId": id.hex(),

@@ -154,10 +154,15 @@ async def test_a_role_in_one_application_applies_there(server: Server) -> None:
     await server.call("POST", f"{farm.barn}/keys", {}, token=one, status=403)
     assert "members" not in await server.call("GET", farm.org, token=one)
     assert len((await server.call("GET", farm.org, token=some))["members"]) == 3
-    # An application in the roles that was deleted is in no list and no count.
+    # An application in the roles that was deleted is in no list and no count, and in the way of no change.
     await server.call("DELETE", farm.barn)
     assert await farm.names(one) == []
     assert await farm.names(some) == ["mill"]
+    await farm.change("one", role="view")
+    assert await farm.names(one) == ["mill"]
+    await farm.change("one", role="admin")
+    roles = {each["userId"]: each for each in (await server.call("GET", farm.org, token=one))["members"]}
+    assert roles[farm.ids["one"]]["applicationRoles"] == []
 
 
 async def test_a_changed_role_and_a_removed_member_end_access_at_once(server: Server) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.e2e.conftest import Server
 from tests.e2e.rows import UNKNOWN
 from tests.e2e.test_roles import make_farm
+from trunkline.actors.check import verify
 
 
 async def owner_of(server: Server, application: str) -> tuple[str, str]:
@@ -41,6 +44,8 @@ async def test_an_application_moves_with_all_that_it_holds(server: Server) -> No
     assert await owner_of(server, house) == ("user", me)
     await server.call("GET", f"{device}/state", token=worker, status=403)
     assert await farm.names(worker) == ["barn", "mill", "shed"]
+    await server.stop()
+    assert verify(Path(server.settings.data_dir)).ok
 
 
 async def test_a_dashboard_moves(server: Server) -> None:
