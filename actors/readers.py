@@ -53,7 +53,7 @@ from trunkline.actors.experience.stats import GetEndpointStats, get_stats
 from trunkline.actors.flows import imports, runs
 from trunkline.actors.flows import messages as flow
 from trunkline.actors.flows import reads as flows
-from trunkline.actors.flows.selection import SelectOfClass, SelectTriggered, select_of_class, select_triggered
+from trunkline.actors.flows.selection import SelectOfClass, select_of_class
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
 from trunkline.actors.organizations import invitations
@@ -156,7 +156,6 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetRow: rows.get_row,
     ListRows: rows.list_rows,
     SelectRows: rows.select_rows,
-    SelectTriggered: select_triggered,
     SelectOfClass: select_of_class,
     flow.GetFlow: flows.get_flow,
     flow.ListFlows: flows.list_flows,

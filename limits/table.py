@@ -285,7 +285,7 @@ class Limits:
     experience_endpoints_max: int = _bound(
         1000,
         "endpoints",
-        "A new route is compared with all others: some 10 ms of the event loop.",
+        "A new route is compared with all others: some 15 ms of the event loop.",
         "application",
     )
     experience_views_max: int = _bound(1000, "views", "As many as endpoints.", "application")
@@ -295,7 +295,7 @@ class Limits:
     experience_version_bytes_max: int = _bound(
         8 * MIB,
         "bytes",
-        "The endpoints and views of a version are copied in one batch: some 50 ms of the event loop.",
+        "The endpoints and views of a version are copied in one batch: some 80 ms of the event loop.",
         "version",
     )
     experience_domains_max: int = _bound(100, "domains", "All are read with each version.", "application")
@@ -304,7 +304,10 @@ class Limits:
         200, "records", "Those that one turn of the deletion of an experience removes at most.", "turn"
     )
     experience_removed_bytes_max: int = _bound(
-        MIB, "bytes", "What one turn of that deletion writes: some 10 ms of the event loop.", "turn"
+        MIB,
+        "bytes",
+        "What one turn of that deletion writes: some 10 ms of the event loop; 70 ms for a large version.",
+        "turn",
     )
     experience_group_members_max: int = _bound(
         1000, "ids", "The API's limit for the users, and for the endpoints, of one group.", "group"

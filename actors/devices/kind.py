@@ -59,3 +59,11 @@ DELETED_DEVICE: Final = Kind(
     sort_key=_sort_key,
     owned_keys=_reported,
 )
+
+EXPERIENCE_GROUP: Final = Kind(
+    name="experienceGroup",
+    noun="experience group",
+    indexes=("name", "creationDate", "lastUpdated", "parentId"),
+    counted_as="experienceGroupCount",
+)
+"""The groups of the users of an experience. Devices belong to them, so queries over devices read them."""

@@ -14,6 +14,7 @@ import msgspec
 from trunkline.actors.accounts.reach import Reach, has_tag, reaches
 from trunkline.actors.devices.attributes import Attributes
 from trunkline.actors.devices.kind import DEVICE, connection_status
+from trunkline.actors.devices.memberships import Memberships
 from trunkline.actors.devices.read_messages import (
     SelectDevices,
 )
@@ -62,12 +63,17 @@ def device_filter(
     if not query:
         return DeviceFilter()
     ancestors = Ancestors(snapshot, application)
+    memberships = Memberships(
+        snapshot, application, lambda inner: device_filter(snapshot, application, inner).match
+    )
     derived: dict[str, Callable[[dict[str, Any]], Any]] = {
         "attributeName": lambda doc: [attribute["name"] for attribute in doc["attributes"]],
         "connectedAt": lambda doc: (doc.get("connection") or {}).get("connectedAt"),
         "disconnectedAt": lambda doc: (doc.get("connection") or {}).get("disconnectedAt"),
         "connectionStatus": lambda doc: connection_status(doc) or "notConnected",
         "ancestorId": ancestors.of,
+        "experienceGroupId": memberships.groups_of,
+        "experienceUserId": memberships.users_of,
     }
     needed = [(name, make) for name, make in derived.items() if name in compiled.fields]
     if not needed:

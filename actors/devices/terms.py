@@ -30,7 +30,7 @@ DEVICE_FIELDS: Final = Fields(
         "parentId": ID,
         "ancestorId": IDS,
         "attributeName": TEXTS,
-        # No device belongs to an experience yet, so no device has these fields.
+        # The groups to which a device belongs, and their users (`memberships.py`).
         "experienceUserId": IDS,
         "experienceGroupId": IDS,
         "tags": TAGS,

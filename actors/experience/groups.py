@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.memberships import MEMBERSHIPS
 from trunkline.actors.devices.selection import device_filter, scans_application
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.experience.content import find, staged
@@ -166,7 +167,9 @@ def _check_query(text: str) -> None:
         raise Invalid(
             "deviceQueryJson: is not JSON; give the text of an advanced query of devices."
         ) from None
-    compile_query(query, DEVICE_FIELDS, at="deviceQueryJson")
+    compiled = compile_query(query, DEVICE_FIELDS, at="deviceQueryJson")
+    if circular := MEMBERSHIPS & compiled.fields:
+        raise Invalid(f"deviceQueryJson: {min(circular)} depends on the devices of groups; leave it out.")
 
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:

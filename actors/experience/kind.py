@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.devices.kind import EXPERIENCE_GROUP
 from trunkline.actors.experience.routes import order_text
 from trunkline.actors.records.kind import Doc, Kind
 
@@ -59,12 +60,7 @@ SLUG: Final = Kind(
     unique_in="server",
     counted_as="experienceSlugCount",
 )
-GROUP: Final = Kind(
-    name="experienceGroup",
-    noun="experience group",
-    indexes=("name", "creationDate", "lastUpdated", "parentId"),
-    counted_as="experienceGroupCount",
-)
+GROUP: Final = EXPERIENCE_GROUP
 USER: Final = Kind(
     name="experienceUser",
     noun="experience user",

@@ -280,11 +280,11 @@ class PressButton(Message, frozen=True):
 
 
 class SelectTriggered(Message, frozen=True):
-    """The ids of the workflows that a webhook or an integration triggers."""
+    """The ids of the workflows that a webhook, an integration or an endpoint of the experience triggers."""
 
     application: bytes
     source: bytes
-    type: Literal["webhook", "integration"]
+    type: Literal["webhook", "integration", "endpoint"]
 
 
 class GetFlow(Message, frozen=True):

@@ -1,10 +1,12 @@
-"""The experience of an application: its endpoints, and the groups and users of those who call them."""
+"""The experience of an application: its records, a first one at once, what is linked with what, and its deletion."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -26,25 +28,25 @@ from trunkline.actors.experience.stats import GetEndpointStats, StatPoint, Stats
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS, GetExperienceVersion, ListExperienceVersions
 from trunkline.actors.experience.views import VIEWS
+from trunkline.actors.flows.messages import DeleteFlow
 from trunkline.actors.flows.selection import SelectOfClass
 from trunkline.actors.records.messages import GetRecord, ListRecords
+from trunkline.actors.values.errors import NotFound
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
-from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, NoQuery, Route
-from trunkline.http.resources.flow_removal import delete_flows, delete_with_flows
+from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, FLOW_ACTOR, NoQuery, Route
+from trunkline.http.resources.triggered_flows import remove_with_flows
 
 EXPERIENCE = APP_PATH + "/experience"
 
 
-def _routes(path: str, resource: ExperienceResource) -> tuple[Route, ...]:
+def _routes(path: str, resource: ExperienceResource, **removal: Any) -> tuple[Route, ...]:
     """The five routes of a resource, with the reads of experiences. Only a GET chooses how a record is shown."""
     routes = []
-    for route in resource_routes(EXPERIENCE + path, resource, to=EXPERIENCE_ACTOR):
-        if resource is ENDPOINTS and route.method == "DELETE":
-            route = replace(route, query=EndpointRemoval, handler=delete_with_flows("endpoint"))
+    for route in resource_routes(EXPERIENCE + path, resource, to=EXPERIENCE_ACTOR, **removal):
         if route.message is ListRecords:
             route = replace(route, message=ListExperienceRecords)
         elif route.message is GetRecord:
@@ -69,6 +71,7 @@ def _version_routes() -> Iterator[Route]:
 
 async def bootstrap(call: Call) -> Response:
     """Create a first experience: pages, endpoints, and a group with a user. The password is shown only here."""
+    call.service.system.check_load()
     password = secrets.token_urlsafe(12)
     message = Bootstrap(
         body=call.body, by=call.principal.creator, password_hash=await hash_password(password)
@@ -82,6 +85,7 @@ async def bootstrap(call: Call) -> Response:
 
 async def delete_experience(call: Call) -> Response:
     """Delete the experience, but for what is to be kept. Repeat the call if it did not come to its end."""
+    call.service.system.check_load()
     flows: list[bytes] = []
     if call.query.remove_workflows:
         flows = await call.service.read_message(
@@ -90,7 +94,9 @@ async def delete_experience(call: Call) -> Response:
     message = RemoveSome(query=call.query)
     while (await call.service.system.ask(call.service.ref(call), message)).value:
         pass  # each part is committed, and others have their turns between two parts
-    await delete_flows(call, flows)
+    for flow in flows:
+        with suppress(NotFound):
+            await call.service.system.ask(FLOW_ACTOR.ref({**call.ids, "flow": flow}), DeleteFlow())
     return Response(200, [JSON], SUCCESS)
 
 
@@ -140,7 +146,7 @@ ROUTES = (
     ),
     _linked_route("/endpoints/{experienceEndpointId}", ENDPOINTS, "an experience endpoint"),
     _linked_route("/views/{experienceViewId}", VIEWS, "an experience view"),
-    *_routes("/endpoints", ENDPOINTS),
+    *_routes("/endpoints", ENDPOINTS, remove=EndpointRemoval, remover=remove_with_flows),
     *_routes("/views", VIEWS),
     *_version_routes(),
     *_routes("/domains", DOMAINS),

@@ -1,8 +1,9 @@
-"""The deletion of a webhook or an integration, together with the workflows that it triggers."""
+"""The deletion of a webhook, an integration or an endpoint, together with the workflows that it triggers."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from trunkline.actors.flows.messages import DeleteFlow, SelectTriggered
 from trunkline.actors.records.messages import DeleteRecord
@@ -13,6 +14,13 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
+
+_TRIGGERS: Final[Mapping[str, Literal["webhook", "integration", "endpoint"]]] = {
+    "webhook": "webhook",
+    "integration": "integration",
+    "experienceEndpoint": "endpoint",
+}
+"""The types of the triggers, by the kind of what triggers them."""
 
 
 async def remove_with_flows(call: Call) -> Response:
@@ -27,7 +35,9 @@ async def remove_with_flows(call: Call) -> Response:
     deletion = service.ref(call), service.message(call, DeleteRecord)
     flows: list[bytes] = []
     if call.query.include_workflows:
-        select = SelectTriggered(application=call.application, source=source, type=resource.name)  # type: ignore[arg-type]
+        select = SelectTriggered(
+            application=call.application, source=source, type=_TRIGGERS[resource.kind.name]
+        )
         flows = await service.read_message(select)
     flows_max = system.limits.triggered_flows_max
     if len(flows) > flows_max:

@@ -1,4 +1,7 @@
-"""The sweeper leaves nothing behind and touches nothing else, wherever it is stopped."""
+"""The sweeper leaves nothing behind and touches nothing else, wherever it is stopped.
+
+The file is long because it fills in data of every kind.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import structlog.testing
 import trio
 import trio.testing
 
+from tests.actors.experience_house import fill_experience
 from tests.actors.flow_house import workflow
 from tests.actors.house import House, ManualClock, running_house
 from tests.certificates import make_certificate
@@ -107,6 +111,7 @@ async def application(house: House, *, filled: bool = True) -> Ref:
     certificate = CertificatePost(certificate=make_certificate("a certificate"))
     message = messages.CreateRecord(resource="applicationCertificate", body=certificate, by=creator)
     await house.system.ask(ref, message)
+    await fill_experience(house, ref.id)
     for number in range(3):
         post = events.EventPost(level="error", subject="hot", message="too hot", data=[number])
         log = Ref("eventLog", ref.id, ref.id)

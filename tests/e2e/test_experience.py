@@ -11,6 +11,8 @@ from tests.e2e.conftest import Server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.check import verify
+from trunkline.actors.experience.content import find
+from trunkline.actors.experience.kind import USER
 from trunkline.actors.experience.resource import ExperienceResource
 from trunkline.http.routes import TABLE
 
@@ -213,6 +215,31 @@ async def test_the_devices_of_a_group_are_counted_once_each(exp: Experience) -> 
     assert (shown["directDeviceCount"], shown["totalDeviceCount"]) == (2, 3)
 
 
+async def test_devices_are_found_by_their_groups_and_by_the_users_in_them(exp: Experience) -> None:
+    server, tag = exp.server, {"key": "floor", "value": "1"}
+    first = (await server.device(exp.application, "first")).rpartition("/")[2]
+    second = (await server.device(exp.application, "second", tags=[tag])).rpartition("/")[2]
+    third = (await server.device(exp.application, "third")).rpartition("/")[2]
+    await server.device(exp.application, "fourth")
+    user = await exp.make("users", email="a@example.com", password=PASSWORD)
+    top = await exp.make("groups", name="top", deviceIds=[first], experienceUserIds=[user["id"]])
+    below = await exp.make("groups", name="below", parentId=top["id"], deviceTags=[{"value": "1"}])
+    await exp.make("groups", name="other", deviceQueryJson='{"name": "third"}')
+
+    async def found(query: Json) -> list[str]:
+        listed = await server.call("GET", f"{exp.application}/devices?query={json.dumps(query)}&sortField=id")
+        return [each["id"] for each in listed["items"]]
+
+    assert await found({"experienceGroupId": below["id"]}) == [second]
+    assert await found({"experienceGroupId": top["id"]}) == [first, second]
+    assert await found({"experienceUserId": user["id"]}) == [first, second]
+    assert third not in await found({"experienceGroupId": None})
+    assert len(await found({"experienceGroupId": None})) == 1
+    circular = {"deviceQueryJson": json.dumps({"experienceGroupId": top["id"]})}
+    said = await exp.refused("PATCH", f"groups/{below['id']}", circular)
+    assert said.startswith("deviceQueryJson: experienceGroupId depends on")
+
+
 # Users.
 
 
@@ -241,6 +268,11 @@ async def test_an_address_is_unique_in_its_application_and_a_password_comes_back
     assert PASSWORD not in shown
     assert "argon2" not in shown
     assert "password" not in changed
+    with exp.server.system.store.snapshot() as snapshot:
+        application = bytes.fromhex(exp.application.split("/")[2])
+        stored = find(snapshot, USER, application, bytes.fromhex(user["id"]))
+    assert stored is not None
+    assert "password" not in stored.doc
     await exp.delete(each)
     await exp.make("users", **same)
 

@@ -79,6 +79,7 @@ async def test_a_version_keeps_the_endpoints_and_views_of_its_day(exp: Experienc
     assert made["notFoundReply"] == reply
     await exp.patch(f"views/{page['id']}", body="new", name="start")
     await exp.patch(f"endpoints/{kept['id']}", route="/changed")
+    await exp.patch(f"groups/{group['id']}", experienceEndpointIds=[later["id"]])
     await exp.delete(f"endpoints/{later['id']}")
     named = "?version=v1.0 first"
     then = await exp.get(f"endpoints{named}")

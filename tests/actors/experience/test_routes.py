@@ -73,6 +73,26 @@ def test_two_routes_that_do_not_clash_are_never_equally_specific(
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "clash"),
+    [
+        ("/a", "/a/", True),
+        ("/a/{p}", "/a/{q}", True),
+        ("/a/{p?}", "/a", True),
+        ("/a/{p?}", "/a/{q}", True),
+        ("/a/{p*}", "/a/{q*}", True),
+        ("/a/{p*}", "/a", False),
+        ("/a/{p*}", "/a/{q?}", False),
+        ("/a/{p}", "/a/b", False),
+        ("/{p}/b", "/a/{q}", False),
+        ("/A", "/a", False),
+    ],
+)
+def test_which_routes_clash(one: str, other: str, *, clash: bool) -> None:
+    for first, second in ((one, other), (other, one)):
+        assert (RouteTree([(bytes(12), "get", first)]).clashing("get", second) == bytes(12)) == clash
+
+
+@pytest.mark.parametrize(
     ("route", "path", "values"),
     [
         ("/", "/", {}),
