@@ -70,7 +70,6 @@ class Chart(msgspec.Struct, frozen=True):
     """
 
     type: Literal["graph", "bar", "pie", "gauge", "map", "plane"]
-    title: str
     lines: list[Line]
     categories: list[str] = []
     low: float | None = None

@@ -86,7 +86,7 @@ def _with_picture(
     ]
     low = next((number_of(axis.get("min")) for axis in axes if axis.get("min") is not None), None)
     high = next((number_of(axis.get("max")) for axis in axes if axis.get("max") is not None), None)
-    return [Chart("graph", "", shown, low=low, high=high, marks=drawn, span=span), table]
+    return [Chart("graph", shown, low=low, high=high, marks=drawn, span=span), table]
 
 
 def _ends(mark: Doc) -> list[float]:
@@ -148,7 +148,7 @@ def _gauge(scene: Scene, config: Doc) -> list[Part]:
     if config.get("gaugeType") == "number":
         return parts
     line = Line(_label(segment, 0), [(0, value)], _color(segment, 0))
-    return [Chart("gauge", "", [line], low=low, high=high), *parts]
+    return [Chart("gauge", [line], low=low, high=high), *parts]
 
 
 def _value_parts(scene: Scene, found: list[tuple[str, Reached]]) -> list[Part]:
@@ -200,7 +200,7 @@ def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
     table = Table(columns, rows[: limits.report_rows_max], len(rows))
     shown = found[: limits.report_lines_max]
     lines = [Line(label, [(0, value)], color) for label, color, value, _ in shown]
-    return [Chart(type, "", lines, [label for label, *_ in shown]), table]
+    return [Chart(type, lines, [label for label, *_ in shown]), table]
 
 
 def _indicator(scene: Scene, config: Doc) -> list[Part]:

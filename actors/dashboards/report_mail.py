@@ -32,7 +32,6 @@ from trunkline.actors.dashboards.report import (
 
 _CELL_LENGTH_MAX: Final = 300
 _CID: Final = "chart-{}@trunkline"
-_SUBSTITUTES: Final = {"\x00": ""}
 
 
 class _Colors(NamedTuple):

@@ -35,7 +35,7 @@ def placed(
         return [Paragraph("No data.")]
     names = ("Latitude", "Longitude") if type == "map" else ("x", "y")
     return [
-        Chart(type, "", lines[: limits.report_lines_max]),
+        Chart(type, lines[: limits.report_lines_max]),
         *table(scene, ("Device", *names, "Time", "Places"), rows),
     ]
 

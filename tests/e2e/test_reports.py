@@ -212,37 +212,26 @@ async def test_a_report_of_a_users_dashboard_has_the_authority_of_the_user(serve
     )
 
 
-async def test_a_revoked_token_gets_no_report(server: Server) -> None:
-    """The token ends between the call and the job: the job is held up by a full queue of jobs of another kind."""
-    application, _ = await farm(server)
-    made = await server.call("POST", f"{application}/dashboards", {"name": "d"}, status=201)
-    token = await server.call(
-        "POST", f"{application}/tokens", {"name": "t", "scope": ["applicationDashboard.*"]}
-    )
-    jobs = server.system.component(Jobs)
-    await jobs.stop()
-    each = f"{application}/dashboards/{made['id']}"
-    body = {"toEmail": ["a@example.com"]}
-    answer = await server.call("POST", each, body, token=token["token"], status=202)
-    # One at a time.
-    await send(server, each, status=429)
-    await server.call("PATCH", f"{application}/tokens/{token['id']}", {"status": "inactive"})
-    async with trio.open_nursery() as nursery:
-        jobs = restarted(server)
-        await nursery.start(jobs.run)
+async def test_a_revoked_token_gets_no_report(start_server: StartServer) -> None:
+    """The token ends between the call and the job, which waits for the next start of the server."""
+    async with start_server() as server:
+        application, _ = await farm(server)
+        made = await server.call("POST", f"{application}/dashboards", {"name": "d"}, status=201)
+        scope = ["applicationDashboard.*"]
+        token = await server.call("POST", f"{application}/tokens", {"name": "t", "scope": scope})
+        await server.system.component(Jobs).stop()
+        each = f"{application}/dashboards/{made['id']}"
+        body = {"toEmail": ["a@example.com"]}
+        answer = await server.call("POST", each, body, token=token["token"], status=202)
+        await send(server, each, status=429)  # one at a time
+        await server.call("PATCH", f"{application}/tokens/{token['id']}", {"status": "inactive"})
+    async with start_server() as server:
         log = await job_of(server, application, answer)
         assert (log["status"], log["error"]["name"]) == ("errored", "Unauthorized")
         (mail,) = await mails(server)
         assert "was refused" in mail["Subject"]
         await send(server, each)
         assert [each["Subject"] for each in await mails(server, 2)][1] == "Report: d"
-        nursery.cancel_scope.cancel()
-
-
-def restarted(server: Server) -> Jobs:
-    """The runner of jobs as a new start would make it."""
-    old = server.system.component(Jobs)
-    return Jobs(server.system, old.queue, old.notifier)
 
 
 async def test_a_report_is_sent_without_pictures_if_they_cannot_be_drawn(start_server: StartServer) -> None:
