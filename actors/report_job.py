@@ -17,7 +17,7 @@ from trunkline.actors import authority
 from trunkline.actors.dashboards.context import resolve_context
 from trunkline.actors.dashboards.holder import Holder, find_holder
 from trunkline.actors.dashboards.kind import DASHBOARD
-from trunkline.actors.dashboards.report import Moment, Report
+from trunkline.actors.dashboards.report import Moment, Paragraph, Report, Section
 from trunkline.actors.dashboards.report_blocks import section_of
 from trunkline.actors.dashboards.report_charts import draw
 from trunkline.actors.dashboards.report_scene import Scene
@@ -78,13 +78,21 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
     def check(application: bytes) -> None:
         _check_application(snapshot, caller, application)
 
-    sections = []
+    sections: list[Section] = []
+    charts = characters = 0
     for block in sorted(doc["blocks"], key=lambda each: (each["startY"], each["startX"])):
         application = holder.id if holder.kind == "application" else None
         if "applicationId" in block:
             application = bytes.fromhex(block["applicationId"])
         scene = Scene(reading, application, check, context, dashboard, options["time"])
-        sections.append(section_of(scene, block))
+        section = section_of(scene, block)
+        if characters > limits.report_characters_max:
+            section = section._replace(parts=[_TOO_LARGE])
+        elif charts >= limits.report_charts_max:
+            section = section.without_charts()
+        charts += section.charts
+        characters += section.characters
+        sections.append(section)
     report = Report(
         title=doc["name"],
         message=options["message"],
@@ -111,6 +119,7 @@ def _check_application(snapshot: Snapshot, caller: authority.Principal, applicat
         caller.accesses[application] = authority.application_access(snapshot, caller, application)
 
 
+_TOO_LARGE = Paragraph("The report would be too large with this block.", is_problem=True)
 _GATE = "dashboard_report_concurrent_calls_max"
 
 APPLICATION_REPORT = JobKind("applicationDashboard.sendReport", "dashboard", send_report, gate=_GATE)

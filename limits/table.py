@@ -616,6 +616,9 @@ class Limits:
     report_charts_max: int = _bound(
         30, "pictures", "Each is drawn and sent; further ones are left out.", "report"
     )
+    report_characters_max: int = _bound(
+        1_000_000, "characters", "Nobody reads more in a mail; blocks after that are left out.", "report"
+    )
     report_bytes_max: int = _bound(
         10 * MIB, "bytes", "Most mail servers accept 10 to 25 MB; it is in memory while it is sent.", "report"
     )

@@ -88,6 +88,23 @@ class Section(NamedTuple):
     description: str
     parts: list[Part]
 
+    @property
+    def charts(self) -> int:
+        """How many charts it has."""
+        return sum(isinstance(part, Chart) for part in self.parts)
+
+    @property
+    def characters(self) -> int:
+        """About how many characters it has."""
+        tables = [part for part in self.parts if isinstance(part, Table)]
+        texts = [part.text for part in self.parts if isinstance(part, Paragraph)]
+        cells = sum(len(str(cell)) for table in tables for row in table.rows for cell in row)
+        return len(self.description) + sum(map(len, texts)) + cells
+
+    def without_charts(self) -> Section:
+        """The section without its charts. What they show is in its tables."""
+        return self._replace(parts=[part for part in self.parts if not isinstance(part, Chart)])
+
 
 class Report(NamedTuple):
     """A report about the moment `at`, in the time zone, the locale and the colours of its reader."""

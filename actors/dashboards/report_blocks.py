@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import structlog
+
 from trunkline.actors.dashboards import report_lists as lists
 from trunkline.actors.dashboards import report_rows as records
 from trunkline.actors.dashboards.report import (
@@ -30,18 +32,30 @@ from trunkline.actors.dashboards.report_scene import DAY_MS, Reached, Scene
 from trunkline.actors.dashboards.template import fill_all
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.store.errors import StoreError
+
+_log = structlog.get_logger("trunkline.reports")
 
 NOTHING: Final = Paragraph("No data.")
 
 
 def section_of(scene: Scene, block: Doc) -> Section:
-    """The section of a block. Raises nothing that only this block would suffer from."""
+    """The section of a block. Raises only what concerns all blocks, such as `StoreError`."""
     type = block["blockType"]
-    config = fill_all(block.get("config", {}), {"ctx": scene.context, "dashboard": scene.dashboard})
     try:
+        block = fill_all(block, {"ctx": scene.context, "dashboard": scene.dashboard})
+        config = block.get("config", {})
         parts = _PARTS[type](scene, config)
     except DomainError as refusal:
-        parts = [Paragraph(refusal.message, is_problem=True)]
+        config, parts = {}, [Paragraph(refusal.message, is_problem=True)]
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001 - a bug in one block must not prevent the report
+        _log.exception("block of a report failed", type=type)
+        config, parts = (
+            {},
+            [Paragraph("The server failed to show this; the fault is logged.", is_problem=True)],
+        )
     title = block.get("title") or config.get("title") or _TITLES.get(type, "")
     return Section(str(title), str(block.get("description", "")), parts)
 
@@ -50,6 +64,7 @@ def section_of(scene: Scene, block: Doc) -> Section:
 
 
 def _graph(scene: Scene, config: Doc) -> list[Part]:
+    limits = scene.reading.limits
     found: list[Line] = []
     rows: list[tuple[Any, ...]] = []
     for number, segment in enumerate(config.get("segments", ())):
@@ -64,7 +79,9 @@ def _graph(scene: Scene, config: Doc) -> list[Part]:
             if style == "line" and str(segment.get("lineType", "")).startswith("step"):
                 style = "step"
             color = _color(segment, len(found))
-            found.append(Line(label, points, color, style, float(segment.get("lineWeight", 2) or 0)))
+            if len(found) < limits.report_lines_max:
+                line = Line(label, points, color, style, float(segment.get("lineWeight", 2) or 0))
+                found.append(_thinned(line, limits.report_line_points_max))
     span = (scene.now_ms - scene.graph_ms(config), scene.now_ms)
     return _with_picture(scene, found, rows, span, config.get("yAxes", ()), config.get("decorators", ()))
 
@@ -75,7 +92,6 @@ def _with_picture(
     if not any(line.points for line in lines):
         return [NOTHING]
     limits = scene.reading.limits
-    shown = [_thinned(line, limits.report_line_points_max) for line in lines[: limits.report_lines_max]]
     table = Table(
         ("Series", "Values", "Minimum", "Mean", "Maximum", "Last"), rows[: limits.report_rows_max], len(rows)
     )
@@ -86,7 +102,7 @@ def _with_picture(
     ]
     low = next((number_of(axis.get("min")) for axis in axes if axis.get("min") is not None), None)
     high = next((number_of(axis.get("max")) for axis in axes if axis.get("max") is not None), None)
-    return [Chart("graph", shown, low=low, high=high, marks=drawn, span=span), table]
+    return [Chart("graph", lines, low=low, high=high, marks=drawn, span=span), table]
 
 
 def _ends(mark: Doc) -> list[float]:

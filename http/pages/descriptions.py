@@ -363,7 +363,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "timezone": "The time zone of the report",
     "locale": "The language of the report",
     "ctx": "The values of the parameters",
-    "branded": "Whether the report shows a brand",
+    "branded": "Accepted, has no effect",
     "includeFullDevice": "Whether the whole device is loaded",
     "validationEnabled": "Whether the value is checked",
     "validationConfig": "What values are allowed",

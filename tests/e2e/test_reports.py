@@ -16,8 +16,12 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.receivers import CallbackReceiver
 from tests.e2e.server_process import OWNER, serving
+from tests.e2e.test_dashboards import other_user
 from tests.patience import PATIENCE_S
+from trunkline.actors import boot
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.sweep import sweep
+from trunkline.store import keys
 
 PLACE = {"startX": 0, "width": 2, "height": 2}
 HOUR_MS = 3_600_000
@@ -275,6 +279,55 @@ async def test_what_cannot_be_reported_is_400(server: Server) -> None:
     other = await server.application("other")
     await send(server, f"{other}/dashboards/{made['id']}", status=404)
     assert (await server.call("GET", f"{application}/jobLogs"))["totalCount"] == 0
+
+
+async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
+    """The jobs of a user are kept by an actor of their own; the sweeper removes them."""
+    token = await other_user(server)
+    user = bytes.fromhex(boot.users(server.system)[1].id)
+    made = await server.call("POST", "/dashboards", {"name": "d"}, token=token)
+    await server.call("POST", f"/dashboards/{made['id']}", {"toEmail": ["a@example.com"]}, token=token)
+    store = server.system.store
+
+    def left() -> list[bytes]:
+        with store.snapshot() as snapshot:
+            dbs = (keys.RECORDS, keys.INDEXES, keys.META, keys.COUNTS)
+            return [bytes(key) for db in dbs for key in snapshot.keys(db, b"", None) if user in bytes(key)]
+
+    def is_open() -> bool:
+        return keys.jobs_key(user) in left()
+
+    with trio.fail_after(PATIENCE_S):
+        # Until it is noted that the mail was sent.
+        while is_open():  # noqa: ASYNC110 - the store has no event
+            await trio.sleep(0.01)
+    assert any(key.startswith(b"job\x00") for key in left())
+    await boot.delete_user(server.system, "other@example.com", with_applications=True)
+    while await sweep(server.system):
+        pass
+    assert left() == []
+
+
+async def test_a_report_has_a_bound(start_server: StartServer) -> None:
+    limits = {"report_characters_max": 100, "report_rows_max": 1, "report_charts_max": 1}
+    async with start_server(limits=limits) as server:
+        application, _ = await farm(server)
+        graph = {"segments": [{"attribute": "temp"}]}
+        blocks = [
+            block(0, "graph", "First", graph),
+            block(1, "graph", "Second {{ctx.n}}", graph),
+            block(2, "section-header", "Third", {"content": "x" * 101}),
+            block(3, "graph", "Fourth", graph),
+        ]
+        parameter = {"name": "n", "type": "number", "defaultValue": 7}
+        body = {"name": "d", "blocks": blocks, "contextConfiguration": [parameter]}
+        made = await server.call("POST", f"{application}/dashboards", body, status=201)
+        await send(server, f"{application}/dashboards/{made['id']}", time=AT_MS)
+        (mail,) = await mails(server)
+        assert len(pictures(mail)) == 1
+        assert words(mail).count("1 more") == 2
+        assert "Second 7 --- Series" in words(mail).replace("-----", "")
+        assert "Fourth ------ The report would be too large with this block." in words(mail)
 
 
 @pytest.mark.slow
