@@ -21,10 +21,14 @@ HANDLERS = {
 
 
 def is_plain(hint: Any) -> bool:
-    """Whether values of this type are structs, documents, or simple values."""
-    if get_origin(hint) is UnionType:
+    """Whether values of this type are structs, documents, simple values, or lists and maps of these."""
+    if hint is Any:
+        return False
+    if hint == Doc:
+        return True
+    if get_origin(hint) in (UnionType, list, tuple, dict):
         return all(is_plain(part) for part in get_args(hint))
-    if hint in (NoneType, bool, int, str, bytes, Doc):
+    if hint in (NoneType, bool, int, str, bytes):
         return True
     return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
