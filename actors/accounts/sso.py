@@ -19,7 +19,7 @@ from trunkline.actors.accounts.saml import Partners, read_certificate
 from trunkline.actors.outgoing.http_calls import Undelivered, get_json
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.values.errors import Overloaded, Unauthorized
-from trunkline.actors.values.structs import Body, Message
+from trunkline.actors.values.structs import FORM, Body, Message
 from trunkline.limits.settings import Settings
 from trunkline.limits.sso import SsoDomain
 from trunkline.limits.table import Limits
@@ -42,7 +42,15 @@ class SamlLogin(Body, frozen=True):
 class CodehostToken(Body, frozen=True):
     """A token of the code host, by which it says who its bearer is."""
 
-    access_token: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+(?!\n)$")]
+    access_token: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=1024,
+            pattern=r"^[\x21-\x7e]+(?!\n)$",
+            extra={FORM: "a token of 1 to 1024 visible ASCII characters"},
+        ),
+    ]
 
 
 class CodehostLogin(CodehostToken, frozen=True):
