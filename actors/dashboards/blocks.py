@@ -50,6 +50,15 @@ _KeyOrTemplate = Annotated[
 # What several types of blocks share.
 
 
+_KeyOrCustom = Annotated[
+    str,
+    Meta(
+        pattern=r"^([0-9a-zA-Z_-]{1,255}|\$custom)(?!\n)$",
+        extra={FORM: "1 to 255 letters, digits, _ and -, or $custom"},
+    ),
+]
+
+
 class TagChoice(Body, frozen=True):
     """Matches a device that has a tag with this key, this value, or both; or the tag of a parameter."""
 
@@ -244,7 +253,7 @@ class _Column(Body, frozen=True):
 class RowColumn(_Column, frozen=True):
     """A column of a list of rows: one of the data table, or a template."""
 
-    type: Annotated[str, Meta(pattern=r"^([0-9a-zA-Z_-]{1,255}|\$custom)(?!\n)$")] | UnsetType = UNSET
+    type: _KeyOrCustom | UnsetType = UNSET
 
 
 class RowsConfig(Body, frozen=True):
