@@ -258,7 +258,7 @@ class Limits:
         "call",
     )
     recipe_rows_max: int = _bound(
-        10_000, "devices", "As many as fit into a body with short names; a job creates them in parts.", "call"
+        10_000, "rows", "As many as fit into a body with short names; a job creates them in parts.", "call"
     )
     removed_entries_max: int = _bound(
         500,
@@ -300,7 +300,7 @@ class Limits:
     )
     experience_domains_max: int = _bound(100, "domains", "All are read with each version.", "application")
     experience_slugs_max: int = _bound(100, "slugs", "All are read with each version.", "application")
-    experience_removed_max: int = _bound(
+    experience_removed_records_max: int = _bound(
         200, "records", "Those that one turn of the deletion of an experience removes at most.", "turn"
     )
     experience_removed_bytes_max: int = _bound(
@@ -310,10 +310,10 @@ class Limits:
         "turn",
     )
     experience_group_members_max: int = _bound(
-        1000, "ids", "The API's limit for the users, and for the endpoints, of one group.", "group"
+        1000, "members", "The API's limit for the users, and for the endpoints, of one group.", "group"
     )
-    experience_group_depth_max: int = _bound(
-        100, "groups", "Groups above a group; every read of a group follows them.", "group"
+    experience_group_ancestors_max: int = _bound(
+        100, "ancestors", "Groups above a group; every read of a group follows them.", "group"
     )
     job_id_chars_max: int = _bound(21, "characters", "The API's limit for a job's identifier.", "job")
     per_page_default: int = _bound(100, "items per page", "The API's default.")
@@ -602,7 +602,7 @@ class Limits:
         200, "blocks", "A person looks at fewer; a report reads the data of each.", "dashboard"
     )
     dashboard_references_max: int = _bound(
-        5000, "records", "Devices and tables that one change may newly name: each is looked up.", "call"
+        5000, "references", "Devices and tables that one change may newly name: each is looked up.", "call"
     )
     report_rows_max: int = _bound(
         50, "rows", "A mail is read, not searched; the report says how many more there are.", "table"

@@ -145,7 +145,7 @@ def _check_parent(change: Change) -> None:
     """Raise `Invalid` unless the parent exists and is not below the group; also if the groups are too deep."""
     owner, parent = change.owner, change.new["parentId"]
     above: str | None = parent
-    most = owner.system.limits.experience_group_depth_max
+    most = owner.system.limits.experience_group_ancestors_max
     for _ in range(most):
         if above is None:
             return

@@ -57,7 +57,9 @@ def remove_some(owner: Actor, choice: RemovalChoice) -> bool:
         # The snapshot has all that earlier parts removed. What others change now is read again from the journal.
         with owner.system.store.snapshot() as snapshot:
             stored = snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix))
-            ids = [bytes(key[-keys.ID_BYTES :]) for key in islice(stored, limits.experience_removed_max)]
+            ids = [
+                bytes(key[-keys.ID_BYTES :]) for key in islice(stored, limits.experience_removed_records_max)
+            ]
         for id in ids:
             record = find(staged(owner), kind, owner.ref.id, id)
             if record is None:

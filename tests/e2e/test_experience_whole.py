@@ -124,7 +124,7 @@ KEPT: list[tuple[str, dict[str, int]]] = [
 async def test_an_experience_is_deleted_but_for_what_is_kept(
     start_server: Callable[..., Any], query: str, left: dict[str, int]
 ) -> None:
-    async with start_server(limits={"experience_removed_max": 2}) as server:
+    async with start_server(limits={"experience_removed_records_max": 2}) as server:
         exp = await new_experience(server)
         await whole(exp)
         neighbour = await new_experience(server)
