@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import trio
 
+from trunkline.actors.accounts.email_links import EmailLinks
 from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword, VerifyEmail
 from trunkline.actors.accounts.passwords import check_new_password, use_threads
 from trunkline.actors.accounts.sso import SingleSignOn
@@ -133,7 +134,9 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)
-    system.add_component(SingleSignOn(settings, system.limits, system.store.directory.secret()))
+    secret = system.store.directory.secret()
+    system.add_component(EmailLinks(secret))
+    system.add_component(SingleSignOn(settings, system.limits, secret))
     notifier = Notifier(settings, system.limits, mail, system.component(Results))
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 

@@ -61,6 +61,8 @@ from trunkline.store.codec import decode, encode
 from trunkline.store.keyring import Keyring
 
 _CREDENTIAL_FIELDS = ("email", "password", "token_cutoff")
+_OWN_RECORDS = (RECENT_ITEMS, SSO_LOGINS, TWO_FACTOR)
+"""The kinds of which each user has at most one record, with the id of the user."""
 
 
 class User(RecordOwner):
@@ -140,10 +142,9 @@ class User(RecordOwner):
             raise Invalid(
                 "Two-factor authentication is enabled already; disable it first to get another key."
             )
-        with self._second_factor() as factor:
-            return factor.generate(
-                self.system.random_bytes(KEY_BYTES), self.doc["email"], self.system.clock.wall_ms()
-            )
+        key, now_ms = self.system.random_bytes(KEY_BYTES), self.system.clock.wall_ms()
+        with self._own_record(TWO_FACTOR) as doc:
+            return self._second_factor(doc).generate(key, self.doc["email"], now_ms)
 
     async def on_enable_two_factor(self, message: EnableTwoFactor) -> list[str]:
         """Require codes of the generated key from now on. The answer are the recovery codes."""
@@ -151,10 +152,9 @@ class User(RecordOwner):
         if self.doc.get("twoFactorAuthEnabled"):
             raise Invalid("Two-factor authentication is enabled already.")
         await self._verify(body.password, UNSET)
-        with self._second_factor() as factor:
-            codes = factor.enable(
-                body, system.random_bytes(recovery_bytes(system.limits)), system.clock.wall_ms()
-            )
+        random = system.random_bytes(recovery_bytes(system.limits))
+        with self._own_record(TWO_FACTOR) as doc:
+            codes = self._second_factor(doc).enable(body, random, system.clock.wall_ms())
         self.change({"twoFactorAuthEnabled": True})
         return codes
 
@@ -167,8 +167,8 @@ class User(RecordOwner):
 
     def on_reset_two_factor(self, _message: ResetTwoFactor) -> None:
         """Require no codes any more, and forget the key."""
-        with self._second_factor() as factor:
-            factor.doc = {}
+        with self._own_record(TWO_FACTOR) as doc:
+            doc.clear()
         self.change({"twoFactorAuthEnabled": None})
 
     # Logging in at another place.
@@ -209,15 +209,11 @@ class User(RecordOwner):
             )
 
     def _use_assertion(self, expires_ms: int, id: str) -> None:
-        user = self.ref.id
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(SSO_LOGINS.name, user, user))
-        old: Doc | None = None if raw is None else decode(raw)
-        doc = {} if raw is None else decode(raw)
         # An id may be long, and its identity provider chooses it.
         hashed = hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()
-        if not single_use.use(doc, "assertions", expires_ms, hashed, self.system.limits.used_codes_max):
-            raise Unauthorized("SAMLResponse: was used before; begin again.")
-        records.write(self, SSO_LOGINS, user, user, old, doc)
+        with self._own_record(SSO_LOGINS) as doc:
+            if not single_use.use(doc, "assertions", expires_ms, hashed, self.system.limits.used_codes_max):
+                raise Unauthorized("SAMLResponse: was used before; begin again.")
 
     # The e-mail address.
 
@@ -233,12 +229,9 @@ class User(RecordOwner):
 
     def on_add_recent_item(self, message: AddRecentItem) -> None:
         """Make an item the newest of the recent items."""
-        key = keys.record_key(RECENT_ITEMS.name, self.ref.id, self.ref.id)
-        raw = self.system.journal.get(keys.RECORDS, key)
-        old = None if raw is None else decode(raw)
         newest = [message.item_type, message.parent_id, message.item_id]
-        items = with_newest([] if old is None else old["items"], newest, self.system.limits)
-        records.write(self, RECENT_ITEMS, self.ref.id, self.ref.id, old, {"items": items})
+        with self._own_record(RECENT_ITEMS) as doc:
+            doc["items"] = with_newest(doc.get("items", []), newest, self.system.limits)
 
     def on_delete_user(self, _message: DeleteUser) -> None:
         """Delete the record and what belongs to it. Applications are the caller's concern."""
@@ -247,12 +240,7 @@ class User(RecordOwner):
         if users is None or decode(users)["n"] <= 1:
             raise Invalid(f"{self.doc['email']} is the only user; add another one first.")
         resources = self.system.component(Resources).values()
-        for kind in {
-            *(each.kind for each in resources if each.parent == "user"),
-            RECENT_ITEMS,
-            SSO_LOGINS,
-            TWO_FACTOR,
-        }:
+        for kind in {*(each.kind for each in resources if each.parent == "user"), *_OWN_RECORDS}:
             prefix = keys.record_prefix(kind.name, id)
             end = keys.prefix_end(prefix)
             assert end is not None
@@ -315,19 +303,20 @@ class User(RecordOwner):
     def _use_second_factor(self, code: str | UnsetType, field: str) -> None:
         """Use a code, if the user has two-factor authentication; it is never accepted again. Raises `Unauthorized`."""
         if self.doc.get("twoFactorAuthEnabled"):
-            with self._second_factor() as factor:
-                factor.check(code, field, self.system.clock.wall_ms())
+            with self._own_record(TWO_FACTOR) as doc:
+                self._second_factor(doc).check(code, field, self.system.clock.wall_ms())
+
+    def _second_factor(self, doc: Doc) -> SecondFactor:
+        return SecondFactor(doc, self.ref.id, self.system.component(Keyring), self.system.limits)
 
     @contextmanager
-    def _second_factor(self) -> Iterator[SecondFactor]:
-        """The second factor of the user. What the body changes is stored with this turn, unless it raises."""
-        system, id = self.system, self.ref.id
-        raw = system.journal.get(keys.RECORDS, keys.record_key(TWO_FACTOR.name, id, id))
-        old: Doc | None = None if raw is None else decode(raw)
-        doc = {} if raw is None else decode(raw)
-        factor = SecondFactor(doc, id, system.component(Keyring), system.limits)
-        yield factor
-        records.write(self, TWO_FACTOR, id, id, old, factor.doc)
+    def _own_record(self, kind: Kind) -> Iterator[Doc]:
+        """The user's only record of a kind. What the body changes in it is stored with this turn, unless it raises."""
+        id = self.ref.id
+        raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, id, id))
+        doc: Doc = {} if raw is None else decode(raw)
+        yield doc
+        records.write(self, kind, id, id, None if raw is None else decode(raw), doc)
 
     def _claim_email(self, email: str) -> None:
         """Claim an e-mail address, which only one user can have. Case is ignored. Raises `Invalid`."""

@@ -83,7 +83,7 @@ class ResetTwoFactor(Message, frozen=True):
 
 
 class SecondFactor:
-    """The record of a user, to be changed. The caller stores `doc` if a method succeeds."""
+    """The rules for the record of a user. The methods change `doc`, which the caller stores if they do not raise."""
 
     def __init__(self, doc: Doc, user: bytes, keyring: Keyring, limits: Limits) -> None:
         self.doc = doc
@@ -111,7 +111,8 @@ class SecondFactor:
             body.two_factor_auth_key.encode(), key.encode()
         ):
             raise Invalid("twoFactorAuthKey: is not the key that was generated last.")
-        self.doc = {"key": self._seal(key, "key")}
+        self.doc.clear()
+        self.doc["key"] = self._seal(key, "key")
         self.check(body.two_factor_code, "twoFactorCode", now_ms)
         pieces = [
             random[start : start + _RECOVERY_CODE_BYTES]

@@ -60,7 +60,6 @@ IDS: Final[Mapping[str, str]] = {
     "inviteId": "6920c0de0000000000000052",
     # Reports of dashboards.
     "userDashboardId": "6920c0de0000000000000060",
-    # Two-factor authentication and single sign-on.
 }
 """Ids of no record, one for each kind."""
 
@@ -84,7 +83,6 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "org.revokeInvite": {"inviteId": IDS["inviteId"]},
     "orgInvites.get": {"token": "TOKEN", "email": "colleague@example.com"},
     # Reports of dashboards.
-    # Two-factor authentication and single sign-on.
 }
 """The parameters of the query that an operation needs."""
 
@@ -114,11 +112,6 @@ BODIES: Final[Mapping[str, Any]] = {
         "parentId": IDS["applicationId"],
         "itemId": IDS["deviceId"],
     },
-    "auth.authenticateUserSaml": {"SAMLResponse": "RESPONSE", "SAMLDomain": "example.com"},
-    "auth.authenticateUserCodehost": {"accessToken": "TOKEN"},
-    "me.connectCodehost": {"accessToken": "TOKEN"},
-    "me.enableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
-    "me.disableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
     "me.transferResources": {
         "destinationId": IDS["orgId"],
         "destinationType": "organization",
@@ -307,6 +300,11 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "dashboard.patch": {"refreshRate": 60},
     # Two-factor authentication and single sign-on.
+    "auth.authenticateUserSaml": {"SAMLResponse": "RESPONSE", "SAMLDomain": "example.com"},
+    "auth.authenticateUserCodehost": {"accessToken": "TOKEN"},
+    "me.connectCodehost": {"accessToken": "TOKEN"},
+    "me.enableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
+    "me.disableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
 }
 """The body of each operation that takes one."""
 

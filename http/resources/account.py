@@ -1,4 +1,4 @@
-"""The user's account: the password, the second factor, and the end of the account."""
+"""The user's account: the password, the second factor, what is given away, and the end of the account."""
 
 from __future__ import annotations
 

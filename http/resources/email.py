@@ -71,7 +71,7 @@ async def verify_email(call: Call) -> Response:
 
 
 def _links(call: Call) -> EmailLinks:
-    return EmailLinks(call.service.system.store.directory.secret())
+    return call.service.system.component(EmailLinks)
 
 
 ROUTES = (

@@ -96,7 +96,7 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     for name in ("me.enableTwoFactorAuth", "me.disableTwoFactorAuth", "me.delete"):
         examples[name].body["password"] = change["newPassword"]
     examples["me.delete"].body["email"] = email
-    # The dashboard of the demo belongs to its application, and stays there.
+    # The dashboard of the demo belongs to its application.
     board = (await client.post("/dashboards", json={"name": "to be given away"})).json()
     for name in ("me.transferResources", "org.transferResources"):
         examples[name].body["dashboardIds"] = [board["id"]]
@@ -142,7 +142,10 @@ async def fill_in_colleague(server: ServerProcess, examples: dict[str, Example],
     (mail,) = [each for each in kept_messages(data_dir) if each["To"] == COLLEAGUE]
     (answer,) = [json.loads(line) for line in mail.get_content().splitlines() if line.startswith("{")]
     examples["orgInvites.get"].query["token"] = examples["orgInvites.post"].body["token"] = answer["token"]
-    examples["org.removeMember"].query["userId"] = org["members"][0]["userId"]
+    colleague = org["members"][0]["userId"]
+    examples["org.removeMember"].query["userId"] = colleague
+    # An organization that owns a dashboard could not be deleted.
+    examples["me.transferResources"].body |= {"destinationType": "user", "destinationId": colleague}
 
 
 async def leave_organizations(client: httpx.AsyncClient) -> None:
