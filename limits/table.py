@@ -171,8 +171,14 @@ class Limits:
         64 * KIB, "bytes", "The API's limit for a string attribute; also used for a cell.", "value"
     )
 
+    chain_certificates_max: int = _bound(
+        10,
+        "certificates",
+        "Half a millisecond each, in a turn; chains of devices have two or three.",
+        "chain",
+    )
     search_names_max: int = _bound(
-        1_000_000, "names", "About three microseconds each, in a thread; a search ends there.", "search"
+        1_000_000, "names", "Three to four microseconds each, in a thread; a search ends there.", "search"
     )
     search_results_max: int = _bound(
         50, "results", "Of each kind of record; whoever gets so many types another letter.", "search"

@@ -125,7 +125,8 @@ def _check_certificate(change: Change) -> None:
     if "certificate" in change.named:
         new["certificate"], chain = read_certificates(new["certificate"], field="certificate")
         check_not_expired(chain[:1], change.now_ms, field="certificate")
-        check_chain(chain, field="certificate")
+        limits = change.owner.system.limits
+        check_chain(chain, limits.chain_certificates_max, field="certificate")
         new["certificateInfo"] = describe(chain[0])
         check_unused(change, CERTIFICATE, FINGERPRINT, "certificate")
 

@@ -95,8 +95,12 @@ def check_not_expired(certificates: Certificates, now_ms: int, *, field: str) ->
             raise Invalid(f"{field}: block {position} expired at {end}; give one that is still valid.")
 
 
-def check_chain(certificates: Certificates, *, field: str) -> None:
-    """Raise `Invalid` if a certificate was not issued by the one after it."""
+def check_chain(certificates: Certificates, most: int, *, field: str) -> None:
+    """Raise `Invalid` if a certificate was not issued by the one after it, or if there are more than `most`."""
+    if len(certificates) > most:
+        raise Invalid(
+            f"{field}: has {len(certificates)} certificates; give the one of the device with its issuers."
+        )
     for position, (certificate, issuer) in enumerate(pairwise(certificates), 2):
         try:
             certificate.verify_directly_issued_by(issuer)

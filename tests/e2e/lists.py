@@ -162,6 +162,32 @@ async def flows_by_version(server: Server, application: str) -> str:
     return f"{path}/version?version=v1"
 
 
+def deployments(of: str, device_class: str) -> Fill:
+    """Versions of two workflows, each released to some devices, and released again in another order."""
+
+    async def fill(server: Server, application: str) -> str:
+        devices = []
+        for name in NAMES:
+            body = {"name": name, "deviceClass": device_class}
+            devices.append((await server.call("POST", f"{application}/devices", body, status=201))["id"])
+        flows = []
+        for name in NAMES[:2]:
+            body = {"name": name, "flowClass": of}
+            flows.append((await server.call("POST", f"{application}/flows", body, status=201))["id"])
+            for version in ("v1", "v2"):
+                path = f"{application}/flows/{flows[-1]}/versions"
+                await server.call("POST", path, {"version": version}, status=201)
+        for number, version in [
+            *((each, "v1") for each in range(5)),
+            *((each, "v2") for each in CHANGED[:3]),
+        ]:
+            release = {"flowId": flows[number % 2], "version": version, "deviceIds": [devices[number]]}
+            await server.call("POST", f"{application}/{of}/deployments/release", release, status=201)
+        return f"{application}/{of}/deployments"
+
+    return fill
+
+
 async def audit_log(server: Server, _application: str) -> str:
     """Entries of calls that succeeded and of calls that were refused."""
     org = await server.call("POST", "/orgs", {"name": "farm"}, status=201)
@@ -221,6 +247,8 @@ FILLED: Final[Mapping[str, Fill]] = {
     "flows.get": posted("flows"),
     "flows.getByVersion": flows_by_version,
     "flowVersions.get": versions,
+    "edgeDeployments.get": deployments("edge", "edgeCompute"),
+    "embeddedDeployments.get": deployments("embedded", "embedded"),
     # Organizations.
     "orgs.get": posted("/orgs"),
     "auditLogs.get": audit_log,

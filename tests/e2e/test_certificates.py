@@ -99,6 +99,7 @@ REFUSED: list[tuple[str, str]] = [
     (EXPIRED.pem, "block 1 expired at "),
     (LEAF.pem + ROOT.pem, "block 2 did not issue the certificate before it"),
     (MIDDLE.pem + LEAF.pem, "block 2 did not issue the certificate before it"),
+    (LEAF.pem * 11, "has 11 certificates"),
     ("x" * 49, "has 49 characters"),
     (LEAF.pem + "\n" * 32767, "has "),
 ]
