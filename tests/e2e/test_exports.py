@@ -208,7 +208,12 @@ async def test_a_backup_has_no_results_and_says_so(server: Server, tmp_path: Pat
     target = tmp_path / "backup"
     done = await trunkline("backup", str(target), "--data", server.settings.data_dir)
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in target.iterdir()) == ["manifest.json", "secret", "store"]
+    assert sorted(path.name for path in target.iterdir()) == [
+        "encryption-keys",
+        "manifest.json",
+        "secret",
+        "store",
+    ]
     assert (await trunkline("check", "--data", str(target))).returncode == 0
     async with running_server(target) as restored:
         again = await restored.call("GET", f"{application}/jobLogs/{log['id']}")

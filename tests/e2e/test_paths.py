@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.conftest import Server
 
 
-@pytest.mark.parametrize("name", ["delete", "restore", "removeData", "payloadCounts"])
+@pytest.mark.parametrize("name", ["clone", "import"])
 async def test_an_operation_that_is_not_there_is_404_and_not_a_wrong_method(
     server: Server, name: str
 ) -> None:

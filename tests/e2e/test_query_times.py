@@ -22,17 +22,38 @@ NAMES = {"start", "end", "since"}
 HISTORIES = ["device.getState", "device.getCommand", "device.getLogEntries"]
 RANGES = [
     "application.deviceCounts",
+    "application.notebookMinuteCounts",
     "application.payloadCounts",
+    "application.payloadCountsBreakdown",
+    "applications.periodSummaries",
+    "auditLogs.get",
     "device.getCompositeState",
     "device.payloadCounts",
+    "device.payloadCountsBreakdown",
     "devices.getCompositeState",
     "me.deviceCounts",
+    "me.notebookMinuteCounts",
+    "me.payloadCounts",
+    "me.payloadCountsBreakdown",
+    "org.deviceCounts",
+    "org.notebookMinuteCounts",
+    "org.payloadCounts",
+    "org.payloadCountsBreakdown",
 ]
 RUNS = [f"{of}.{what}" for of in ("flow", "flowVersion") for what in ("errors", "getLogEntries", "stats")]
 """What workflows did: `tests/e2e/test_flows.py`."""
 
 BODIES = ["data.timeSeriesQuery", "data.lastValueQuery"]
 EXPORTS = ["data.export", "device.export"]
+ELSEWHERE = {
+    "application.importLogs": "test_application_contents.py",
+    "dashboard.validateContext": "test_dashboards.py",
+    "device.removeData": "test_remove_data.py",
+    "devices.payloadCounts": "test_remove_data.py",
+    "devices.removeData": "test_remove_data.py",
+    "experienceEndpoints.stats": "test_experience_whole.py",
+}
+"""What changes data, or takes more than the range, and the test in which it is called."""
 
 
 def route_of(operation: str) -> Route:
@@ -40,10 +61,10 @@ def route_of(operation: str) -> Route:
     return found
 
 
-def path_of(operation: str, device: str) -> tuple[str, str]:
+def path_of(operation: str, device: str, org: str = "") -> tuple[str, str]:
     application = id_of(device.rpartition("/devices/")[0])
-    path = route_of(operation).path
-    return route_of(operation).method, path.format(applicationId=application, deviceId=id_of(device))
+    path = route_of(operation).path.format(applicationId=application, deviceId=id_of(device), orgId=org)
+    return route_of(operation).method, path
 
 
 async def reported(server: Server) -> str:
@@ -66,13 +87,14 @@ def test_every_query_that_takes_a_time_is_in_these_tests() -> None:
                 for name in NAMES & hints.keys():
                     assert QueryTime in (hints[name], *get_args(hints[name])), (route.operation, name)
                     found.add(route.operation)
-    assert found == {*HISTORIES, *RANGES, *RUNS, *BODIES, *EXPORTS}
+    assert found == {*HISTORIES, *RANGES, *RUNS, *BODIES, *EXPORTS, *ELSEWHERE}
 
 
 @pytest.mark.parametrize("operation", [*HISTORIES, *RANGES])
 async def test_a_query_string_takes_iso_text(server: Server, operation: str) -> None:
     device = await reported(server)
-    method, path = path_of(operation, device)
+    org = await server.call("POST", "/orgs", {"name": "farm"})
+    method, path = path_of(operation, device, org["id"])
     limit = "&limit=10" if operation in HISTORIES else ""
     by_number = await server.call(method, f"{path}?start={AT_MS + 1}&end={AT_MS + 90_000}{limit}")
     for start, end in (
