@@ -620,7 +620,7 @@ class Limits:
         1000, "points", "About as many as the picture has columns; longer lines are thinned.", "line"
     )
     report_charts_max: int = _bound(
-        30, "pictures", "Each is drawn and sent; further ones are left out.", "report"
+        30, "charts", "Each is drawn and sent; further ones are left out.", "report"
     )
     report_characters_max: int = _bound(
         1_000_000, "characters", "Nobody reads more in a mail; blocks after that are left out.", "report"

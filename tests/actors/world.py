@@ -59,6 +59,7 @@ LIMITS = Limits().override(
         "send_state": _RATE,
         "send_command": _RATE,
         "set_connection_status": _RATE,
+        "verify_email": _RATE,
         "mailbox_length_max": 6,
         "actors_active_max": 9,
         "actor_idle_s": 20,
@@ -197,7 +198,8 @@ class World:
     def _lose_power(self, path: Path, there: Path) -> None:
         """Go on with what is on disk now. Whoever is answered after this is answered by a ghost."""
         shutil.copytree(path / "store", there / "store")
-        shutil.copy2(path / "secret", there / "secret")
+        for name in ("secret", "encryption-keys"):
+            shutil.copy2(path / name, there / name)
         self._note(f"lost power with {len(self.in_flight)} in flight")
         for op in self.in_flight:
             op.fate = "lost"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser import CHROMIUM, shown
-from tests.e2e.server_process import OWNER, started
+from tests.e2e.server_process import OWNER, ServerProcess, started
 from trunkline.http.routes import TABLE
 
 pytestmark = [
@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 BLOCKS = "document.querySelectorAll('.opblock')"
+GROUPS = "document.querySelectorAll('.opblock-tag')"
 FIELDS = """Object.fromEntries([...block.querySelectorAll("tr[data-param-name]")].map(
     (row) => [row.dataset.paramName, (row.querySelector("input, select, textarea") || {}).value]))"""
 VISIBLE = """[...block.querySelectorAll("tr[data-param-name]")].filter(
@@ -36,6 +37,16 @@ EXECUTE = 'block.querySelector(".execute").click()'
 STATUS = '(block.querySelector(".live-responses-table tbody .response-col_status") || {}).innerText'
 
 
+async def groups_of(server: ServerProcess) -> dict[str, int]:
+    """The number of operations of each group, in the order of the page."""
+    document = await server.call("GET", "/openapi.json", token="")
+    counts = dict.fromkeys((tag["name"] for tag in document["tags"]), 0)
+    for item in document["paths"].values():
+        for operation in item.values():
+            counts[operation["tags"][0]] += 1
+    return counts
+
+
 async def test_the_page_of_the_api_can_be_used_as_it_stands(tmp_path: Path) -> None:
     async with started(tmp_path / "data", "--demo") as server:
         await server.prints("The token is valid for a day")
@@ -43,10 +54,23 @@ async def test_the_page_of_the_api_can_be_used_as_it_stands(tmp_path: Path) -> N
         server.token = await server.log_in()
         (application,) = (await server.call("GET", "/applications"))["items"]
         async with shown(f"{server.url}/docs", tmp_path / "profile") as page:
-            await page.until(f"{BLOCKS}.length === {len(TABLE.routes)}")
+            groups = await groups_of(server)
+            assert sum(groups.values()) == len(TABLE.routes)
+            await page.until(f"{GROUPS}.length === {len(groups)}")
+            for position, count in enumerate(groups.values()):
+                await page.run(f"{GROUPS}[{position}].click()")
+                await page.until(f"{BLOCKS}.length === {count}")
+                await page.run(f"{GROUPS}[{position}].click()")
+                await page.until(f"{BLOCKS}.length === 0")
+            needed = [
+                list(groups).index(name) for name in ("Log in", "Devices", "States, commands and streams")
+            ]
+            for position in needed:
+                await page.run(f"{GROUPS}[{position}].click()")
+            await page.until(f"{BLOCKS}.length === {sum(list(groups.values())[each] for each in needed)}")
 
             await page.run(block("devices.get", OPEN))
-            await page.until(block("devices.get", 'block.querySelector(".execute") && true'))
+            await page.until(block("devices.get", 'block.querySelector("tr[data-param-name]") && true'))
             fields = await page.run(block("devices.get", FIELDS))
             assert fields["applicationId"] == application["id"]
             assert {"query", "tagFilter", "filter", "parentId", "deviceClass"} <= fields.keys()
@@ -84,7 +108,9 @@ async def test_the_page_of_the_api_can_be_used_as_it_stands(tmp_path: Path) -> N
             assert await page.until(block("devices.get", STATUS)) == "200"
 
             await page.run(block("device.stateStream", OPEN))
-            await page.until(block("device.stateStream", 'block.querySelector(".execute") && true'))
+            await page.until(
+                block("device.stateStream", 'block.querySelector("tr[data-param-name]") && true')
+            )
             await page.run(block("device.stateStream", EXECUTE))
             await page.until(
                 "document.getElementById('stream-events').textContent.includes('event: deviceState')"

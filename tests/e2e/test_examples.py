@@ -97,8 +97,9 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
         examples[name].body["password"] = change["newPassword"]
     examples["me.delete"].body["email"] = email
     # The dashboard of the demo belongs to its application.
-    board = (await client.post("/dashboards", json={"name": "to be given away"})).json()
-    for name in ("me.transferResources", "org.transferResources"):
+    org_id = examples["org.get"].path.removeprefix("/orgs/")
+    for name, owner in (("me.transferResources", {}), ("org.transferResources", {"orgId": org_id})):
+        board = (await client.post("/dashboards", json={"name": "to be given away", **owner})).json()
         examples[name].body["dashboardIds"] = [board["id"]]
     await run(client, examples["me.verifyEmail"])
     (mail,) = [each for each in kept_messages(data_dir) if each["Subject"].startswith("Verify")]

@@ -235,7 +235,7 @@ async def test_a_revoked_token_gets_no_report(start_server: StartServer) -> None
         (mail,) = await mails(server)
         assert "was refused" in mail["Subject"]
         await send(server, each)
-        assert [each["Subject"] for each in await mails(server, 2)][1] == "Report: d"
+        assert "Report: d" in [each["Subject"] for each in await mails(server, 2)]
 
 
 async def test_a_report_is_sent_without_pictures_if_they_cannot_be_drawn(start_server: StartServer) -> None:

@@ -1,6 +1,7 @@
 "use strict";
 
-// The page of the API. Three things differ from what Swagger UI does by itself:
+// The page of the API. Four things differ from what Swagger UI does by itself:
+// - Only the groups are shown at first, and no list of types: Swagger UI shows more than about 120 operations badly.
 // - A log-in on this page is used for the other calls.
 // - The events of a stream are shown as they come. Swagger UI waits for the end of a body, and a stream has none; so
 //   its request is made here, and Swagger UI gets what had come when the reader stopped it.
@@ -69,7 +70,8 @@ function show(document) {
     spec: jsonParametersAsText(document),
     dom_id: "#api",
     deepLinking: true,
-    docExpansion: "list",
+    docExpansion: "none",
+    defaultModelsExpandDepth: -1,
     filter: true,
     tryItOutEnabled: true,
     requestInterceptor: (request) => {
