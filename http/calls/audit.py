@@ -67,8 +67,6 @@ async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitabl
         return await execute()  # the application belongs to a user
     before = await _read(call, get)
     owner = owner or _owner_of_record(before)
-    if owner is None and call.route.created_id is None:
-        return await execute()
     try:
         response = await execute()
     except (TooManyRequests, Overloaded):
@@ -174,16 +172,22 @@ def _actor(principal: Principal) -> dict[str, Any]:
 
 async def _read(call: Call, get: Route | None) -> Json | None:
     """The record at the path of a call as it is before the call; None if the path names none."""
-    if get is None or get.message is None or get.handler is not None or call.route.method == "POST":
+    if get is None or not get.path.endswith("}"):
         return None
     read = Call(call.service, get, call.request, call.now_ms, call.principal, call.ids)
     try:
         read.query, _ = get.parser.parse(b"")
+        if get.handler is not None:
+            return _object(msgspec.json.decode((await get.handler(read)).body))
+        assert get.message is not None
         value = await call.service.read(read, get.message)
     except DomainError:
         return None
-    shown = getattr(value, "value", value)
-    return shown if isinstance(shown, dict) else None
+    return _object(getattr(value, "value", value))
+
+
+def _object(value: Any) -> Json | None:
+    return value if isinstance(value, dict) else None
 
 
 # What is kept of bodies.
