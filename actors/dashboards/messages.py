@@ -34,11 +34,9 @@ ContextValues = dict[Key, Description | int | float | TagFilter]
 """The values of parameters by name."""
 
 
-class Report(Body, frozen=True):
-    """A report that is sent on a schedule, by e-mail or to a URL."""
+class _Delivery(Body, frozen=True):
+    """Who gets a report, and what it looks like."""
 
-    cron: _Title
-    id: _BlockId | UnsetType = UNSET
     to_email: Annotated[list[Email], Meta(min_length=1, max_length=10)] | UnsetType = UNSET
     callback_url: CallbackUrl | UnsetType = UNSET
     subject: _Title | UnsetType = UNSET
@@ -48,6 +46,13 @@ class Report(Body, frozen=True):
     locale: Annotated[str, Meta(max_length=5)] | UnsetType = UNSET
     ctx: ContextValues | UnsetType = UNSET
     branded: bool | UnsetType = UNSET
+
+
+class Report(_Delivery, frozen=True, kw_only=True):
+    """A report that is sent on a schedule, by e-mail or to a URL."""
+
+    cron: _Title
+    id: _BlockId | UnsetType = UNSET
 
 
 class _Parameter(Body, frozen=True):
@@ -304,23 +309,14 @@ class ValidateContext(Message, frozen=True):
     query: ContextQuery
 
 
-class SendReport(Body, frozen=True):
+class SendReport(_Delivery, frozen=True):
     """The readers of a report, and what it looks like.
 
     `time` in ms since 1970: the report shows what the dashboard showed then. `timezone` is a name such as
     Europe/Berlin, `locale` such as de or pt_BR.
     """
 
-    to_email: Annotated[list[Email], Meta(min_length=1, max_length=10)] | UnsetType = UNSET
-    callback_url: CallbackUrl | UnsetType = UNSET
-    subject: _Title | UnsetType = UNSET
-    message: Description | UnsetType = UNSET
-    theme: _Theme | UnsetType = UNSET
     time: int | float | UnsetType = UNSET
-    timezone: _Title | UnsetType = UNSET
-    locale: Annotated[str, Meta(max_length=5)] | UnsetType = UNSET
-    ctx: ContextValues | UnsetType = UNSET
-    branded: bool | UnsetType = UNSET
 
 
 class FindDashboard(Message, frozen=True):

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.devices.counts import DEVICE_PAYLOADS, device_payloads
-from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.record_export import check_devices_export
-from trunkline.actors.devices.selection import device_filter
+from trunkline.actors.devices.record_export import check_devices_export, matching_devices
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.record_export import export_records
-from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 
 if TYPE_CHECKING:
@@ -24,18 +21,11 @@ async def export_payload_counts(job: Job) -> Doc:
 
     Input: `query` (None for all), `first` and `last` (hours since the epoch, both included), and `format`.
     """
-    query = job.input["query"]
 
     def shown(snapshot: Snapshot) -> Iterator[Doc]:
-        match = None
-        if query is None:
-            job.total = records.total(snapshot, DEVICE, job.application)
-        else:
-            match = device_filter(snapshot, job.application, query).match
-        for id, doc in records.scan(snapshot, DEVICE, job.application):
-            if match is None or match(doc):
-                counts = device_payloads(snapshot, id, job.input["first"], job.input["last"])
-                yield {"id": id.hex(), "name": doc["name"], **counts}
+        for id, doc in matching_devices(job, snapshot):
+            counts = device_payloads(snapshot, id, job.input["first"], job.input["last"])
+            yield {"id": id.hex(), "name": doc["name"], **counts}
 
     columns = ("id", "name", *DEVICE_PAYLOADS)
     return await export_records(job, "devices", columns, shown, file="payload-counts")

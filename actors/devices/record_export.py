@@ -39,22 +39,27 @@ _COLUMNS: Final = (
 
 async def export_devices(job: Job) -> Doc:
     """Write the records of the devices that match. Input: `query` (None for all), and `format` (csv or json)."""
-    query = job.input["query"]
 
     def shown(snapshot: Snapshot) -> Iterator[Doc]:
-        match = None
         ancestors = Ancestors(snapshot, job.application)
-        if query is None:
-            job.total = records.total(snapshot, DEVICE, job.application)
-        else:
-            match = device_filter(snapshot, job.application, query).match
-        for id, doc in records.scan(snapshot, DEVICE, job.application):
-            if match is None or match(doc):
-                found = open_device(snapshot, job.application, id).found
-                device = show_device(ancestors, found, DeviceShape())
-                yield {name: value for name, value in device.items() if not name.startswith("_")}
+        for id, _ in matching_devices(job, snapshot):
+            found = open_device(snapshot, job.application, id).found
+            device = show_device(ancestors, found, DeviceShape())
+            yield {name: value for name, value in device.items() if not name.startswith("_")}
 
     return await export_records(job, "devices", _COLUMNS, shown, _row)
+
+
+def matching_devices(job: Job, snapshot: Snapshot) -> Iterator[tuple[bytes, Doc]]:
+    """Yield `(id, document)` of the devices that the `query` of a job matches. Without a query the total is known."""
+    query, match = job.input["query"], None
+    if query is None:
+        job.total = records.total(snapshot, DEVICE, job.application)
+    else:
+        match = device_filter(snapshot, job.application, query).match
+    for id, doc in records.scan(snapshot, DEVICE, job.application):
+        if match is None or match(doc):
+            yield id, doc
 
 
 def _row(device: Doc) -> Doc:

@@ -88,11 +88,11 @@ class Dispatcher:
                 note_principal(admission.principal)
             route = admission.route
             call = self._call(admission, request)
-            execute = partial(self._execute, call, admission.ref)
             if route.audited:
+                execute = partial(self._execute, call, admission.ref)
                 response = await execute_audited(call, self._reads_same_path(request), execute)
             else:
-                response = await execute()
+                response = await self._execute(call, admission.ref)
             if response.stream is not None and request.method == "HEAD":
                 # The response to HEAD has the headers of the stream, but no body.
                 response.stream.close()

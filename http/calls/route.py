@@ -211,8 +211,7 @@ NOT_AUDITED: frozenset[str] = frozenset(
 
 
 def _is_audited(route: Route) -> bool:
-    of_organizations = route.area != "user" or route.operation.startswith("dashboard")
-    return route.access == "write" and of_organizations and route.operation not in NOT_AUDITED
+    return route.access == "write" and route.area != "user" and route.operation not in NOT_AUDITED
 
 
 def _latency_class_of(route: Route) -> LatencyClass:
