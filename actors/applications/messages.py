@@ -61,7 +61,7 @@ Slug = Annotated[
     ),
 ]
 _ShortText = Annotated[str, Meta(max_length=1024)]
-_BlobTtl = Annotated[int, Meta(ge=3600, le=604800)] | Annotated[float, Meta(ge=3600, le=604800)]
+BlobTtl = Annotated[int, Meta(ge=3600, le=604800)] | Annotated[float, Meta(ge=3600, le=604800)]
 
 
 class ApplicationPost(Body, frozen=True):
@@ -73,7 +73,7 @@ class ApplicationPost(Body, frozen=True):
     exp_user_token_cutoff: IsoText | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET
-    blob_url_ttl: _BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
+    blob_url_ttl: BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
     org_id: Id | UnsetType = UNSET
     application_template_id: Id | UnsetType = UNSET
     applied_template_ids: Ids | UnsetType = UNSET
@@ -89,7 +89,7 @@ class ApplicationPatch(Body, frozen=True):
     exp_user_token_cutoff: IsoText | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET
-    blob_url_ttl: _BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
+    blob_url_ttl: BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
     ftue_tracking: Annotated[list[FtueStep], Meta(max_length=100)] | UnsetType = UNSET
     archive_config: dict[str, Any] | UnsetType | None = UNSET
 
