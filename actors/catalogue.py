@@ -53,6 +53,9 @@ from trunkline.actors.flows.messages import FLOW_BY_VERSION_FIELDS, FLOW_FIELDS,
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
+from trunkline.actors.notebooks.actor import Notebook
+from trunkline.actors.notebooks.export import INPUT_EXPORT
+from trunkline.actors.notebooks.resource import NOTEBOOKS
 from trunkline.actors.organizations.actor import Organization
 from trunkline.actors.organizations.invitations import INVITE, INVITED
 from trunkline.actors.organizations.membership import MEMBER, MEMBERSHIP, ORGANIZATION
@@ -60,6 +63,7 @@ from trunkline.actors.plain.certificates import AUTHORITIES, CERTIFICATES
 from trunkline.actors.plain.credentials import CREDENTIALS
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.integrations import INTEGRATIONS
+from trunkline.actors.plain.resource_jobs import RESOURCE_JOBS
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.recipes.bulk_create import BULK_CREATE
 from trunkline.actors.records.kind import Kind
@@ -88,6 +92,8 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     AuditLog,
     Deployments,
     UserJobs,
+    # Notebooks.
+    Notebook,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
@@ -110,6 +116,9 @@ _RESOURCES: Final[tuple[Resource, ...]] = (
     SLUGS,
     GROUPS,
     EXPERIENCE_USERS,
+    # Notebooks and resource jobs.
+    NOTEBOOKS,
+    RESOURCE_JOBS,
 )
 """The plain resources."""
 
@@ -181,4 +190,6 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     REMOVE_DEVICES_DATA,
     PAYLOAD_COUNTS_EXPORT,
     BULK_CREATE,
+    # Notebooks.
+    INPUT_EXPORT,
 )

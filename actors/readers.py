@@ -56,6 +56,8 @@ from trunkline.actors.flows import reads as flows
 from trunkline.actors.flows.selection import SelectOfClass, select_of_class
 from trunkline.actors.jobs import reads as jobs
 from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
+from trunkline.actors.notebooks.export import prepare_inputs
+from trunkline.actors.notebooks.messages import PrepareInputs
 from trunkline.actors.organizations import invitations
 from trunkline.actors.organizations import reads as organizations
 from trunkline.actors.organizations.messages import GetOrg, ListOrgs
@@ -172,6 +174,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.GetFlowErrors: runs.get_flow_errors,
     flow.GetFlowStats: runs.get_flow_stats,
     flow.GetFlowLog: runs.get_flow_log,
+    PrepareInputs: prepare_inputs,
     GetAuditLog: audit.get_audit_log,
     ListAuditLogs: audit.list_audit_logs,
     deployment.GetEdgeDeployment: deployments.get_edge_deployment,

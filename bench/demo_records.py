@@ -151,6 +151,12 @@ FLOW: Json = {
         }
     ],
 }
+NOTEBOOK: Json = {
+    "name": "events of the week",
+    "description": "Which device needs attention most often.",
+    "inputs": [{"inputType": "eventData", "fileName": "events.csv"}],
+}
+RESOURCE_JOB: Json = {"name": "look at every van", "resourceType": "device"}
 EDGE_DEVICE: Json = {"name": "edge of the demo", "deviceClass": "edgeCompute"}
 EDGE_FLOW: Json = {"name": "count visitors", "flowClass": "edge"}
 EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
@@ -218,6 +224,9 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "auditLogId": await _first_entry(session, f"/orgs/{org}"),
             **await _invitation(session, f"/orgs/{org}/invites"),
             "userId": record_id(await session.call("GET", "/me")),
+            # Notebooks and resource jobs.
+            "notebookId": await _named(session, f"{application}/notebooks", NOTEBOOK),
+            "resourceJobId": await _named(session, f"{application}/resource-jobs", RESOURCE_JOB),
             "jobId": await _first_job(session, application),
         }
     finally:

@@ -24,6 +24,7 @@ from trunkline.http.resources import (
     jobs,
     me,
     measurements,
+    notebooks,
     organizations,
     plain,
     recipes,
@@ -58,5 +59,6 @@ TABLE = RouteTable(
         *experience.ROUTES,
         *dashboards.ROUTES,
         *credentials.ROUTES,
+        *notebooks.ROUTES,
     ),
 )

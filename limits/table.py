@@ -603,6 +603,11 @@ class Limits:
         5, "attempts", "With doubling pauses enough for a short outage.", "delivery"
     )
 
+    # Notebooks.
+    notebook_external_bytes_max: int = _bound(
+        16 * MIB, "bytes", "What the URLs of its inputs return is in memory while it is exported.", "job"
+    )
+
     # Dashboards and their reports.
     dashboard_blocks_max: int = _bound(
         200, "blocks", "A person looks at fewer; a report reads the data of each.", "dashboard"

@@ -9,6 +9,8 @@ from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.structs import Message, Query, View
 from trunkline.actors.values.terms import IsoTime, QueryTime
 
+NO_RUNS = {"awaitingCompletion": 0, "minutesThisPeriod": 0, "runsThisPeriod": 0}
+"""The executions of notebooks in the summary of an application."""
 _NONE = {"minutes": 0, "completed": 0, "canceled": 0, "errored": 0, "timeout": 0}
 
 

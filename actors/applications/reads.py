@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from trunkline.actors.applications.messages import ApplicationView, GetApplication, ListApplications
+from trunkline.actors.applications.notebook_minutes import NO_RUNS
 from trunkline.actors.organizations.membership import (
     ORGANIZATION,
     Membership,
@@ -106,6 +107,8 @@ def _show(
     shown["summary"] = {
         field: records.total(snapshot, kind, found.id) for field, kind in counted.items() if is_shown(field)
     }
+    if is_shown("notebookStats"):
+        shown["summary"]["notebookStats"] = {**NO_RUNS}
     return shown | {"_etag": found.revision, "_type": "application"}
 
 

@@ -215,6 +215,7 @@ _OTHER_OWNER: Final = "It belongs to a user or an organization."
 _GIVES_ACCESS: Final = "It gives access, or is a secret."
 _HISTORY: Final = "It tells what has happened in this application."
 _NAME_OF_SERVER: Final = "Its name is unique in the server, so a second application could not have it."
+_LATER: Final = "Bundles do not have it yet."
 _RELEASE: Final = "It says what runs on devices of this application."
 
 NOT_PORTABLE: Final[dict[str, str]] = {
@@ -239,6 +240,8 @@ NOT_PORTABLE: Final[dict[str, str]] = {
     "embeddedDeployment": _RELEASE,
     "experienceDomain": _NAME_OF_SERVER,
     "experienceSlug": _NAME_OF_SERVER,
+    "notebook": _LATER,
+    "resourceJob": _LATER,
 }
 """The kinds of records that are in no bundle, each with the reason."""
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
 import re2
 
 from trunkline.actors.dashboards.holder import Holder, reaches
-from trunkline.actors.dashboards.template import has_template
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.events.messages import EVENT_FIELDS
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.fields import Fields
+from trunkline.actors.query.text import parse_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
@@ -28,6 +27,7 @@ from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import is_id
 from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.template import has_template
 from trunkline.limits.table import Limits
 from trunkline.store.snapshot import Snapshot
 
@@ -138,20 +138,6 @@ def check_query(text: str, subject: str, at: str) -> None:
     fields: Fields | None = {"devices": DEVICE_FIELDS, "events": EVENT_FIELDS}.get(subject)
     if fields is not None and query:
         compile_query(query, fields, at=at)
-
-
-def parse_query(text: str, at: str) -> Any:
-    """The query in a text; an empty one for a blank text. Raises `Invalid`."""
-    if not text.strip():
-        return {}
-    try:
-        query = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Invalid(f"{at}: is not JSON: {error}.") from None
-    check_nesting(query, at)
-    if not isinstance(query, dict | list):
-        raise Invalid(f"{at}: is not an advanced query, which is a JSON object.")
-    return query
 
 
 def check_parameters(change: Change, holder: Holder) -> None:

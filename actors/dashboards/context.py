@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trunkline.actors.accounts.reach import has_tag
-from trunkline.actors.dashboards.checks import compile_pattern, parse_query
+from trunkline.actors.dashboards.checks import compile_pattern
 from trunkline.actors.dashboards.holder import Holder, reaches
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.reads import tags_as_object
 from trunkline.actors.devices.selection import device_filter
 from trunkline.actors.experience.kind import USER as EXPERIENCE_USER
+from trunkline.actors.query.text import parse_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.values.errors import Invalid

@@ -29,9 +29,9 @@ from trunkline.actors.dashboards.report import (
 )
 from trunkline.actors.dashboards.report_places import placed, places_of_tags
 from trunkline.actors.dashboards.report_scene import DAY_MS, Reached, Scene
-from trunkline.actors.dashboards.template import fill_all
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.actors.values.template import fill_all
 from trunkline.store.errors import StoreError
 
 _log = structlog.get_logger("trunkline.reports")

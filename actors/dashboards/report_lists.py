@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.dashboards.checks import parse_query
 from trunkline.actors.dashboards.kind import DASHBOARD
 from trunkline.actors.dashboards.report import (
     Cell,
@@ -19,7 +18,6 @@ from trunkline.actors.dashboards.report import (
     number_of,
 )
 from trunkline.actors.dashboards.report_scene import Scene
-from trunkline.actors.dashboards.template import fill
 from trunkline.actors.devices.history import get_log_entries
 from trunkline.actors.devices.lists import list_composite_states, list_devices
 from trunkline.actors.devices.messages import CompositePage, DevicePage, History
@@ -27,10 +25,12 @@ from trunkline.actors.devices.read_messages import GetLogEntries, ListCompositeS
 from trunkline.actors.devices.reads import tags_as_object
 from trunkline.actors.devices.selection import select
 from trunkline.actors.flows.kind import FLOW
+from trunkline.actors.query.text import parse_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.template import fill
 from trunkline.actors.values.timestamps import parse_iso
 
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.dashboards.checks import parse_query
 from trunkline.actors.dashboards.report import Cell, Moment, Part, Value, number_of
 from trunkline.actors.dashboards.report_lists import as_cell, direction_of, heading_of, one_of, table
 from trunkline.actors.dashboards.report_scene import Scene
-from trunkline.actors.dashboards.template import fill
 from trunkline.actors.events.messages import EventPage, ListEvents
 from trunkline.actors.events.reads import list_events
+from trunkline.actors.query.text import parse_query
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.tables.messages import ListRows, RowsPage
 from trunkline.actors.tables.pages import list_rows
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.template import fill
 from trunkline.actors.values.timestamps import iso, parse_iso
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.dashboards.checks import parse_query
 from trunkline.actors.dashboards.context import Context
 from trunkline.actors.dashboards.report import Moment, number_of
 from trunkline.actors.devices.kind import DEVICE
@@ -24,6 +23,7 @@ from trunkline.actors.devices.measurement_messages import (
     TimeSeriesQuery,
 )
 from trunkline.actors.devices.measurements import query_last_values, query_time_series
+from trunkline.actors.query.text import parse_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.reading import Reading

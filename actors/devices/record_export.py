@@ -5,7 +5,7 @@ Devices are read one after the other in order of creation, so memory does not gr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.devices.kind import DEVICE
@@ -17,11 +17,12 @@ from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.jobs.record_export import export_records
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.revision import Found
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
-_COLUMNS: Final = (
+DEVICE_COLUMNS: Final = (
     "id",
     "name",
     "description",
@@ -41,13 +42,20 @@ async def export_devices(job: Job) -> Doc:
     """Write the records of the devices that match. Input: `query` (None for all), and `format` (csv or json)."""
 
     def shown(snapshot: Snapshot) -> Iterator[Doc]:
-        ancestors = Ancestors(snapshot, job.application)
-        for id, _ in matching_devices(job, snapshot):
-            found = open_device(snapshot, job.application, id).found
-            device = show_device(ancestors, found, DeviceShape())
-            yield {name: value for name, value in device.items() if not name.startswith("_")}
+        found = (
+            open_device(snapshot, job.application, id).found for id, _ in matching_devices(job, snapshot)
+        )
+        return shown_devices(snapshot, job.application, found)
 
-    return await export_records(job, "devices", _COLUMNS, shown, _row)
+    return await export_records(job, "devices", DEVICE_COLUMNS, shown, device_row)
+
+
+def shown_devices(snapshot: Snapshot, application: bytes, found: Iterable[Found]) -> Iterator[Doc]:
+    """Yield the devices as an export writes them."""
+    ancestors = Ancestors(snapshot, application)
+    for each in found:
+        device = show_device(ancestors, each, DeviceShape())
+        yield {name: value for name, value in device.items() if not name.startswith("_")}
 
 
 def matching_devices(job: Job, snapshot: Snapshot) -> Iterator[tuple[bytes, Doc]]:
@@ -62,7 +70,8 @@ def matching_devices(job: Job, snapshot: Snapshot) -> Iterator[tuple[bytes, Doc]
             yield id, doc
 
 
-def _row(device: Doc) -> Doc:
+def device_row(device: Doc) -> Doc:
+    """A device as a line of CSV."""
     connection = device["connectionInfo"]
     return {**device, "connected": connection["connected"], "connectionTime": connection.get("time")}
 

@@ -6,16 +6,15 @@ their number. Exports of device records: `devices/record_export.py`.
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.history import points
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.reads import Opened, open_device
 from trunkline.actors.devices.selection import device_filter
+from trunkline.actors.jobs.archive import Archive
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.records import records
@@ -24,8 +23,6 @@ from trunkline.actors.records.page import Match
 from trunkline.actors.values.csv_text import CSV, CsvLines
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.timestamps import iso
-
-_MEMBER_BUFFER_BYTES: Final = 64 * 1024
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
@@ -138,8 +135,10 @@ class _Wanted:
                 raise Invalid(f"attributes[{position}]: none of the devices declares an attribute {name}.")
 
 
-def read_selection(snapshot: Snapshot, application: bytes, options: Doc) -> DeviceSelection:
-    """Read `deviceIds`, `deviceTags` and `deviceQuery` of a job's input.
+def read_selection(
+    snapshot: Snapshot, application: bytes, options: Doc, *, query_field: str = "deviceQuery"
+) -> DeviceSelection:
+    """Read `deviceIds`, `deviceTags` and `deviceQuery` of a job's input. Callers know the query as `query_field`.
 
     Raises `Invalid` for an unknown device, `QueryError` for an invalid query.
     """
@@ -151,7 +150,7 @@ def read_selection(snapshot: Snapshot, application: bytes, options: Doc) -> Devi
     if options["deviceTags"]:
         matches.append(lambda doc: has_tag(doc["tags"], options["deviceTags"]))
     if options["deviceQuery"] is not None:
-        match = device_filter(snapshot, application, options["deviceQuery"], "deviceQuery").match
+        match = device_filter(snapshot, application, options["deviceQuery"], query_field).match
         matches.append(match or (lambda _doc: True))
     return DeviceSelection(frozenset(ids), matches)
 
@@ -170,31 +169,24 @@ async def export_data(job: Job) -> Doc:
 
     def as_table(snapshot: Snapshot, write: Write) -> None:
         selection = read_selection(snapshot, job.application, options)
-        wanted = _Wanted(options["attributes"])
-        names: dict[str, None] = {}
-        for device in selection.scan(snapshot, job.application):
-            wanted.see(device)
-            names |= dict.fromkeys(value_columns(device, options))
-            if len(names) > limits.export_columns_max:
-                raise PayloadTooLarge(
-                    f"These devices have more than {limits.export_columns_max} attributes together, which is the "
-                    "most for one table; ask for some of the attributes, for a filePerDevice, or for fewer devices."
-                )
-        wanted.check()
-        if options["attributes"] is not None:
-            names = {name: None for name in options["attributes"] if name in names}
-        write(header(lines, options, names))
-        for device in selection.scan(snapshot, job.application):
-            columns = value_columns(device, options)
-            numbers = [columns.get(name) for name in names]
-            for line in state_lines(snapshot, lines, options, device.id, numbers):
-                write(line)
-                job.completed += 1
+        table = table_lines(snapshot, job.application, selection, options, lines, limits.export_columns_max)
+        write(next(table))
+        for line in table:
+            write(line)
+            job.completed += 1
 
     def as_archive(snapshot: Snapshot, write: Write) -> None:
         selection = read_selection(snapshot, job.application, options)
         wanted = _Wanted(options["attributes"])
-        with zipfile.ZipFile(_Sink(write), "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def counted(device: Opened) -> Iterator[bytes]:
+            columns = value_columns(device, options)
+            yield header(lines, options, columns)
+            for line in state_lines(snapshot, lines, options, device.id, list(columns.values())):
+                yield line
+                job.completed += 1
+
+        with Archive(write) as archive:
             for number, device in enumerate(selection.scan(snapshot, job.application)):
                 if number >= limits.export_files_max:
                     raise PayloadTooLarge(
@@ -202,15 +194,7 @@ async def export_data(job: Job) -> Doc:
                         "narrow the query, or ask for one table."
                     )
                 wanted.see(device)
-                columns = value_columns(device, options)
-                with (
-                    archive.open(f"device-{device.id.hex()}.csv", "w", force_zip64=True) as member,
-                    io.BufferedWriter(member, _MEMBER_BUFFER_BYTES) as file,
-                ):
-                    file.write(header(lines, options, columns))
-                    for line in state_lines(snapshot, lines, options, device.id, list(columns.values())):
-                        file.write(line)
-                        job.completed += 1
+                archive.add(f"device-{device.id.hex()}.csv", counted(device))
         wanted.check()
 
     job.completed, job.total = 0, None
@@ -222,24 +206,42 @@ async def export_data(job: Job) -> Doc:
     return {"file": file, "rows": job.completed, "escapedTexts": lines.escaped}
 
 
+def table_lines(
+    snapshot: Snapshot,
+    application: bytes,
+    selection: DeviceSelection,
+    options: Doc,
+    lines: CsvLines,
+    columns_max: int,
+) -> Iterator[bytes]:
+    """Yield one table of the states of devices: the line with the columns, then a line for each state.
+
+    `options` are those of an export of one device. Raises `Invalid` for an attribute that none of the devices declares,
+    `PayloadTooLarge` for more than `columns_max` columns.
+    """
+    wanted = _Wanted(options["attributes"])
+    names: dict[str, None] = {}
+    for device in selection.scan(snapshot, application):
+        wanted.see(device)
+        names |= dict.fromkeys(value_columns(device, options))
+        if len(names) > columns_max:
+            raise PayloadTooLarge(
+                f"These devices have more than {columns_max} attributes together, which is the most for one table; "
+                "ask for some of the attributes, for a filePerDevice, or for fewer devices."
+            )
+    wanted.check()
+    if options["attributes"] is not None:
+        names = {name: None for name in options["attributes"] if name in names}
+    yield header(lines, options, names)
+    for device in selection.scan(snapshot, application):
+        columns = value_columns(device, options)
+        numbers = [columns.get(name) for name in names]
+        yield from state_lines(snapshot, lines, options, device.id, numbers)
+
+
 def check_data_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:
     """Raise `Invalid` for an unknown device, `QueryError` for an invalid query."""
     read_selection(snapshot, application, message.input)
-
-
-class _Sink(io.RawIOBase):
-    """The file object that an archive is written to. It cannot seek, so the archive is not held in memory."""
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, piece: Any) -> int:
-        content = bytes(piece)
-        self._write(content)
-        return len(content)
 
 
 DATA_EXPORT = JobKind(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from trunkline.actors.events.kind import EVENT
@@ -18,7 +19,7 @@ from trunkline.actors.records.kind import Doc
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
-_COLUMNS = (
+EVENT_COLUMNS = (
     "id",
     "creationDate",
     "lastUpdated",
@@ -33,8 +34,8 @@ _COLUMNS = (
     "sourceName",
     "eventTags",
     "data",
+    "updates",
 )
-_HIDDEN = ("_etag", "_type")
 
 
 async def export_events(job: Job) -> Doc:
@@ -43,16 +44,23 @@ async def export_events(job: Job) -> Doc:
     Input: `query` (None for all events), `format` (csv or json), and `excludeUpdates`.
     """
     options = job.input
-    left_out = {*_HIDDEN, "updates"} if options["excludeUpdates"] else {*_HIDDEN}
-    columns = _COLUMNS if options["excludeUpdates"] else (*_COLUMNS, "updates")
+    left_out = {"updates"} if options["excludeUpdates"] else set[str]()
+    columns = tuple(name for name in EVENT_COLUMNS if name not in left_out)
 
     def shown(snapshot: Snapshot) -> Iterator[Doc]:
         if options["query"] is None:
             job.total = records.total(snapshot, EVENT, job.application)
-        for event in events_in_order(snapshot, job.application, options["query"]):
-            yield {name: value for name, value in event.items() if name not in left_out}
+        return shown_events(snapshot, job.application, options["query"], left_out)
 
     return await export_records(job, "events", columns, shown)
+
+
+def shown_events(
+    snapshot: Snapshot, application: bytes, query: Doc | None, left_out: AbstractSet[str] = frozenset()
+) -> Iterator[Doc]:
+    """Yield the events that match as an export writes them, the oldest first."""
+    for event in events_in_order(snapshot, application, query):
+        yield {name: value for name, value in event.items() if name[0] != "_" and name not in left_out}
 
 
 def check_event_export(_snapshot: Snapshot, _application: bytes, message: QueueJob) -> None:

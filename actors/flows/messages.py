@@ -280,11 +280,11 @@ class PressButton(Message, frozen=True):
 
 
 class SelectTriggered(Message, frozen=True):
-    """The ids of the workflows that a webhook, an integration or an endpoint of the experience triggers."""
+    """The ids of the workflows that a record triggers: one of the kind `type`."""
 
     application: bytes
     source: bytes
-    type: Literal["webhook", "integration", "endpoint"]
+    type: Literal["webhook", "integration", "endpoint", "resourceJob"]
 
 
 class GetFlow(Message, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.flows.kind import DEFAULT, DEVELOP, FLOW, FLOW_VERSION, TRIGGER_KEYS
 from trunkline.actors.flows.messages import (
@@ -176,15 +176,21 @@ def _trigger_match(filters: list[TriggerFilter] | None) -> list[Match]:
     return [match]
 
 
+_TRIGGER_TYPES: Final = {
+    "resourceJob": ("resourceJobIteration", "resourceJobIterationTimeout", "resourceJobComplete")
+}
+"""The types of the triggers of a source, if they have other names than it."""
+
+
 def select_triggered(reading: Reading, message: SelectTriggered) -> list[bytes]:
-    """The ids of the workflows whose version that runs has a trigger of a webhook or of an integration, in order."""
+    """The ids of the workflows whose version that runs has a trigger of the source, in order."""
     snapshot, application = reading.snapshot, message.application
     reading.check_time(is_long=records.total(snapshot, FLOW, application) > SCAN_INLINE_MAX // 8)
-    source = message.source.hex()
+    source, types = message.source.hex(), _TRIGGER_TYPES.get(message.type, (message.type,))
 
     def is_triggered(id: bytes, doc: Doc) -> bool:
         found: list[list[str]] = doc[TRIGGER_KEYS]
-        if any(type == message.type and key.lower() == source for type, key in found):
+        if any(type in types and key.lower() == source for type, key in found):
             return True
         if message.type != "integration" or all(type != "mqttTopic" for type, _ in found):
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,17 +38,12 @@ async def export_records(
             job.completed += 1
 
     def as_csv(snapshot: Snapshot, write: Write) -> None:
-        write(lines.line(columns))
-        for doc in counted(snapshot):
-            flat = row(doc)
-            write(lines.line(flat.get(name) for name in columns))
+        for piece in csv_pieces(lines, columns, counted(snapshot), row):
+            write(piece)
 
     def as_json(snapshot: Snapshot, write: Write) -> None:
-        before = b"[\n"
-        for doc in counted(snapshot):
-            write(before + msgspec.json.encode(doc))
-            before = b",\n"
-        write(b"\n]\n" if before == b",\n" else b"[]\n")
+        for piece in json_pieces(counted(snapshot)):
+            write(piece)
 
     job.completed, job.total = 0, None
     name = f"{file or what}-{job.application.hex()}"
@@ -57,3 +52,25 @@ async def export_records(
     else:
         result = await job.write_file(f"{name}.csv", CSV, as_csv)
     return {"file": result, what: job.completed, "escapedTexts": lines.escaped}
+
+
+def csv_pieces(
+    lines: CsvLines,
+    columns: Sequence[str],
+    docs: Iterable[Doc],
+    row: Callable[[Doc], Doc] = lambda doc: doc,
+) -> Iterator[bytes]:
+    """Yield the CSV of documents: the columns, then a line for each."""
+    yield lines.line(columns)
+    for doc in docs:
+        flat = row(doc)
+        yield lines.line(flat.get(name) for name in columns)
+
+
+def json_pieces(docs: Iterable[Doc]) -> Iterator[bytes]:
+    """Yield one JSON array of documents, with a line for each."""
+    before = b"[\n"
+    for doc in docs:
+        yield before + msgspec.json.encode(doc)
+        before = b",\n"
+    yield b"\n]\n" if before == b",\n" else b"[]\n"

@@ -36,24 +36,24 @@ class Undelivered(Exception):
     """A mail or a call was not accepted. The text is a sentence."""
 
 
-def check_url(url: str, *, private: bool) -> None:
-    """Raise `Invalid` if `url` cannot be called. `private` allows addresses that are not public."""
+def check_url(url: str, *, private: bool, field: str = "callbackUrl") -> None:
+    """Raise `Invalid` for `field` if `url` cannot be called. `private` allows addresses that are not public."""
     try:
         parsed = httpx.URL(url)
         host = parsed.host  # decodes an internationalised name, which may be malformed
     except (httpx.InvalidURL, ValueError, TypeError) as error:
-        raise Invalid(f"callbackUrl: is not a URL: {error}.") from None
+        raise Invalid(f"{field}: is not a URL: {error}.") from None
     if parsed.scheme not in ("http", "https") or not host:
-        raise Invalid("callbackUrl: must begin with http:// or https:// and name a host.")
+        raise Invalid(f"{field}: must begin with http:// or https:// and name a host.")
     if parsed.port is not None and not 0 < parsed.port < 65_536:
-        raise Invalid(f"callbackUrl: {parsed.port} is not a port; ports are 1 to 65535.")
+        raise Invalid(f"{field}: {parsed.port} is not a port; ports are 1 to 65535.")
     if parsed.userinfo:
-        raise Invalid("callbackUrl: must not contain a user name or a password; put a token into its query.")
+        raise Invalid(f"{field}: must not contain a user name or a password; put a token into its query.")
     if private:
         return
     literal = _ip_literal(host)
     if host.rstrip(".").lower().endswith("localhost") or (literal is not None and not is_public(literal)):
-        raise Invalid(f"callbackUrl: {host} is not a public address; this server calls only public ones.")
+        raise Invalid(f"{field}: {host} is not a public address; this server calls only public ones.")
 
 
 def is_public(address: Address) -> bool:
@@ -113,13 +113,16 @@ async def get_json(url: str, headers: dict[str, str], *, timeout_s: float, bytes
         raise Undelivered(f"{parsed.host} did not answer with JSON.") from None
 
 
-async def get_public(url: str, *, timeout_s: float, bytes_max: int) -> bytes:
-    """Get a document once, from a public address. Raises `Undelivered` unless it comes in time and with status 200."""
+async def get_public(url: str, *, timeout_s: float, bytes_max: int, private: bool = False) -> bytes:
+    """Get a document once, from a public address. Raises `Undelivered` unless it comes in time and with status 200.
+
+    `private` allows addresses that are not public.
+    """
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
         sent = {"Accept-Encoding": "identity"}
         status, content = await _send(
-            "GET", parsed, None, sent, timeout_s, private=False, bytes_max=bytes_max
+            "GET", parsed, None, sent, timeout_s, private=private, bytes_max=bytes_max
         )
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")

@@ -190,6 +190,14 @@ def check_unused(change: Change, kind: Kind, field: str, body_field: str) -> Non
         raise Invalid(f"{body_field}: the {kind.noun} {holder.hex()} has it already; give each its own.")
 
 
+def check_reference(change: Change, kind: Kind, id: str, field: str) -> None:
+    """Raise `Invalid` for `field` if the application has no record of the kind with this id."""
+    owner = change.owner
+    key = keys.record_key(kind.name, owner.ref.id, bytes.fromhex(id))
+    if owner.system.journal.get(keys.RECORDS, key) is None:
+        raise Invalid(f"{field}: there is no {kind.noun} {id.lower()} in this application.")
+
+
 def find_by_unique(actor: Actor, kind: Kind, field: str, text: str) -> Doc | None:
     """The record of this actor that has the text of `field`, one of `Kind.unique`; None if there is none."""
     journal, parent = actor.system.journal, actor.ref.id

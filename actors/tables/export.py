@@ -13,6 +13,7 @@ from trunkline.actors.values.csv_text import CSV, CsvLines
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
+    from trunkline.actors.tables.columns import Table
     from trunkline.store.snapshot import Snapshot
 
 
@@ -39,7 +40,7 @@ async def export_rows(job: Job) -> Doc:
             offset=options["offset"],
             limit=options["limit"],
         )
-        write(lines.line(["id", "createdAt", "updatedAt", *(name for name, _ in table.columns.shown)]))
+        write(row_header(lines, table))
         for row in rows:
             write(lines.line(row.values()))
             job.completed += 1
@@ -47,6 +48,11 @@ async def export_rows(job: Job) -> Doc:
     job.completed, job.total = 0, None
     file = await job.write_file(f"rows-{job.resource.hex()}.csv", CSV, fill)
     return {"file": file, "rows": job.completed, "escapedTexts": lines.escaped}
+
+
+def row_header(lines: CsvLines, table: Table) -> bytes:
+    """The line with the names of the columns."""
+    return lines.line(["id", "createdAt", "updatedAt", *(name for name, _ in table.columns.shown)])
 
 
 def check_row_export(snapshot: Snapshot, application: bytes, message: QueueJob) -> None:

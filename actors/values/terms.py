@@ -22,6 +22,16 @@ Id = Annotated[
     ),
 ]
 """`$` also matches before a final line feed, so `max_length` and, in `Key`, a lookahead exclude that."""
+OptionalTemplateId = Annotated[
+    str,
+    Meta(
+        pattern=r"^([A-Fa-f0-9]{24}(?!\n)|.*\{\{.+\}\}.*)$",
+        max_length=255,
+        description="24 hexadecimal digits, or a text with a template",
+        extra={FORM: "an id of 24 hexadecimal digits, or a text with a template {{path}}"},
+    ),
+]
+"""An id, or a template that gives one when it is filled in."""
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Description = Annotated[str, Meta(max_length=32767)]
 Key = Annotated[

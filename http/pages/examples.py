@@ -60,6 +60,9 @@ IDS: Final[Mapping[str, str]] = {
     "inviteId": "6920c0de0000000000000052",
     # Reports of dashboards.
     "userDashboardId": "6920c0de0000000000000060",
+    # Notebooks and resource jobs.
+    "notebookId": "6920c0de0000000000000100",
+    "resourceJobId": "6920c0de0000000000000101",
 }
 """Ids of no record, one for each kind."""
 
@@ -83,6 +86,9 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "org.revokeInvite": {"inviteId": IDS["inviteId"]},
     "orgInvites.get": {"token": "TOKEN", "email": "colleague@example.com"},
     # Reports of dashboards.
+    # Notebooks and resource jobs.
+    "notebook.cancelExecution": {"executionId": "6920c0de0000000000000102"},
+    "resourceJob.cancelExecution": {"executionId": "6920c0de0000000000000102"},
 }
 """The parameters of the query that an operation needs."""
 
@@ -305,6 +311,31 @@ BODIES: Final[Mapping[str, Any]] = {
     "me.connectCodehost": {"accessToken": "TOKEN"},
     "me.enableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
     "me.disableTwoFactorAuth": {"password": "PASSWORD", "twoFactorCode": "123456"},
+    # Notebooks and resource jobs.
+    "notebooks.post": {
+        "name": "means of the week",
+        "inputs": [
+            {"inputType": "deviceData", "fileName": "states.csv", "start": -604800000, "end": 0},
+            {"inputType": "dataTable", "fileName": "inspections.csv", "dataTableId": IDS["dataTableId"]},
+        ],
+        "outputs": [
+            {
+                "outputType": "executionResult",
+                "fileName": "result.html",
+                "destinationFileNameTemplate": "report.html",
+            }
+        ],
+    },
+    "notebook.patch": {"description": "For the meeting on Monday."},
+    "notebook.execute": {},
+    "notebook.requestInputDataExport": {"templateContext": "{}"},
+    "resourceJobs.post": {
+        "name": "ask all vans",
+        "resourceType": "device",
+        "queryJson": '{"name": {"$startsWith": "delivery-van"}}',
+    },
+    "resourceJob.patch": {"description": "Every morning."},
+    "resourceJob.execute": {},
 }
 """The body of each operation that takes one."""
 

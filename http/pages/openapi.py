@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, generated from the route table, so that it always agrees with the API.
 
-The sentences about fields are in `descriptions.py`, the examples in `examples.py`.
+The sentences about fields are in `descriptions.py`, the examples in `examples.py`. The module is long because it lists
+the groups of all operations.
 """
 
 from __future__ import annotations
@@ -113,6 +114,14 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Integrations": (
         "Connections to brokers and services; they are stored, and nothing connects yet.",
         ("integrations", "integration"),
+    ),
+    "Notebooks": (
+        "Programs over the data of an application: stored, not executed.",
+        ("notebooks", "notebook"),
+    ),
+    "Resource jobs": (
+        "Workflows that run once for each row, device or user: stored, not executed.",
+        ("resourceJobs", "resourceJob"),
     ),
     "Application templates": (
         "Ready-made contents of applications.",

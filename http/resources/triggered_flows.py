@@ -1,4 +1,4 @@
-"""The deletion of a webhook, an integration or an endpoint, together with the workflows that it triggers."""
+"""The deletion of a webhook, an integration, an endpoint or a resource job, together with the workflows it triggers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
 
-_TRIGGERS: Final[Mapping[str, Literal["webhook", "integration", "endpoint"]]] = {
+_TRIGGERS: Final[Mapping[str, Literal["webhook", "integration", "endpoint", "resourceJob"]]] = {
     "webhook": "webhook",
     "integration": "integration",
     "experienceEndpoint": "endpoint",
+    "resourceJob": "resourceJob",
 }
 """The types of the triggers, by the kind of what triggers them."""
 

@@ -44,7 +44,7 @@ def posted(
         ]
         if change is not None:
             for number in CHANGED:
-                await server.call("PATCH", f"{path}/{ids[number]}", change(number), status=200)
+                await server.call("PATCH", f"{path}/{ids[number]}", change(number))
         return path if listed is None else f"{application}/{listed}"
 
     return fill
@@ -71,6 +71,11 @@ def integration(number: int) -> dict[str, Any]:
         return {"name": NAMES[number], "integrationType": "particle", "particleConfig": config}
     broker = {"host": "mqtt.example.com", "port": 8883, "protocol": "mqtts"}
     return {"name": NAMES[number], "integrationType": "mqtt", "mqttConfig": broker, "topics": ["a"]}
+
+
+def resource_job(number: int) -> dict[str, Any]:
+    types = ("device", "experienceUser", "dataTableRow", "experienceGroup", "device")
+    return {"name": NAMES[number], "resourceType": types[number]}
 
 
 def slug(number: int) -> str:
@@ -265,6 +270,9 @@ FILLED: Final[Mapping[str, Fill]] = {
     # Credentials and integrations.
     "credentials.get": posted("credentials", credential),
     "integrations.get": posted("integrations", integration, lambda number: {"enabled": bool(number % 2)}),
+    # Notebooks and resource jobs.
+    "notebooks.get": posted("notebooks"),
+    "resourceJobs.get": posted("resource-jobs", resource_job),
     # Experience.
     "experienceDomains.get": posted(
         "experience/domains",

@@ -54,6 +54,7 @@ EXPORTS = frozenset(
         "devices.export",
         "devices.payloadCounts",
         "events.export",
+        "notebook.requestInputDataExport",
     }
 )
 """They change nothing that a reader sees, so they accept what reads accept."""

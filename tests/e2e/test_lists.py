@@ -45,6 +45,8 @@ SAME_ORDER: Final = {
 """Lists that do not show what they are sorted by: another list of the same records, and the end of their path."""
 
 COMPUTED: Final = {
+    ("notebooks.get", "lastExecutionRequested"): "nothing is executed",
+    ("resourceJobs.get", "lastExecutionRequested"): "nothing is executed",
     ("experienceEndpoints.get", "order"): "how specific the route is",
     ("experienceEndpoints.get", "requestCount"): "no request is counted yet",
     ("applicationJobLogs.get", "status"): "all jobs were completed",

@@ -52,6 +52,9 @@ ELSEWHERE = {
     "devices.payloadCounts": "test_remove_data.py",
     "devices.removeData": "test_remove_data.py",
     "experienceEndpoints.stats": "test_experience_whole.py",
+    "notebook.logs": "test_notebooks.py",
+    "notebook.notebookMinuteCounts": "test_notebooks.py",
+    "resourceJob.logs": "test_notebooks.py",
 }
 """What changes data, or takes more than the range, and the test in which it is called."""
 

@@ -36,6 +36,7 @@ ORDER = {
         "experience",
         "dashboards",
         "templates",
+        "notebooks",
         "bundles",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),

@@ -1,4 +1,4 @@
-"""Templates in the configuration of a dashboard: `{{path}}` is replaced by the value at a path.
+"""Templates in texts of a dashboard or a notebook: `{{path}}` is replaced by the value at a path.
 
 Only paths are filled in, such as `{{ctx.room.value}}` or `{{dashboard.duration}}`. Helpers and blocks of a template
 language are left as they are: a client of the dashboard understands them, a report shows the text.

@@ -1,0 +1,44 @@
+"""Zip archives as the results of jobs, written piece by piece: no archive is held in memory, nor a file in it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from trunkline.actors.jobs.results import Write
+
+_MEMBER_BUFFER_BYTES: Final = 64 * 1024
+
+
+class Archive(zipfile.ZipFile):
+    """An archive that is written to the result of a job: `with Archive(write) as archive: archive.add(...)`."""
+
+    def __init__(self, write: Write) -> None:
+        super().__init__(_Sink(write), "w", zipfile.ZIP_DEFLATED)
+
+    def add(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Write a file from its pieces."""
+        with (
+            self.open(name, "w", force_zip64=True) as member,
+            io.BufferedWriter(member, _MEMBER_BUFFER_BYTES) as file,
+        ):
+            for piece in pieces:
+                file.write(piece)
+
+
+class _Sink(io.RawIOBase):
+    """The file object that an archive is written to. It cannot seek, so the archive is not held in memory."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        content = bytes(piece)
+        self._write(content)
+        return len(content)

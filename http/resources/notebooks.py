@@ -1,0 +1,217 @@
+"""Routes: notebooks and resource jobs. This server executes neither, and says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from trunkline.actors.applications.notebook_minutes import (
+    CountNotebookMinutes,
+    MinuteRange,
+    NotebookMinuteCounts,
+)
+from trunkline.actors.jobs.messages import JobQueued
+from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.notebooks.messages import (
+    BeginInputExport,
+    ExecutionChoice,
+    ExecutionRange,
+    InputDataExport,
+    NotebookExecution,
+    NotebookExecutionLog,
+    PrepareInputs,
+    ResourceJobExecution,
+    ResourceJobExecutionLog,
+)
+from trunkline.actors.notebooks.resource import NOTEBOOKS
+from trunkline.actors.plain.resource_jobs import RESOURCE_JOBS, ResourceJobRemoval
+from trunkline.actors.query.text import parse_query
+from trunkline.actors.records.messages import GetRecord
+from trunkline.actors.records.resource import Resource
+from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.structs import View
+from trunkline.actors.values.terms import Id
+from trunkline.actors.values.timestamps import parse_report_time, resolve_range
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.errors import protocol_error, rate_limit
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH, ActorAddress, Route
+from trunkline.http.resources.jobs import queue_job
+from trunkline.http.resources.triggered_flows import remove_with_flows
+
+_NOTEBOOKS: Final = APP_PATH + "/notebooks"
+_NOTEBOOK: Final = _NOTEBOOKS + "/{notebookId}"
+_RESOURCE_JOBS: Final = APP_PATH + "/resource-jobs"
+_NOTEBOOK_ACTOR: Final = ActorAddress("notebook", "notebook")
+
+
+class ExecutionStarted(View, frozen=True):
+    """The execution has begun."""
+
+    success: Literal[True]
+    execution_id: Id
+
+
+async def execute(call: Call) -> Response:
+    """This server executes nothing: the answer is 501, and nothing is stored."""
+    await _check_exists(call)
+    headers, body = protocol_error(501, f"This server does not execute {_nouns(call)}; it only stores them.")
+    return Response(501, headers, body)
+
+
+async def cancel_execution(call: Call) -> Response:
+    """There is no execution to cancel, so the answer is 404."""
+    await _check_exists(call)
+    raise NotFound(
+        f"There is no execution {call.query.execution_id.lower()}; this server does not execute {_nouns(call)}."
+    )
+
+
+async def list_executions(call: Call) -> Response:
+    """The list is empty, because this server executes nothing."""
+    await _check_exists(call)
+    resolve_range(call.now_ms, since=call.query.since)  # refuses what is no time
+    return json_response(call, 200, [])
+
+
+async def count_minutes(call: Call) -> Response:
+    """All counts are zero, because this server executes no notebooks."""
+    await _check_exists(call)
+    return json_response(call, 200, await call.service.read(call, CountNotebookMinutes))
+
+
+async def export_inputs(call: Call) -> Response:
+    """Queue an export of the inputs of a notebook: a zip with a file for each input, as an execution would get them.
+
+    A template in an input is filled in with the values of `templateContext`. What a URL returns is fetched from public
+    addresses only.
+    """
+    body: InputDataExport = call.body
+    system = call.service.system
+    now_ms = call.now_ms
+    if body.relative_to is not UNSET:
+        now_ms = parse_report_time(body.relative_to, call.now_ms, field="relativeTo")
+    context = parse_query(body.template_context or "", "templateContext")
+    if not isinstance(context, dict):
+        raise Invalid("templateContext: is not a JSON object.")
+    inputs = await call.service.read_message(
+        PrepareInputs(
+            application=call.application,
+            notebook=call.ids["notebook"],
+            now_ms=now_ms,
+            context=context,
+            private=system.component(JobQueue).calls_private_networks,
+        )
+    )
+    answer = await system.ask(_NOTEBOOK_ACTOR.ref(call.ids), BeginInputExport())
+    response = await queue_job(
+        call,
+        call.ids["notebook"],
+        {"relativeTo": now_ms},
+        email=body.email,
+        callback_url=body.callback_url,
+        data=msgspec.json.encode(inputs),
+    )
+    if answer.verdict is not None:
+        response.headers.extend(rate_limit("notebook_export", answer.verdict))
+    return response
+
+
+def _resource(call: Call) -> Resource:
+    return NOTEBOOKS if NOTEBOOKS.kind.name in call.ids else RESOURCE_JOBS
+
+
+async def _check_exists(call: Call) -> None:
+    await call.service.read_message(GetRecord(resource=_resource(call).name, ids=call.ids, query=None))
+
+
+def _nouns(call: Call) -> str:
+    return f"{_resource(call).kind.noun}s"
+
+
+def _executions(path: str, resource: Resource, execution: Any, log: Any, scope: str) -> tuple[Route, ...]:
+    """The operations on executions. `scope` is the operation whose scope cancels one."""
+    noun = resource.kind.noun
+    return (
+        Route(
+            method="POST",
+            path=path + "/execute",
+            operation=f"{resource.name}.execute",
+            summary=f"Execute a {noun}; this server does not",
+            body=execution,
+            handler=execute,
+            reply=ExecutionStarted,
+            access="write",
+            also={501: "This server executes nothing"},
+        ),
+        Route(
+            method="POST",
+            path=path + "/cancelExecution",
+            operation=f"{resource.name}.cancelExecution",
+            scope=scope,
+            summary=f"Cancel an execution of a {noun}; there is none",
+            query=ExecutionChoice,
+            handler=cancel_execution,
+            access="write",
+        ),
+        Route(
+            method="GET",
+            path=path + "/logs",
+            operation=f"{resource.name}.logs",
+            summary=f"List the newest executions of a {noun}",
+            query=ExecutionRange,
+            handler=list_executions,
+            reply=Annotated[list[log], Meta(max_length=1000)],
+        ),
+    )
+
+
+def _resource_jobs() -> tuple[Route, ...]:
+    """A change is answered with 201, as the API has it for resource jobs."""
+    routes = resource_routes(
+        _RESOURCE_JOBS, RESOURCE_JOBS, remove=ResourceJobRemoval, remover=remove_with_flows
+    )
+    return tuple(dataclasses.replace(each, ok=201) if each.method == "PATCH" else each for each in routes)
+
+
+ROUTES = (
+    *resource_routes(_NOTEBOOKS, NOTEBOOKS),
+    *_executions(_NOTEBOOK, NOTEBOOKS, NotebookExecution, NotebookExecutionLog, "notebook.execute"),
+    Route(
+        method="GET",
+        path=_NOTEBOOK + "/notebookMinuteCounts",
+        operation="notebook.notebookMinuteCounts",
+        summary="Count minutes of a notebook per day",
+        query=MinuteRange,
+        handler=count_minutes,
+        uses=(CountNotebookMinutes,),
+        reply=NotebookMinuteCounts,
+    ),
+    Route(
+        method="POST",
+        path=_NOTEBOOK + "/requestInputDataExport",
+        operation="notebook.requestInputDataExport",
+        summary="Export the inputs of a notebook as a zip archive",
+        body=InputDataExport,
+        handler=export_inputs,
+        reply=JobQueued,
+        ok=202,
+        also={
+            429: "The notebook was exported less than 15 minutes ago, or the application has too many jobs",
+            507: "The disk is full; nothing was stored",
+        },
+    ),
+    *_resource_jobs(),
+    *_executions(
+        _RESOURCE_JOBS + "/{resourceJobId}",
+        RESOURCE_JOBS,
+        ResourceJobExecution,
+        ResourceJobExecutionLog,
+        "resourceJob.cancelExecution",
+    ),
+)
