@@ -22,8 +22,11 @@ from trunkline.actors.accounts.sso import SingleSignOn
 from trunkline.actors.accounts.two_factor import ResetTwoFactor
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.authority import find_user
-from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES
+from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES
 from trunkline.actors.check import check, verify
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.named import all_contents
+from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
@@ -136,6 +139,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(mail)
     secret = system.store.directory.secret()
     system.add_component(EmailLinks(secret))
+    system.add_component(Contents(system, Signatures(secret)))
     system.add_component(SingleSignOn(settings, system.limits, secret))
     notifier = Notifier(settings, system.limits, mail, system.component(Results))
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
@@ -318,5 +322,5 @@ def _keys_file(settings: Settings) -> Path | None:
 
 
 def back_up(path: Path, target: Path) -> None:
-    """Copy a data directory consistently. A server may be running on it."""
-    backup.backup(path, target)
+    """Copy a data directory consistently, with the contents of its files. A server may be running on it."""
+    backup.backup(path, target, partial(all_contents, KINDS))

@@ -15,16 +15,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
 from trunkline.actors.catalogue import KINDS
+from trunkline.actors.contents.named import content_problems
 from trunkline.actors.jobs.results import result_problems
 from trunkline.actors.records import records
 from trunkline.actors.tables.check import row_problems
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs
+from trunkline.store.directory import CONTENTS
 from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
 from trunkline.store.keyring import FILE, Keyring
@@ -87,8 +90,11 @@ def verify(path: Path, report: backup.Report | None = None, keys_file: Path | No
         yield from _seal_problems(snapshot, keys_file or path / FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))
+        yield from content_problems(KINDS, snapshot, contents)
 
-    return backup.verify(path, partial(records.index_keys, KINDS), problems, report)
+    contents = Blobs(path / CONTENTS)
+    with contents.kept() if (path / CONTENTS).is_dir() else nullcontext():
+        return backup.verify(path, partial(records.index_keys, KINDS), problems, report)
 
 
 def _seal_problems(snapshot: Snapshot, keys_file: Path) -> Iterator[str]:

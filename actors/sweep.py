@@ -2,8 +2,8 @@
 
 Deleting an application removes its record at once and stores a marker; this task then removes everything else of
 it: devices with their data, data tables, keys, tokens, counters. It also removes devices that can no longer be
-restored, the rows of data tables that were truncated or deleted, and the versions and storage entries of deleted
-workflows. The markers are in the store, so the work
+restored, the rows of data tables that were truncated or deleted, the versions and storage entries of deleted
+workflows, and the contents of files that no record names. The markers are in the store, so the work
 continues after a restart. Each slice is one batch of the journal like any other write, and the task sleeps between
 slices.
 
@@ -23,6 +23,7 @@ import structlog
 import trio
 
 from trunkline.actors.catalogue import KINDS
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.deployments.kind import EDGE_DEPLOYMENT, EMBEDDED_DEPLOYMENT
 from trunkline.actors.devices.kind import DELETED_DEVICE, restorable_since_ms
 from trunkline.actors.flows.kind import FLOW_VERSION
@@ -83,8 +84,13 @@ async def sweep(system: System) -> bool:
     """
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
     batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
+    contents = system.component(Contents)
     if not batch:
-        return await tidy_rows(system)
+        return await contents.sweep() or await tidy_rows(system)
+    for key in batch.writes.get(keys.META, {}):
+        # The marker of a deleted application stays until the contents of its files are removed.
+        if key.startswith(keys.PURGE_PREFIX) and not await contents.remove_application(key[-keys.ID_BYTES :]):
+            return False
     await system.journal.submit(batch).wait()
     return True
 

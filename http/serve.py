@@ -29,6 +29,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
@@ -88,9 +89,9 @@ async def serve(
         config = _hypercorn_config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
-        system.component(Results).base_url = (
-            settings.public_url or address_of(listening, tls=settings.certfile is not None)
-        ).rstrip("/")
+        base_url = settings.public_url or address_of(listening, tls=settings.certfile is not None)
+        system.component(Results).base_url = base_url.rstrip("/")
+        system.component(Contents).signatures.base_url = base_url.rstrip("/")
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The server owns the process: its signals, its limit of open files and its garbage collector.

@@ -158,6 +158,17 @@ class Limits:
         10 * MB, "bytes", "The API's limit; larger files use direct uploads.", "request"
     )
     file_bytes_max: int = _bound(5 * GB, "bytes", "The API's limit for a direct upload.", "file")
+    files_bytes_max: int = _bound(
+        500 * GB,
+        "bytes",
+        "The contents of all files; above it uploads get 507. Set it to what the disk can hold.",
+    )
+    application_files_bytes_max: int = _bound(
+        50 * GB, "bytes", "One application must not use all room for files.", "application"
+    )
+    file_threads_max: int = _bound(
+        8, "threads", "Uploads and downloads of files wait in them for the disk or the object store."
+    )
     alexa_certificates_max: int = _bound(
         16, "certificates", "Amazon signs with one for months; a changed address of it is fetched again."
     )

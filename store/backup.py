@@ -7,6 +7,9 @@ The copy is one snapshot: LMDB writes the pages of one read transaction, and the
 continue meanwhile. It is made under a temporary name and renamed when all of it is on disk, so an incomplete
 backup is never mistaken for a complete one.
 
+The contents of files are copied after that: those that the records in the copy name, each compared with its hash.
+While they are copied, the sweep of a running server removes none, so all of them are there.
+
 A process never copies a store that it writes itself. To start a copy, LMDB takes the lock of the writer for a
 moment, and py-lmdb 3 lets the abort of a write transaction, which holds that lock, wait for every running call
 of its own process. So a copy and a commit that needs a larger map would wait for each other forever.
@@ -19,7 +22,7 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -27,8 +30,10 @@ from typing import Any, Final, Protocol
 import lmdb
 
 from trunkline.store import codec, keys, pages
+from trunkline.store.blobs import Blobs
 from trunkline.store.checksums import opened
 from trunkline.store.directory import (
+    CONTENTS,
     DATA_FILE,
     SECRET,
     STORE,
@@ -39,16 +44,18 @@ from trunkline.store.directory import (
     sync_directory,
     write_private,
 )
-from trunkline.store.errors import BackupRefused, StoreDamaged, StoreError, translate
+from trunkline.store.errors import BackupRefused, StoreBroken, StoreDamaged, StoreError, translate
 from trunkline.store.keyring import FILE as KEYS_FILE
 from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
+from trunkline.store.object_store import Stored
 from trunkline.store.snapshot import Snapshot
 
 PROBLEMS_MAX: Final = 1000
 """At most this many problems are described; further ones are only counted."""
 
+_PIECE_BYTES: Final = 1 << 20
 _GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
 _NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS})
 
@@ -59,22 +66,57 @@ class OpenStore(Protocol):
     memory_map: MemoryMap
 
 
-def backup(directory: Path, target: Path) -> None:
+NamedContents = Callable[[Snapshot], Iterable[tuple[str, Stored]]]
+"""Returns the name, size and hash of each content that the records of a store name."""
+
+
+def backup(directory: Path, target: Path, contents: NamedContents = lambda _snapshot: ()) -> None:
     """Copy the data directory `directory` to `target`, which must be missing or empty. On disk when this returns.
 
-    Another process may be using the directory; if this process has it open, StoreBroken is raised. The other
-    process continues to commit, and each commit is in the copy completely or not at all. Raises BackupRefused,
-    StoreFull or StoreBroken; `target` is then not created.
+    `contents` names the files to copy beside the store. Another process may be using the directory; if this process
+    has it open, StoreBroken is raised. The other process continues to commit, and each commit is in the copy
+    completely or not at all. Raises BackupRefused, StoreFull or StoreBroken; `target` is then not created.
     """
     memory_map = _open_read_only(directory)
+    blobs = Blobs(directory / CONTENTS)
     try:
-        copy_store(memory_map, directory, target)
+        with blobs.kept() if (directory / CONTENTS).is_dir() else nullcontext():
+            copy_store(memory_map, directory, target, lambda copy: _copy_contents(blobs, copy, contents))
     finally:
         memory_map.close(0)
 
 
-def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
+def _copy_contents(blobs: Blobs, copy: Path, contents: NamedContents) -> None:
+    """Copy the contents that a copied store names into `copy`. Raises StoreBroken for a missing or damaged one."""
+    copied: Blobs | None = None
+    memory_map = _open_read_only(copy)
+    try:
+        with Snapshot(memory_map) as snapshot:
+            for name, stored in contents(snapshot):
+                copied = copied or Blobs.prepare(copy / CONTENTS)
+                content = blobs.open(name, stored)
+                if content is None:
+                    raise StoreBroken(
+                        f"The content {name} is missing; `trunkline check` lists all that are missing or damaged."
+                    )
+                with content, copied.write(name) as draft:
+                    while piece := content.read(_PIECE_BYTES):
+                        draft.write(piece)
+                    draft.finish()
+    finally:
+        memory_map.close(0)
+    (copy / STORE / "lock.mdb").unlink(missing_ok=True)
+
+
+def copy_store(
+    memory_map: MemoryMap,
+    directory: Path,
+    target: Path,
+    copy_more: Callable[[Path], None] = lambda _copy: None,
+) -> None:
     """Copy the contents of `memory_map`, the secret and the encryption keys in `directory` to `target`.
+
+    `copy_more` is called with the copy before it gets its name.
 
     This process must not write to `memory_map` meanwhile. Errors are those of `backup`.
     """
@@ -93,6 +135,7 @@ def copy_store(memory_map: MemoryMap, directory: Path, target: Path) -> None:
             for name in (SECRET, KEYS_FILE):
                 if (directory / name).exists():
                     write_private(draft / name, (directory / name).read_bytes())
+            copy_more(draft)
             names = (f"{STORE}/{DATA_FILE}", SECRET, KEYS_FILE)
             write_manifest(draft, [name for name in names if (draft / name).exists()])
             draft.rename(target)

@@ -1,11 +1,17 @@
-"""Blobs: files in a folder of the data directory, outside of LMDB.
+"""Blobs: an object store in a folder of the data directory, outside of LMDB.
 
 Owns writing a file atomically, its hash, and reading it in pieces. Does not own what a file contains, who may
 read it, or how long it is kept.
 
-A file is written under a temporary name, synced, and then renamed, so a file with its final name is complete;
-incomplete ones that a crash left are removed at the next start. The SHA-256 is computed while the file is
-written, and a later read can be compared with it.
+A file is written as a draft with a name of its own, synced, and then renamed, so a file with its final name is
+complete and two drafts of one name cannot mix. All drafts are in one folder: those that a crash left are removed at
+the next start without listing all files. The SHA-256 is computed while the file is written, and a later read is
+compared with it.
+
+    FOLDER/NAME          a file
+    FOLDER/PART/NAME     a file of a name with a slash
+    FOLDER/drafts/       files that are being written
+    FOLDER/lock          locked (shared) by whoever copies the files, so that none is removed meanwhile
 
 Why not in LMDB: a file of gigabytes would be copied through the pages of the store, and a slow reader would
 prevent old pages of the whole store from being reused.
@@ -14,30 +20,28 @@ prevent old pages of the whole store from being reused.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
+import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from trunkline.store.directory import sync_directory
-from trunkline.store.errors import StoreBroken, translate
+from trunkline.store.errors import translate
+from trunkline.store.object_store import Content, Stored, checked_name
 
-DRAFT = ".draft"
+DRAFTS = "drafts"
+LOCK = "lock"
 BUFFER_BYTES = 256 * 1024
 _OWNER_ONLY = 0o600
 
 
-class Stored(NamedTuple):
-    """The size and the hash of a complete file on disk."""
-
-    size_bytes: int
-    sha256: str
-
-
 class Blobs:
-    """The files in one folder, by name. Everything but `open` and `remove` blocks: not for the event loop."""
+    """Implements `ObjectStore` in one folder. Everything but `open` and `remove` blocks: not for the event loop."""
 
     __slots__ = ("_path",)
 
@@ -49,71 +53,121 @@ class Blobs:
         """Open the folder `path`, or create it; incomplete files are removed."""
         try:
             path.mkdir(mode=0o700, exist_ok=True)
-            for draft in path.glob(f"*{DRAFT}"):
+            (path / DRAFTS).mkdir(mode=0o700, exist_ok=True)
+            (path / LOCK).touch(_OWNER_ONLY)
+            for draft in (path / DRAFTS).iterdir():
+                draft.unlink()
+            for draft in path.glob("*.draft"):  # of earlier versions
                 draft.unlink()
         except OSError as error:
             raise translate(error, f"opening of {path}") from error
         return cls(path)
 
-    def write(self, name: str) -> Draft:
+    def write(self, name: str) -> FileDraft:
         """Begin a file. When complete, it replaces one of the same name. Raises StoreFull or StoreBroken."""
-        return Draft(self._path / name)
+        return FileDraft(self._path / checked_name(name), self._path / DRAFTS)
 
-    def open(self, name: str) -> Content | None:
+    def open(self, name: str, stored: Stored | None = None) -> Content | None:
         """Open a file for reading; None if there is none. An open file can be read to its end after `remove`."""
+        path = self._path / checked_name(name)
         try:
-            return Content((self._path / name).open("rb", buffering=0))
+            source = _FileSource(path.open("rb", buffering=0))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise translate(error, f"reading of {name}") from error
+        return Content(source, stored)
 
     def remove(self, name: str) -> None:
         """Remove a file; no error if there is none."""
         try:
-            (self._path / name).unlink(missing_ok=True)
+            (self._path / checked_name(name)).unlink(missing_ok=True)
         except OSError as error:
             raise translate(error, f"removal of {name}") from error
 
-    def names(self) -> list[str]:
-        """The names of all complete files."""
+    def remove_folder(self, name: str) -> None:
+        """Remove all files whose names begin with `name` and a slash."""
         try:
-            return sorted(path.name for path in self._path.iterdir() if path.suffix != DRAFT)
+            shutil.rmtree(self._path / checked_name(name))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise translate(error, f"removal of {name}") from error
+
+    @contextlib.contextmanager
+    def removing(self) -> Iterator[bool]:
+        """Whether files may be removed now: not while another process holds `kept`. Hold it while removing."""
+        with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB) as locked:
+            yield locked
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """While this is held, the sweep of no process removes a file. Ends with the process that holds it."""
+        with self._locked(fcntl.LOCK_SH):
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, how: int) -> Iterator[bool]:
+        try:
+            file = os.open(self._path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise translate(error, f"locking of {self._path}") from error
+        try:
+            try:
+                fcntl.flock(file, how)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(file)
+
+    def names(self) -> list[str]:
+        """The names of all complete files whose names have no slash."""
+        try:
+            return sorted(path.name for path in self._path.iterdir() if path.is_file() and path.name != LOCK)
         except OSError as error:
             raise translate(error, "listing of the files") from error
 
     def used_bytes(self) -> int:
-        """The bytes of all files, including those that are being written."""
+        """The bytes of all files whose names have no slash, and of those that are being written."""
         return sum(self._sizes())
 
     def _sizes(self) -> Iterator[int]:
         try:
-            for entry in os.scandir(self._path):
-                try:
-                    yield entry.stat().st_size
-                except FileNotFoundError:
-                    continue  # removed after the listing
+            for folder in (self._path, self._path / DRAFTS):
+                for entry in os.scandir(folder):
+                    try:
+                        if entry.is_file():
+                            yield entry.stat().st_size
+                    except FileNotFoundError:
+                        continue  # removed after the listing
         except OSError as error:
             raise translate(error, "listing of the files") from error
 
 
-class Draft:
+class FileDraft:
     """A file that is being written. Use it as a context manager: without `finish` the file is removed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, drafts: Path) -> None:
         self._path = path
-        self._draft = path.with_name(path.name + DRAFT)
+        self._draft = drafts / secrets.token_hex(16)
         self._hash = hashlib.sha256()
         self._file: BinaryIO | None = None
         self.size_bytes = 0
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> FileDraft:
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             self._file = os.fdopen(os.open(self._draft, flags, _OWNER_ONLY), "wb", BUFFER_BYTES)
         except OSError as error:
             raise translate(error, f"writing of {self._path.name}") from error
         return self
+
+    @property
+    def stored(self) -> Stored:
+        """The size and the hash of what was written so far."""
+        return Stored(self.size_bytes, self._hash.hexdigest())
 
     def write(self, piece: bytes) -> None:
         """Add a piece. Raises StoreFull or StoreBroken."""
@@ -128,15 +182,19 @@ class Draft:
     def finish(self) -> Stored:
         """Give the file its final name. It is complete and on disk when this returns."""
         assert self._file is not None
+        folder = self._path.parent
         try:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+                sync_directory(folder.parent)
             self._draft.replace(self._path)
-            sync_directory(self._path.parent)
+            sync_directory(folder)
         except OSError as error:
             raise translate(error, f"writing of {self._path.name}") from error
-        return Stored(self.size_bytes, self._hash.hexdigest())
+        return self.stored
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -147,28 +205,18 @@ class Draft:
         self._draft.unlink(missing_ok=True)
 
 
-class Content:
-    """A file that is read from its beginning to its end. Not thread-safe."""
+class _FileSource:
+    """An open file. Implements `Source`."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._hash = hashlib.sha256()
         self.size_bytes = os.fstat(file.fileno()).st_size
 
-    def read(self, size_bytes: int) -> bytes:
-        """Return the next piece, empty at the end. Raises StoreBroken if the disk fails."""
+    def read_at(self, offset: int, size_bytes: int) -> bytes:
         try:
-            piece = self._file.read(size_bytes)
+            return os.pread(self._file.fileno(), size_bytes, offset)
         except OSError as error:
             raise translate(error, "reading of a file") from error
-        self._hash.update(piece)
-        return piece
-
-    def check(self, stored: Stored) -> None:
-        """Raise StoreBroken unless the bytes read so far are exactly those that were stored."""
-        if self._hash.hexdigest() != stored.sha256:
-            raise StoreBroken("A file is not what was written; the disk has changed it.")
 
     def close(self) -> None:
-        """Close the file. Idempotent."""
         self._file.close()

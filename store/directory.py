@@ -26,6 +26,8 @@ SECRET = "secret"  # noqa: S105 - the name of the file
 SECRET_BYTES = 32
 STORE = "store"
 """The folder of LMDB's files in a data directory and in a backup."""
+CONTENTS = "contents"
+"""The folder of the contents of files in a data directory and in a backup."""
 DATA_FILE = "data.mdb"
 """The file in it that holds all data."""
 _OWNER_ONLY = 0o600

@@ -9,6 +9,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
     DIRECTORY/crash      why the process before died, if it did (`crash_record.py`)
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
     DIRECTORY/results/   files that jobs produced, until they expire
+    DIRECTORY/contents/  the contents of files of applications (`blobs.py`)
     DIRECTORY/outbox/    mail, where no mail server is configured
     DIRECTORY/backups/   a copy made before each migration to another format
 """
@@ -28,13 +29,14 @@ from trunkline.store import migrations, pages
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
 from trunkline.store.crash_record import CrashRecord
-from trunkline.store.directory import STORE, DataDirectory, data_file, has_data
+from trunkline.store.directory import CONTENTS, STORE, DataDirectory, data_file, has_data
 from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import FILE as KEYS_FILE
 from trunkline.store.keyring import Keyring
 from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
 from trunkline.store.snapshot import Snapshot
 
@@ -62,8 +64,8 @@ class Sizes(NamedTuple):
 class Store:
     """An open data directory. `open` it once, run `journal.run` in a nursery, `close` it after the nursery.
 
-    `journal` writes; `snapshot` and `read` read; `directory` has the secret; `keyring` seals stored secrets; `results`
-    and `outbox` hold files; `memory_map` is only for modules of this package.
+    `journal` writes; `snapshot` and `read` read; `directory` has the secret; `keyring` seals stored secrets;
+    `results`, `contents` and `outbox` hold files; `memory_map` is only for modules of this package.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Store:
         keyring: Keyring,
         crash: CrashRecord,
         results: Blobs,
+        contents: ObjectStore,
         outbox: Outbox,
         read_threads: int,
         read_queue: int,
@@ -84,6 +87,7 @@ class Store:
         self.memory_map = memory_map
         self.keyring = keyring
         self.results = results
+        self.contents = contents
         self.outbox = outbox
         self._limiter = trio.CapacityLimiter(read_threads)
         self._reads_max = read_threads + read_queue
@@ -135,6 +139,7 @@ class Store:
                 keys_file = encryption_keys or directory / KEYS_FILE
                 keyring = _migrate(memory_map, directory, keys_file, lost_keys=lost_keys)
                 results = Blobs.prepare(directory / RESULTS)
+                contents = Blobs.prepare(directory / CONTENTS)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
                 crash.begin()
             except BaseException:
@@ -158,6 +163,7 @@ class Store:
             keyring=keyring,
             crash=crash,
             results=results,
+            contents=contents,
             outbox=outbox,
             read_threads=read_threads_max,
             read_queue=read_queue_length_max,

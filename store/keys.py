@@ -383,6 +383,11 @@ def total_key(kind: str, app: bytes) -> bytes:
     return TOTAL_PREFIX + record_prefix(kind, app)
 
 
+def content_count_key(app: bytes) -> bytes:
+    """The key in COUNTS of the bytes of an application's complete contents; sorts after its hours."""
+    return _checked(app) + _HEAD + b"contents"
+
+
 # Markers of unfinished work.
 
 PURGE_PREFIX: Final = b"purge\x00"
@@ -455,6 +460,17 @@ def event_job_key(app: bytes, job: bytes) -> bytes:
 def event_jobs_prefix(app: bytes) -> bytes:
     """The common prefix of these keys of one application; the id of a job follows."""
     return EVENT_JOB_PREFIX + _checked(app)
+
+
+CONTENT_PREFIX: Final = b"content\x00"
+
+
+def content_key(app: bytes, content: bytes) -> bytes:
+    """The key in META of the marker of a content that no complete record names.
+
+    The value is the time in ms when it may be removed: that of the expiry of its upload, or 0 if a record has named it.
+    """
+    return CONTENT_PREFIX + _checked(app) + _checked(content)
 
 
 # Ranges.

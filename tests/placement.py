@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from trunkline.actors.catalogue import KINDS
+from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.placement import misplaced_writes
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.store.batch import Batch
 
 
-def hold_placement(system: System) -> None:
+def hold_placement(system: System, kinds: Mapping[str, Kind] = KINDS) -> None:
     """Let a turn fail that writes a key which lives elsewhere and is no exception of the list."""
 
     def check(ref: Ref, batch: Batch) -> None:
-        found = list(misplaced_writes(KINDS, ref, batch))
+        found = list(misplaced_writes(kinds, ref, batch))
         assert not found, found
 
     system.check_batch = check

@@ -35,9 +35,10 @@ from trunkline.actors.values.errors import (
     StorageFull,
 )
 from trunkline.actors.values.timestamps import iso, parse_iso
-from trunkline.store.blobs import Blobs, Content, Draft, Stored
+from trunkline.store.blobs import Blobs
 from trunkline.store.errors import StoreError
 from trunkline.store.keys import ID_BYTES
+from trunkline.store.object_store import Content, Draft, Stored
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
@@ -125,15 +126,13 @@ class Results:
         """
         with self._system.store.snapshot() as snapshot:
             file = file_of(snapshot, owner, id)
-        content = None if file is None else self._system.store.results.open(name_of(owner, id))
-        if file is None or content is None or file["size"] > bytes_max:
+        if file is None or file["size"] > bytes_max:
             return None
-        try:
-            whole = content.read(file["size"])
-            content.check(Stored(file["size"], file["sha256"]))
-        finally:
-            content.close()
-        return whole
+        content = self._system.store.results.open(name_of(owner, id), _stored(file))
+        if content is None:
+            return None
+        with content:
+            return content.read()
 
     def open(self, token: str) -> Download:
         """Open the result for the token of a link.
@@ -162,7 +161,7 @@ class Results:
         with system.store.snapshot() as snapshot:
             file = file_of(snapshot, name[:ID_BYTES], name[ID_BYTES:])
         try:
-            content = None if file is None else system.store.results.open(name.hex())
+            content = None if file is None else system.store.results.open(name.hex(), _stored(file))
         except StoreError as failure:
             _log.error("result cannot be read", name=name.hex(), exc_info=failure)
             raise Crashed("The file cannot be read; the fault is logged.") from failure
@@ -223,8 +222,6 @@ class Download:
     def _piece(self, content: Content) -> bytes:
         piece = content.read(min(PIECE_BYTES, self._left))
         self._left -= len(piece)
-        if not self._left or not piece:
-            content.check(Stored(self.size_bytes, self.sha256))
         return piece
 
     def close(self) -> None:
@@ -247,6 +244,10 @@ def file_of(snapshot: Snapshot, application: bytes, id: bytes) -> Doc | None:
         return None
     file: Doc | None = (found.doc.get("output") or {}).get("file")
     return file
+
+
+def _stored(file: Doc) -> Stored:
+    return Stored(file["size"], file["sha256"])
 
 
 def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
@@ -272,17 +273,14 @@ def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
             file = file_of(snapshot, ids[:ID_BYTES], ids[ID_BYTES:])
         except ValueError:
             continue
-        content = None if file is None else blobs.open(name)
-        if file is None or content is None:
-            continue
         try:
-            while content.read(PIECE_BYTES):
-                pass
-            content.check(Stored(file["size"], file["sha256"]))
+            content = None if file is None else blobs.open(name, _stored(file))
+            if content is not None:
+                with content:
+                    while content.read(PIECE_BYTES):
+                        pass
         except StoreError as failure:
             yield f"results {name}: {failure}"
-        finally:
-            content.close()
 
 
 def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:
@@ -295,7 +293,7 @@ def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:
         if not pieces % PAUSE_PIECES:
             time.sleep(PAUSE_S)
             trio.from_thread.check_cancelled()
-        size = draft.size_bytes + len(piece)
+        size = draft.stored.size_bytes + len(piece)
         if size > bytes_max:
             raise PayloadTooLarge(
                 f"The result would be larger than {bytes_max} bytes; ask for less at a time, by a query."

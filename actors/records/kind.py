@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trunkline.store.object_store import Stored
+
 Doc = dict[str, Any]
 
 Home = Literal["root", "application", "owner"]
@@ -18,6 +20,10 @@ parent (the API tokens of users and of applications). Telemetry is placed with i
 
 Prefixes = tuple[tuple[str, bytes], ...]
 """Pairs of a database and a prefix of keys in it."""
+
+
+NamedContents = tuple[tuple[bytes, Stored], ...]
+"""The ids of contents, each with its size and hash."""
 
 
 def _nothing(_parent: bytes, _id: bytes) -> Prefixes:
@@ -49,6 +55,8 @@ class Kind:
     `counted_as` is the field of an application's summary that counts these records.
     `ends_access` names the fields whose change revokes access that depends on the record, as its deletion does.
     `owned_keys` returns the prefixes of other keys that belong to a record and are deleted with it.
+    `contents` returns the contents that a document names, of an application's files (`actors/contents/`): only those
+    that are complete and were kept. The parent of such records is the application.
     """
 
     name: str
@@ -65,6 +73,7 @@ class Kind:
     counted_as: str | None = None
     ends_access: frozenset[str] = frozenset()
     owned_keys: Callable[[bytes, bytes], Prefixes] = _nothing
+    contents: Callable[[Doc], NamedContents] | None = None
 
     def __post_init__(self) -> None:
         if self.title not in self.indexes:

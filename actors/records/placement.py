@@ -87,6 +87,9 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
 )
 """In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""
 
+_OF_APPLICATION: Final = (keys.JOBS_PREFIX, keys.JOB_DATA_PREFIX, keys.PURGE_PREFIX, keys.CONTENT_PREFIX)
+"""The prefixes of keys in META after which the id of an application follows."""
+
 READS: Final[Mapping[str, str]] = {
     "application": "the e-mail address of its owner, when a job is queued: the message will contain it",
     "device": "whether its application exists, its gateway and its ancestors: an ask of the application",
@@ -124,7 +127,7 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return _home_of_record(kinds, key.removeprefix(keys.TOTAL_PREFIX))
     if db == keys.COUNTS:
         return Home("application", key[: keys.ID_BYTES])
-    if db == keys.META and key.startswith((keys.JOBS_PREFIX, keys.JOB_DATA_PREFIX, keys.PURGE_PREFIX)):
+    if db == keys.META and key.startswith(_OF_APPLICATION):
         start = key.index(b"\x00") + 1
         return Home("application", key[start : start + keys.ID_BYTES])
     if db == keys.META and key not in (b"format", b"encryptionKey"):

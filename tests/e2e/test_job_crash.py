@@ -52,7 +52,7 @@ async def test_an_export_is_whole_after_a_kill_in_its_middle(tmp_path: Path) -> 
                 log = await server.call("GET", path)
         assert log["status"] == "inProgress"
         await server.kill()
-    assert [name.suffix for name in (data_dir / "results").iterdir()] == [".draft"]
+    assert len(list((data_dir / "results" / "drafts").iterdir())) == 1
     async with serving(data_dir, *limits) as server:
         after = await ended(server, application, job)
         assert after["status"] == "completed"
@@ -124,7 +124,8 @@ async def rounds(tmp_path: Path, kills: int, seed: int) -> tuple[int, int]:
             assert {call["id"] for call in calls} == ends.keys(), "everybody is told, and of nothing else"
             assert {call["id"]: call["runCompletedAt"] for call in calls} == ends, "a job ends once"
             assert await server.terminate() == 0
-        assert len(list((data_dir / "results").iterdir())) == len(queued)
+        assert len(list((data_dir / "results").glob("?" * 48))) == len(queued)
+        assert list((data_dir / "results" / "drafts").iterdir()) == []
         assert len(list((data_dir / "outbox").iterdir())) == len(queued)
     done = await trunkline("check", "--data", str(data_dir))
     assert done.returncode == 0, done.stdout

@@ -19,6 +19,7 @@ ORDER = {
         "query",
         "runtime",
         "records",
+        "contents",
         "outgoing",
         "accounts",
         "organizations",

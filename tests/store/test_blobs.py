@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.store.blobs import DRAFT, Blobs, Stored
+from trunkline.store.blobs import DRAFTS, Blobs
 from trunkline.store.errors import StoreBroken, StoreFull
+from trunkline.store.object_store import Stored
 from trunkline.store.outbox import Outbox
 
 
@@ -29,14 +30,18 @@ def written(blobs: Blobs, name: str, content: bytes) -> Stored:
 
 
 def read(blobs: Blobs, name: str, stored: Stored) -> bytes:
-    content = blobs.open(name)
+    content = blobs.open(name, stored)
     assert content is not None
     pieces = []
-    while piece := content.read(777):
-        pieces.append(piece)
-    content.check(stored)
-    content.close()
+    with content:
+        while piece := content.read(777):
+            pieces.append(piece)
     return b"".join(pieces)
+
+
+def left_in(folder: Path) -> list[str]:
+    """The files in a folder and below, without the lock."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != "lock")
 
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 700_001])
@@ -62,15 +67,15 @@ def test_a_content_is_not_there_before_it_is_finished(blobs: Blobs) -> None:
 def test_what_is_not_finished_is_removed(blobs: Blobs, tmp_path: Path) -> None:
     with blobs.write("one") as draft:
         draft.write(b"half")
-    assert list((tmp_path / "files").iterdir()) == []
+    assert left_in(tmp_path / "files") == []
     assert blobs.open("one") is None
 
 
 def test_what_a_crash_left_is_removed_at_the_next_start(blobs: Blobs, tmp_path: Path) -> None:
     stored = written(blobs, "one", b"whole")
-    (tmp_path / "files" / f"two{DRAFT}").write_bytes(b"half")
+    (tmp_path / "files" / DRAFTS / "two").write_bytes(b"half")
     again = Blobs.prepare(tmp_path / "files")
-    assert again.names() == ["one"]
+    assert left_in(tmp_path / "files") == again.names() == ["one"]
     assert read(again, "one", stored) == b"whole"
 
 
@@ -83,12 +88,11 @@ def test_a_changed_content_is_noticed(blobs: Blobs, tmp_path: Path) -> None:
 
 def test_a_content_can_be_removed_while_it_is_read(blobs: Blobs) -> None:
     stored = written(blobs, "one", b"content")
-    content = blobs.open("one")
+    content = blobs.open("one", stored)
     assert content is not None
     blobs.remove("one")
     blobs.remove("one")
     assert content.read(100) == b"content"
-    content.check(stored)
     content.close()
     assert blobs.open("one") is None
 
@@ -109,7 +113,7 @@ def test_a_full_disk_leaves_nothing(blobs: Blobs, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert isinstance(refused.value.__cause__, OSError)
     assert refused.value.__cause__.errno == errno.EFBIG
-    assert list((tmp_path / "files").iterdir()) == []
+    assert left_in(tmp_path / "files") == []
 
 
 def test_the_outbox_keeps_the_newest(tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""The object store of the contents of files: what both implementations promise, and what the folder adds."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from trunkline.store.blobs import Blobs
+from trunkline.store.errors import StoreBroken
+from trunkline.store.object_store import ObjectStore, Stored
+
+
+@pytest.fixture(params=["folder"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+    return Blobs.prepare(tmp_path / "contents")
+
+
+def written(store: ObjectStore, name: str, content: bytes) -> Stored:
+    with store.write(name) as draft:
+        draft.write(content[: len(content) // 2])
+        draft.write(content[len(content) // 2 :])
+        return draft.finish()
+
+
+def read(store: ObjectStore, name: str, stored: Stored | None = None) -> bytes | None:
+    content = store.open(name, stored)
+    if content is None:
+        return None
+    with content:
+        return content.read()
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_001])
+def test_what_was_written_is_read(store: ObjectStore, size: int) -> None:
+    content = os.urandom(size)
+    stored = written(store, "a/one", content)
+    assert stored.size_bytes == size
+    assert read(store, "a/one", stored) == content
+
+
+def test_two_drafts_of_one_name_do_not_mix(store: ObjectStore) -> None:
+    with store.write("a/one") as first, store.write("a/one") as second:
+        for _ in range(3):
+            first.write(b"first ")
+            second.write(b"second ")
+        assert read(store, "a/one") is None
+        second.finish()
+        assert read(store, "a/one") == b"second " * 3
+        stored = first.finish()
+    assert read(store, "a/one", stored) == b"first " * 3
+
+
+def test_a_draft_that_is_not_finished_leaves_nothing(store: ObjectStore, tmp_path: Path) -> None:
+    with store.write("a/one") as draft:
+        draft.write(bytes(100_000))
+    assert read(store, "a/one") is None
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["lock"]
+
+
+def test_ranges_are_read_and_a_changed_object_is_noticed(store: ObjectStore) -> None:
+    stored = written(store, "a/one", bytes(range(200)) * 100)
+    other = Stored(stored.size_bytes, "0" * 64)
+    content = store.open("a/one", other)
+    assert content is not None
+    with content:
+        content.seek(300)
+        assert content.read(4) == bytes(range(100, 104))
+        content.seek(-1, io.SEEK_END)
+        assert content.read(4) == bytes([199])
+        content.seek(0)
+        with pytest.raises(StoreBroken):
+            content.read()
+    with pytest.raises(StoreBroken):
+        store.open("a/one", Stored(1, stored.sha256))
+
+
+def test_an_object_is_a_file_for_other_libraries(store: ObjectStore) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("inside", b"text" * 10_000)
+    stored = written(store, "a/zip", archive.getvalue())
+    content = store.open("a/zip", stored)
+    assert content is not None
+    with content, zipfile.ZipFile(io.BufferedReader(content)) as found:
+        assert found.read("inside") == b"text" * 10_000
+
+
+def test_objects_and_folders_are_removed(store: ObjectStore) -> None:
+    for name in ("a/one", "a/two", "ab/one"):
+        written(store, name, b"content")
+    store.remove("a/one")
+    store.remove("a/one")
+    assert [read(store, name) for name in ("a/one", "a/two", "ab/one")] == [None, b"content", b"content"]
+    store.remove_folder("a")
+    store.remove_folder("a")
+    assert [read(store, name) for name in ("a/two", "ab/one")] == [None, b"content"]
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "../a", "a/../b", "/a", "a/", "", "a/b/c", ".", "a.b", "a\0", "ä", "a\n"]
+)
+def test_no_name_leads_out_of_the_store(store: ObjectStore, name: str) -> None:
+    with pytest.raises(ValueError, match="name"):
+        store.write(name)
+    with pytest.raises(ValueError, match="name"):
+        store.open(name)
+    with pytest.raises(ValueError, match="name"):
+        store.remove(name)
+    with pytest.raises(ValueError, match="name"):
+        store.remove_folder(name)
+
+
+def test_nothing_is_removed_while_files_are_copied(tmp_path: Path) -> None:
+    blobs = Blobs.prepare(tmp_path / "contents")
+    with blobs.kept(), Blobs(tmp_path / "contents").kept(), blobs.removing() as allowed:
+        assert not allowed
+    with blobs.removing() as allowed:
+        assert allowed
