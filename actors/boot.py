@@ -38,6 +38,7 @@ from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
+from trunkline.actors.retention import Retention
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.sweep import run_sweep
@@ -142,6 +143,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Contents(system, Signatures(secret)))
     system.add_component(SingleSignOn(settings, system.limits, secret))
     notifier = Notifier(settings, system.limits, mail, system.component(Results))
+    system.add_component(Retention(system))
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
 
@@ -153,11 +155,12 @@ def _fetch_certificate(limits: Limits) -> Fetch:
 
 @asynccontextmanager
 async def running(system: System) -> AsyncIterator[System]:
-    """Run the system, the sweeper and the jobs while the body runs; at its end commit what still waits."""
+    """Run the system, its background tasks and the jobs while the body runs; at its end commit what still waits."""
     use_threads(system.limits.password_threads_max)
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(run_sweep, system)
+        nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)
         try:
             yield system

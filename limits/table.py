@@ -72,6 +72,12 @@ def _bound(value: float, unit: str, reason: str, per: str = "") -> Any:
     return dataclasses.field(default=value, metadata={"unit": unit, "per": per, "reason": reason})
 
 
+def _keep_days(reason: str) -> Any:
+    """A time after which stored entries are removed; 0, the default: never."""
+    reason = f"0: until somebody removes them. {reason}"
+    return dataclasses.field(default=0, metadata={"unit": "days", "per": "", "reason": reason, "zero": True})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The values of all limits. A throttle that is None is disabled."""
@@ -581,6 +587,26 @@ class Limits:
     audit_body_bytes_max: int = _bound(
         8192, "bytes", "Of a larger body an entry of the audit log holds the length only.", "body"
     )
+    # Retention: what is removed because of its age. Nothing, unless the operator says so.
+    state_keep_days: int = _keep_days(
+        "A state of three values takes some 100 bytes; the newest state of a device stays."
+    )
+    command_keep_days: int = _keep_days("Some 150 bytes each.")
+    log_keep_days: int = _keep_days("Entries of connection logs: some 80 bytes each.")
+    event_keep_days: int = _keep_days("Days since the last change of an event; some 1.6 kB each.")
+    payload_count_keep_days: int = _keep_days("Some 60 bytes for each hour in which a device had payloads.")
+    retention_interval_s: float = _bound(
+        HOUR_S, "seconds", "Between two searches for expired entries; those of an hour are removed together."
+    )
+    retention_pause_s: float = _bound(
+        0.02, "seconds", "Between two batches, so that a removal leaves the event loop to the calls."
+    )
+    expired_devices_max: int = _bound(
+        20, "devices", "Each is loaded for its part of the batch: 0.1 ms of the event loop.", "batch"
+    )
+    searched_devices_max: int = _bound(
+        200, "devices", "Devices without expired entries: some 5 ms in a thread.", "search"
+    )
     job_result_bytes_max: int = _bound(
         5 * GB, "bytes", "A result may be as large as a file of the API; it is never in memory.", "job"
     )
@@ -729,11 +755,13 @@ def _rate(name: str, given: object) -> Rate | None:
 
 def _number(field: dataclasses.Field[Any], given: object) -> float:
     whole = str(field.type) == "int"
-    remedy = f"give {'a whole number' if whole else 'a number'} of {field.metadata['unit']}, more than 0"
+    zero = field.metadata.get("zero", False)
+    least = "0 or more" if zero else "more than 0"
+    remedy = f"give {'a whole number' if whole else 'a number'} of {field.metadata['unit']}, {least}"
     # bool is an int to Python, but `mailbox_length_max = true` is a mistake.
     if isinstance(given, bool) or not isinstance(given, int if whole else (int, float)):
         raise SettingsError(field.name, f"is {given!r}", remedy)
-    if not 0 < given < math.inf:
+    if not (0 < given < math.inf or (zero and given == 0)):
         raise SettingsError(field.name, f"is {given!r}", remedy)
     return given
 

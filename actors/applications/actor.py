@@ -13,6 +13,7 @@ from trunkline.actors.applications.messages import (
     ApplicationPost,
     CreateApplication,
     DeleteApplication,
+    ExpireCounts,
     PatchApplication,
     PatchGlobals,
     TransferApplication,
@@ -91,6 +92,12 @@ class Application(RecordOwner, JobOwner):
         updated_ms = now_ms if old is None else records.next_update_ms(now_ms, old)
         new = {"content": content, "lastUpdated": updated_ms, **creator}
         records.write(self, README, id, id, old, new)
+
+    def on_expire_counts(self, message: ExpireCounts) -> list[int]:
+        """Remove the payload counts of hours that are too old; the answer is their number, in a list."""
+        for hour in message.hours:
+            self.delete(keys.COUNTS, keys.app_counts_key(self.ref.id, hour))
+        return [len(message.hours)]
 
     def on_delete_application(self, message: DeleteApplication) -> None:
         """Delete the record now, and store a marker for the sweeper, which removes the application's data."""

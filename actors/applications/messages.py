@@ -138,6 +138,12 @@ class PatchGlobals(Message, frozen=True):
     if_match: str | None = None
 
 
+class ExpireCounts(Message, frozen=True):
+    """Remove the payload counts of hours (since the epoch). The answer is their number, in a list."""
+
+    hours: list[int]
+
+
 class DeleteApplication(Message, frozen=True):
     """Delete an application and, in the background, everything in it."""
 

@@ -1,7 +1,8 @@
 """The audit log: the only writer of the entries of one organization.
 
 Entries are added and never changed. With each new entry, a few of those that are too old or too many are removed, so
-the log is bounded by its age and its length. Reads leave out what is too old and not yet removed.
+the log is bounded by its age and its length. A log without new entries is asked to remove those that are too old
+(`actors/retention.py`). Reads leave out what is too old and not yet removed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from trunkline.actors.audit.messages import AUDIT_ENTRY, AddEntry
+from trunkline.actors.audit.messages import AUDIT_ENTRY, AddEntry, ExpireEntries
 from trunkline.actors.records import records
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.runtime.actor import Actor
@@ -39,23 +40,34 @@ class AuditLog(Actor):
         now_ms = self.system.clock.wall_ms()
         id = self.system.ids.new(now_ms)
         doc = {"creationDate": now_ms, **msgspec.to_builtins(message.entry)}
-        self._remove_old(now_ms)
+        self._remove_old(now_ms, REMOVED_PER_ENTRY, added=1)
         records.write(self, AUDIT_ENTRY, self.ref.id, id, None, doc)
         return Created(id)
 
-    def _remove_old(self, now_ms: int) -> None:
-        """Stage the removal of the oldest entries if they are too old or too many."""
+    def on_expire_entries(self, message: ExpireEntries) -> list[int]:
+        """Remove the oldest entries if they are too old; the answer is their number, in a list."""
+        return [self._remove_old(self.system.clock.wall_ms(), message.most)]
+
+    def _remove_old(self, now_ms: int, most: int, added: int = 0) -> int:
+        """Stage the removal of the oldest entries, at most `most`, if they are too old or too many; return how many."""
         journal, org, limits = self.system.journal, self.ref.id, self.system.limits
         raw = journal.get(keys.COUNTS, keys.total_key(AUDIT_ENTRY.name, org))
-        too_many = (0 if raw is None else int(decode(raw)["n"])) + 1 - limits.audit_entries_max
+        too_many = (0 if raw is None else int(decode(raw)["n"])) + added - limits.audit_entries_max
         oldest_ms = now_ms - round(limits.audit_entry_keep_s * 1000)
-        db, low, high = index_range(AUDIT_ENTRY, org, "creationDate")
-        assert high is not None
-        for position, (key, _) in enumerate(islice(journal.range(db, low, high), REMOVED_PER_ENTRY)):
-            id = bytes(key[-keys.ID_BYTES :])
+        with self.system.store.snapshot() as snapshot:
+            oldest = [
+                bytes(key)
+                for key in islice(snapshot.keys(*index_range(AUDIT_ENTRY, org, "creationDate")), most)
+            ]
+        removed = 0
+        for key in oldest:
+            id = key[-keys.ID_BYTES :]
             found = journal.get(keys.RECORDS, keys.record_key(AUDIT_ENTRY.name, org, id))
-            assert found is not None
+            if found is None:
+                continue  # removed by a turn whose commit is to come
             old = decode(found)
-            if position >= too_many and old["creationDate"] >= oldest_ms:
-                return
+            if removed >= too_many and old["creationDate"] >= oldest_ms:
+                break
             records.erase(self, AUDIT_ENTRY, org, id, old)
+            removed += 1
+        return removed

@@ -169,6 +169,12 @@ class AddEntry(Message, frozen=True):
     entry: AuditEntry
 
 
+class ExpireEntries(Message, frozen=True):
+    """Remove entries that are too old, at most `most`. The answer is their number, in a list."""
+
+    most: int
+
+
 class GetAuditLog(Message, frozen=True):
     """Read one entry."""
 

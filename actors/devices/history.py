@@ -1,5 +1,7 @@
 """Reads of one device's history: its states, commands and connection log, and its composite state.
 
+Entries that are too old to be kept (`devices/retention.py`) are not shown, whether they were removed already or not.
+
 Pure reads of a snapshot, without the device's mailbox: an acknowledged write is committed, so a snapshot that is
 opened after the acknowledgement contains it.
 """
@@ -7,7 +9,8 @@ opened after the acknowledgement contains it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -22,6 +25,7 @@ from trunkline.actors.devices.read_messages import (
     ReplayCommands,
 )
 from trunkline.actors.devices.reads import Declared, Opened, open_declared
+from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.terms import QueryTime
@@ -39,6 +43,9 @@ from trunkline.store.snapshot import Snapshot
 TimeSpan = tuple[int, int]
 """The first and the last millisecond of a range, both included."""
 
+EVER: Final = (0, keys.TIME_MS_MAX - 1)
+"""The range of all points."""
+
 Composite = dict[int, tuple[int, Any]]
 """Attribute number to `(time_ms, value)`."""
 
@@ -55,42 +62,67 @@ def get_state(reading: Reading, message: GetState) -> list[dict[str, Any]]:
     device = open_declared(snapshot, message.application, message.device)
     # If attributes were deleted, any number of points may have to be skipped.
     has_deleted = device.attributes.next_number != len(device.attributes.docs)
-    reading.check_time(is_long=has_deleted or _is_large(snapshot, keys.TIMELINE, message))
+    reading.check_time(is_long=has_deleted or _is_large(reading, keys.TIMELINE, message))
     entry = device.attributes.entry
     found: list[dict[str, Any]] = []
     size = reading.answer_size()
-    for key, raw in _stored(snapshot, keys.TIMELINE, message):
+    for key, raw in _stored(reading, keys.TIMELINE, message):
         shown = entry(keys.point_time_ms(key), decode(raw))
         if shown["data"]:
             size.add(len(raw))
             found.append(shown)
             if len(found) >= message.query.limit:
                 break
+    if not found and reading.limits.state_keep_days:
+        found += (entry(time_ms, point) for time_ms, point in _newest_expired(reading, message))
     return found
 
 
+def oldest_state_ms(reading: Reading, now_ms: int) -> int:
+    """The time in ms from which states are kept; 0 if all are."""
+    return kept_since_ms(reading.limits.state_keep_days, now_ms)
+
+
+def _newest_expired(reading: Reading, message: GetState) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Yield the newest point of the device if it is in the range and would be too old, were it not the newest."""
+    low_ms, high_ms = _span(message.query, message.now_ms)
+    oldest_ms = oldest_state_ms(reading, message.now_ms)
+    for time_ms, point in islice(points(reading.snapshot, message.device, EVER, reverse=True), 1):
+        if low_ms <= time_ms <= high_ms and time_ms < oldest_ms:
+            yield time_ms, point
+
+
+_KEEP_DAYS: Final = {
+    keys.TIMELINE: "state_keep_days",
+    keys.COMMANDS: "command_keep_days",
+    keys.LOGS: "log_keep_days",
+}
+
+
 def _stored(
-    snapshot: Snapshot, db: str, message: GetState | GetCommand | GetLogEntries
+    reading: Reading, db: str, message: GetState | GetCommand | GetLogEntries
 ) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the entries in the range of the message, in its order, without its limit."""
     low_ms, high_ms = _span(message.query, message.now_ms)
+    low_ms = max(low_ms, kept_since_ms(getattr(reading.limits, _KEEP_DAYS[db]), message.now_ms))
     if low_ms > high_ms:
         return iter(())
     key = keys.point_key if db == keys.TIMELINE else _entry_key
     reverse = message.query.sort_direction == "desc"
-    return snapshot.range(db, key(message.device, low_ms), key(message.device, high_ms + 1), reverse=reverse)
+    low, high = key(message.device, low_ms), key(message.device, high_ms + 1)
+    return reading.snapshot.range(db, low, high, reverse=reverse)
 
 
 def _entry_key(device: bytes, time_ms: int) -> bytes:
     return keys.command_key(device, time_ms, 0)
 
 
-def _is_large(snapshot: Snapshot, db: str, message: GetState | GetCommand) -> bool:
+def _is_large(reading: Reading, db: str, message: GetState | GetCommand) -> bool:
     """Return whether the entries are too large to be decoded in the event loop. Reads only their sizes."""
     if message.query.limit == 1:
         return False
     left = INLINE_BYTES_MAX
-    for _, (_, raw) in zip(range(message.query.limit), _stored(snapshot, db, message), strict=False):
+    for _, (_, raw) in zip(range(message.query.limit), _stored(reading, db, message), strict=False):
         left -= len(raw)
         if left < 0:
             return True
@@ -111,7 +143,7 @@ def points(
 def get_command(reading: Reading, message: GetCommand) -> list[dict[str, Any]]:
     """Return commands by the time of their arrival, newest first by default."""
     snapshot = reading.snapshot
-    reading.check_time(is_long=_is_large(snapshot, keys.COMMANDS, message))
+    reading.check_time(is_long=_is_large(reading, keys.COMMANDS, message))
     open_declared(snapshot, message.application, message.device)
     return [shown_command(entry) for _, entry in _log(reading, keys.COMMANDS, message)]
 
@@ -127,9 +159,7 @@ def _log(
     reading: Reading, db: str, message: GetCommand | GetLogEntries
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     size = reading.answer_size()
-    for _, (key, raw) in zip(
-        range(message.query.limit), _stored(reading.snapshot, db, message), strict=False
-    ):
+    for _, (key, raw) in zip(range(message.query.limit), _stored(reading, db, message), strict=False):
         size.add(len(raw))
         yield keys.entry_time_seq(key)[0], decode(raw)
 
@@ -146,7 +176,8 @@ def replay_commands(reading: Reading, message: ReplayCommands) -> Missed:
     snapshot = reading.snapshot
     device = open_declared(snapshot, message.application, message.device)
     time_ms, seq = message.position >> POSITION_SHIFT, message.position & ((1 << POSITION_SHIFT) - 1)
-    low = keys.command_key(device.id, time_ms, seq) + b"\x00"
+    oldest_ms = kept_since_ms(reading.limits.command_keep_days, message.now_ms)
+    low = max(keys.command_key(device.id, time_ms, seq) + b"\x00", _entry_key(device.id, oldest_ms))
     missed: list[tuple[int, bytes]] = []
     left_bytes = message.bytes_max
     for key, raw in snapshot.range(keys.COMMANDS, low, keys.prefix_end(device.id)):
@@ -189,7 +220,9 @@ def get_composite_state(reading: Reading, message: GetCompositeState) -> dict[st
     device = open_declared(snapshot, message.application, message.device)
     query = message.query
     span = composite_span(query.start, query.end, message.now_ms)
-    return composite(snapshot, device, span, attribute_names(query.attributes), reading.answer_size())
+    names = attribute_names(query.attributes)
+    oldest_ms = oldest_state_ms(reading, message.now_ms)
+    return composite(snapshot, device, span, names, reading.answer_size(), oldest_ms)
 
 
 def composite_span(start: QueryTime, end: QueryTime, now_ms: int) -> TimeSpan:
@@ -216,12 +249,13 @@ def composite(
     span: TimeSpan,
     names: frozenset[str] | None,
     size: AnswerSize,
+    oldest_ms: int,
 ) -> dict[str, dict[str, Any]]:
     """Return `{name: {value, time}}` of the declared attributes in `names` that have a value in the range."""
     selected = {
         number: name for number, name in device.attributes.names.items() if names is None or name in names
     }
-    found = last_values(snapshot, device.id, span, selected)
+    found = last_values(snapshot, device.id, span, selected, oldest_ms)
     size.add(text_length(value for _, value in found.values()))
     return {
         selected[number]: {"value": value, "time": iso(time_ms)} for number, (time_ms, value) in found.items()
@@ -233,11 +267,13 @@ def text_length(values: Iterable[Any]) -> int:
     return sum(len(value) for value in values if isinstance(value, str))
 
 
-def last_values(snapshot: Snapshot, device: bytes, span: TimeSpan, numbers: Collection[int]) -> Composite:
+def last_values(
+    snapshot: Snapshot, device: bytes, span: TimeSpan, numbers: Collection[int], oldest_ms: int
+) -> Composite:
     """Return the newest value in `span` of each of the attributes `numbers`.
 
-    The head contains the value of every attribute whose newest report is in the range. Points are read only for
-    attributes that were reported after its end.
+    The head contains the value of every attribute whose newest report is in the range, however old it is. Points are
+    read only for attributes that were reported after its end, and none that are older than `oldest_ms`.
     """
     head = Head.read(snapshot, device)
     found: Composite = {}
@@ -253,7 +289,8 @@ def last_values(snapshot: Snapshot, device: bytes, span: TimeSpan, numbers: Coll
         else:
             found[number] = (newest[0], _long_text(snapshot, device, newest[0], number))
     if reported_later:
-        for time_ms, point in points(snapshot, device, span, reverse=True):
+        kept = (max(span[0], oldest_ms), span[1])
+        for time_ms, point in points(snapshot, device, kept, reverse=True):
             for number in reported_later & point.keys():
                 found[number] = (time_ms, point[number])
                 reported_later.discard(number)

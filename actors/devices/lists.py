@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.accounts.reach import has_tag
-from trunkline.actors.devices.history import attribute_names, composite, composite_span
+from trunkline.actors.devices.history import attribute_names, composite, composite_span, oldest_state_ms
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.devices.messages import DevicePage, DeviceShape
 from trunkline.actors.devices.read_messages import (
@@ -108,12 +108,12 @@ def list_composite_states(reading: Reading, message: ListCompositeStates) -> dic
     names = attribute_names(query.attributes)
     reading.check_time(is_long=as_number(query.end) != 0)  # an end in the past may require reading points
     found, total = read_page(reading, composite_listing(snapshot, message))
-    size = reading.answer_size()
+    size, oldest_ms = reading.answer_size(), oldest_state_ms(reading, message.now_ms)
     items = [
         {
             "id": each.id.hex(),
             "name": each.doc["name"],
-            "compositeState": composite(snapshot, opened(each), span, names, size),
+            "compositeState": composite(snapshot, opened(each), span, names, size, oldest_ms),
         }
         for each in found
     ]

@@ -7,7 +7,13 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.devices.history import composite_span, last_values, points, text_length
+from trunkline.actors.devices.history import (
+    composite_span,
+    last_values,
+    oldest_state_ms,
+    points,
+    text_length,
+)
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
 from trunkline.actors.devices.reads import Opened, tags_as_object
 from trunkline.actors.devices.selection import select
@@ -39,6 +45,7 @@ def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, A
         reach=message.reach,
     )
     span = composite_span(1, body.end, message.now_ms)
+    oldest_ms = oldest_state_ms(reading, message.now_ms)
     answer: dict[str, Any] = {}
     size = reading.answer_size()
     for device in devices:
@@ -46,7 +53,7 @@ def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, A
         if body.attribute is not msgspec.UNSET:
             number = device.attributes.number(body.attribute)
             names = {} if number is None else {number: body.attribute}
-        values = last_values(snapshot, device.id, span, names)
+        values = last_values(snapshot, device.id, span, names, oldest_ms)
         if values:
             newest_ms = max(time_ms for time_ms, _ in values.values())
             data = {
@@ -69,6 +76,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
         duration=_given(body.duration),
         default_duration=86_400_000,
     )
+    oldest_ms = oldest_state_ms(reading, message.now_ms)
     aggregation = parse_aggregation(msgspec.to_builtins(body.aggregation))
     resolution_ms = parse_resolution(_given(body.resolution))
     limit = _limit(_given(body.limit))
@@ -92,10 +100,10 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
         }
         initial = {}
         if aggregation.type == "TIMEATVALUE":
-            before = last_values(snapshot, device.id, (0, span.start_ms - 1), names)
+            before = last_values(snapshot, device.id, (0, span.start_ms - 1), names, oldest_ms)
             initial = {names[number]: value for number, (_, value) in before.items()}
         found = aggregate(
-            _named(snapshot, device, (span.start_ms, span.end_ms), names),
+            _named(snapshot, device, (max(span.start_ms, oldest_ms), span.end_ms), names),
             start_ms=span.start_ms,
             end_ms=min(span.end_ms, message.now_ms) if aggregation.type == "TIMEATVALUE" else span.end_ms,
             resolution_ms=resolution_ms,

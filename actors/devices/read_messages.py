@@ -138,3 +138,4 @@ class ReplayCommands(Message, frozen=True):
     position: int
     limit: int
     bytes_max: int
+    now_ms: int

@@ -4,6 +4,8 @@ A removal takes several turns. A turn that removes the newest value of an attrib
 composite state never shows a value that is gone. What is the newest value then is found by a long read
 (`devices/removal_jobs.py`) and put into the head by a last turn. Reports that come in between are not lost, because
 that turn replaces no newer value. Payload counts stay: they count what came, not what is kept.
+
+What is removed because of its age leaves the composite state as it is (`devices/retention.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 
 from trunkline.actors.devices.record import DeviceRecord
 from trunkline.actors.devices.removal_messages import RemoveData, RestoreNewest
+from trunkline.actors.devices.retention import ExpireData, needed_points
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode_numbered
 
@@ -56,6 +59,20 @@ class DeviceRemoval(DeviceRecord):
             self.put(keys.TIMELINE, key, encode_numbered(left))
         else:
             self.delete(keys.TIMELINE, key)
+
+    def on_expire_data(self, message: ExpireData) -> list[int]:
+        """Remove what is too old; the composite state stays. The answer are the numbers of removed entries."""
+        id, needed = self.ref.id, needed_points(self.head)
+        points = [time_ms for time_ms in message.points if time_ms not in needed]
+        for time_ms in points:
+            self.delete(keys.TIMELINE, keys.point_key(id, time_ms))
+        for key in message.commands:
+            self.delete(keys.COMMANDS, key)
+        for key in message.logs:
+            self.delete(keys.LOGS, key)
+        for hour in message.hours:
+            self.delete(keys.TIMELINE, keys.counts_key(id, hour))
+        return [len(points), len(message.commands), len(message.logs), len(message.hours)]
 
     def on_restore_newest(self, message: RestoreNewest) -> bool:
         """Take older values into the head; False if one of them was removed since they were read."""

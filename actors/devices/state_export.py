@@ -13,6 +13,7 @@ from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.history import points
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.reads import Opened, open_device
+from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.devices.selection import device_filter
 from trunkline.actors.jobs.archive import Archive
 from trunkline.actors.jobs.job import Job, JobKind
@@ -36,7 +37,7 @@ async def export_device(job: Job) -> Doc:
     `includeDate` and `includeBlobData` (the columns `deviceId`, `date`, and attributes of the type blob). A state
     without a value in any of the attribute columns is left out.
     """
-    options = job.input
+    options = _kept_range(job, job.input)
     lines = CsvLines()
 
     def fill(snapshot: Snapshot, write: Write) -> None:
@@ -59,6 +60,12 @@ def check_device_export(snapshot: Snapshot, application: bytes, message: QueueJo
     for position, name in enumerate(message.input["attributes"] or ()):
         if name not in names:
             raise Invalid(f"attributes[{position}]: the device declares no attribute {name}.")
+
+
+def _kept_range(job: Job, options: Doc) -> Doc:
+    """The options without the part of the range whose states are too old to be kept."""
+    oldest_ms = kept_since_ms(job.system.limits.state_keep_days, job.system.clock.wall_ms())
+    return {**options, "start": max(options["start"], oldest_ms)}
 
 
 # Lines.
@@ -163,7 +170,7 @@ async def export_data(job: Job) -> Doc:
     attribute that none of the devices declares is refused; a device that declares none of them has no lines.
     """
     # The input of a job that an earlier version queued has no `attributes`.
-    options = {"attributes": None, **job.input}
+    options = _kept_range(job, {"attributes": None, **job.input})
     limits = job.system.limits
     lines = CsvLines()
 

@@ -33,6 +33,7 @@ from trunkline.actors.events.messages import (
     PatchSomeEvents,
 )
 from trunkline.actors.events.reads import EventFilter, event_filter, matches_event, matching
+from trunkline.actors.events.retention import ExpireEvents
 from trunkline.actors.events.updates import NameOf, apply_update, source_fields
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -212,6 +213,17 @@ class EventLog(Actor):
             keys.META, keys.event_job_key(self.ref.id, job), encode(list(msgspec.structs.astuple(progress)))
         )
         return progress
+
+    def on_expire_events(self, message: ExpireEvents) -> list[int]:
+        """Remove those of the events that were not changed for too long; the answer is their number, in a list."""
+        removed = 0
+        for id in message.events:
+            raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+            doc: Doc = {} if raw is None else decode(raw)
+            if doc and doc["lastUpdated"] < message.oldest_ms:
+                self._erase(id, doc)
+                removed += 1
+        return [removed]
 
     # Staged changes of one event.
 

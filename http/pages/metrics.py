@@ -20,6 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.retention import Retention
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.wire.garbage_collection import PAUSES
@@ -83,6 +84,7 @@ class MetricsCollector(Collector):
         yield from self._actors()
         yield from self._streams()
         yield from self._jobs()
+        yield from self._retention()
         yield from self._journal()
         yield from self._process()
 
@@ -166,6 +168,14 @@ class MetricsCollector(Collector):
             ended.add_metric([status], count)
         yield ended
         yield _gauge("downloads_open", "Results that are being fetched.", jobs.results.downloads)
+
+    def _retention(self) -> Iterator[Metric]:
+        removed = CounterMetricFamily(
+            "trunkline_expired_entries", "Entries removed because of their age, by kind.", labels=["kind"]
+        )
+        for kind, count in sorted(self._dispatcher.system.component(Retention).removed.items()):
+            removed.add_metric([kind], count)
+        yield removed
 
     def _journal(self) -> Iterator[Metric]:
         journal = self._dispatcher.system.journal

@@ -181,6 +181,7 @@ async def _replay(call: Call, position: int) -> Missed:
         position=position,
         limit=limits.stream_replay_max,
         bytes_max=limits.stream_buffer_bytes_max,
+        now_ms=call.service.system.clock.wall_ms(),
     )
     missed: Missed = await call.service.read_message(replay)
     return missed

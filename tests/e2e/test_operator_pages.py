@@ -195,7 +195,7 @@ async def test_the_metrics_name_nobody(server: Server) -> None:
         for sample in family.samples
         for label in sample.labels
     }
-    assert set(labels) <= {"operation", "status", "class", "le", "version", "python_version"}
+    assert set(labels) <= {"operation", "status", "class", "kind", "le", "version", "python_version"}
     for family in (await metrics(server)).values():
         assert all(sample.labels.get("operation", "none") in operations for sample in family.samples)
 

@@ -87,6 +87,7 @@ def test_override_changes_what_it_names() -> None:
             "event_create": "off",
             "mailbox_length_max": 7,
             "drain_s": 0.5,
+            "state_keep_days": 0,
         }
     )
     assert limits.send_state == Rate(5, 1.5)
@@ -108,6 +109,8 @@ def test_override_changes_what_it_names() -> None:
         ({"mailbox_length_max": 1.5}, "mailbox_length_max is 1.5; give a whole number"),
         ({"mailbox_length_max": True}, "mailbox_length_max is True; give a whole number"),
         ({"mailbox_length_max": 0}, "mailbox_length_max is 0;"),
+        ({"state_keep_days": -1}, "state_keep_days is -1; give a whole number of days, 0 or more"),
+        ({"state_keep_days": math.nan}, "state_keep_days is nan; give a whole number of days"),
         ({"drain_s": math.nan}, "drain_s is nan; give a number of seconds"),
         ({"drain_s": math.inf}, "drain_s is inf;"),
         ({"drain_s": -1}, "drain_s is -1;"),

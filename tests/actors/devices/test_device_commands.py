@@ -191,5 +191,6 @@ async def replay(house: House, device: bytes, position: int, *, limit: int, byte
             position=position,
             limit=limit,
             bytes_max=bytes_max,
+            now_ms=house.clock.wall_ms(),
         )
     )

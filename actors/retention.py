@@ -1,0 +1,237 @@
+"""Retention: removes in the background what is older than the limits say (`state_keep_days` and its neighbours).
+
+Owns when and in which order entries are searched and removed. Does not own what is too old and may go: that is decided
+beside the data (`devices/retention.py`, `events/retention.py`, the audit log), and each actor removes its own entries,
+in turns like any other, so that nothing is removed which a turn has just changed.
+
+One owner after the other is searched: each application (its devices, its events, its counts), and the server as a
+whole (the audit logs of organizations). A search reads a bounded number of devices in a worker thread and finds a
+bounded number of entries; these are one batch, then the task sleeps. What was found tells when the owner's next entry
+will be too old, so an owner with nothing to remove is not searched again before that, or for a day. All this is in
+memory: after a restart every owner is searched once, and what is too old is found again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import structlog
+import trio
+
+from trunkline.actors.applications.messages import ExpireCounts
+from trunkline.actors.audit.messages import AUDIT_ENTRY, ExpireEntries
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.retention import (
+    NEVER_MS,
+    ExpireData,
+    Oldest,
+    expired_data,
+    kept_since_ms,
+    older_hours,
+)
+from trunkline.actors.events.retention import ExpireEvents, expired_events
+from trunkline.actors.organizations.membership import ORGANIZATION
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.listing import index_range
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import DomainError
+from trunkline.actors.values.ids import ROOT
+from trunkline.limits.table import DAY_MS, Limits
+from trunkline.store import keys
+from trunkline.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.system import Ask, System
+    from trunkline.actors.values.structs import Message
+    from trunkline.store.snapshot import Snapshot
+
+_KEYS_PER_ENTRY: Final = 10
+"""Keys of an entry of an audit log: its record and its index entries."""
+
+_KINDS: Final[dict[type[Message], tuple[str, ...]]] = {
+    ExpireData: ("state", "command", "logEntry", "payloadCount"),
+    ExpireEvents: ("event",),
+    ExpireCounts: ("payloadCount",),
+    ExpireEntries: ("auditEntry",),
+}
+"""By message: what its answer counts, in this order."""
+
+_log = structlog.get_logger("trunkline.retention")
+
+
+class Part(NamedTuple):
+    """A part of a search: the messages that remove what was found, as one batch.
+
+    The search goes on at `start`, or at `past` if none of the messages was accepted; it has ended where that is None.
+    `wait_ms` is the time until the next entry of this part is too old.
+    """
+
+    asks: list[Ask]
+    start: bytes | None
+    past: bytes | None
+    wait_ms: int
+
+
+class Step(NamedTuple):
+    """A step of a search: what is searched, and where it goes on; `start` is empty at the beginning."""
+
+    owner: bytes
+    start: bytes
+    limits: Limits
+    now_ms: int
+
+
+class Search(Protocol):
+    """Finds what a step may remove."""
+
+    def __call__(self, snapshot: Snapshot, step: Step) -> Part: ...
+
+
+class Retention:
+    """The background task of a system, and its counts of removed entries by kind."""
+
+    def __init__(self, system: System) -> None:
+        self.removed = {kind: 0 for kinds in _KINDS.values() for kind in kinds}
+        self._system = system
+        self._due_s: dict[bytes, float] = {}
+
+    async def run(self) -> None:
+        """Search until cancelled: the owners that are due, every `purge_interval_s`."""
+        while True:
+            await trio.sleep(self._system.limits.purge_interval_s)
+            try:
+                await self.remove_expired()
+            except (StoreError, DomainError) as refusal:
+                _log.warning("removal of expired entries put off", reason=str(refusal))
+            except Exception:  # noqa: BLE001 - data that cannot be removed must not stop the server
+                _log.exception("removal of expired entries failed")
+
+    async def remove_expired(self) -> None:
+        """Remove everything that is too old of the owners that are due. Raises StoreError or DomainError."""
+        now_s = self._system.clock.monotonic_s()
+        owners = await self._system.read(_owners)
+        self._due_s = {owner: self._due_s.get(owner, 0.0) for owner in owners}
+        for owner in owners:
+            if self._due_s[owner] <= now_s:
+                searches = _OF_SERVER if owner == ROOT else _OF_APPLICATION
+                wait_ms = min([await self._search(search, owner) for search in searches])
+                wait_s = max(self._system.limits.retention_interval_s, min(wait_ms, DAY_MS) / 1000)
+                self._due_s[owner] = now_s + wait_s
+
+    async def _search(self, search: Search, owner: bytes) -> int:
+        """Remove what one search finds, part by part; return the time in ms until there will be more."""
+        system, limits = self._system, self._system.limits
+        start: bytes | None = b""
+        wait_ms = NEVER_MS
+        while start is not None:
+            step = Step(owner, start, limits, system.clock.wall_ms())
+            part = await system.read(partial(search, step=step))
+            accepted = await self._remove(part.asks)
+            wait_ms = min(wait_ms, part.wait_ms)
+            start = part.start if accepted or not part.asks else part.past
+            if start is not None:
+                await trio.sleep(limits.retention_pause_s)
+        return wait_ms
+
+    async def _remove(self, asks: list[Ask]) -> bool:
+        """Let the actors remove their entries, as one batch; return whether one of them did."""
+        if not asks:
+            return False
+        accepted = False
+        answers = await self._system.ask_each(asks)
+        for (_, message), answer in zip(asks, answers, strict=True):
+            if isinstance(answer, DomainError):
+                continue  # its device or its application was deleted
+            for kind, number in zip(_KINDS[type(message)], answer, strict=True):
+                self.removed[kind] += number
+                accepted = accepted or number > 0
+        return accepted
+
+
+def _owners(snapshot: Snapshot) -> list[bytes]:
+    prefix = keys.record_prefix(APPLICATION.name, ROOT)
+    applications = snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix))
+    return [ROOT, *(bytes(key[-keys.ID_BYTES :]) for key in applications)]
+
+
+# Searches.
+
+
+def search_devices(snapshot: Snapshot, step: Step) -> Part:
+    """Search the devices of an application in the order of their ids, from the id `start` on."""
+    application, limits = step.owner, step.limits
+    oldest = Oldest.of(limits, step.now_ms)
+    asks: list[Ask] = []
+    wait_ms, left = NEVER_MS, limits.removed_entries_max
+    if not any(oldest):
+        return Part(asks, None, None, wait_ms)
+    prefix = keys.record_prefix(DEVICE.name, application)
+    devices = snapshot.keys(keys.RECORDS, prefix + step.start, keys.prefix_end(prefix))
+    for number, key in enumerate(devices):
+        device = bytes(key[-keys.ID_BYTES :])
+        if number >= limits.searched_devices_max or len(asks) >= limits.expired_devices_max:
+            return Part(asks, device, device, wait_ms)
+        found = expired_data(snapshot, device, oldest, left)
+        wait_ms = min(wait_ms, found.wait_ms)
+        if found.message is not None:
+            asks.append((Ref("device", application, device), found.message))
+            left -= found.message.entries
+        if not found.is_complete:
+            return Part(asks, device, device + b"\x00", wait_ms)
+    return Part(asks, None, None, wait_ms)
+
+
+def search_events(snapshot: Snapshot, step: Step) -> Part:
+    """Search the events of an application, those first that were not changed for longest."""
+    application = step.owner
+    oldest_ms = kept_since_ms(step.limits.event_keep_days, step.now_ms)
+    if not oldest_ms:
+        return Part([], None, None, NEVER_MS)
+    events, next_ms = expired_events(snapshot, application, oldest_ms, step.limits.removed_entries_max)
+    message = ExpireEvents(events=events, oldest_ms=oldest_ms)
+    asks: list[Ask] = [(Ref("eventLog", application, application), message)] if events else []
+    if next_ms is None:
+        return Part(asks, None, None, NEVER_MS)
+    return Part(asks, b"" if next_ms < oldest_ms else None, None, next_ms - oldest_ms)
+
+
+def search_counts(snapshot: Snapshot, step: Step) -> Part:
+    """Search the payload counts of an application."""
+    application = step.owner
+    oldest_ms = kept_since_ms(step.limits.payload_count_keep_days, step.now_ms)
+    if not oldest_ms:
+        return Part([], None, None, NEVER_MS)
+    first, end = keys.app_counts_key(application, 0), keys.app_counts_key(application, keys.HOUR_MAX)
+    counted = (int.from_bytes(key[-4:], "big") for key in snapshot.keys(keys.COUNTS, first, end))
+    hours, wait_ms = older_hours(counted, oldest_ms, step.limits.removed_entries_max)
+    asks: list[Ask] = [(Ref("application", ROOT, application), ExpireCounts(hours=hours))] if hours else []
+    return Part(asks, None if wait_ms else b"", None, wait_ms)
+
+
+def search_audit_logs(snapshot: Snapshot, step: Step) -> Part:
+    """Search the audit logs of organizations, in the order of their ids, from the id `start` on.
+
+    Each new entry removes old ones; this finds the old ones of logs that get no new entries.
+    """
+    limits = step.limits
+    oldest_ms = step.now_ms - round(limits.audit_entry_keep_s * 1000)
+    prefix = keys.record_prefix(ORGANIZATION.name, ROOT)
+    organizations = snapshot.keys(keys.RECORDS, prefix + step.start, keys.prefix_end(prefix))
+    for number, key in enumerate(organizations):
+        org = bytes(key[-keys.ID_BYTES :])
+        if number >= limits.searched_devices_max:
+            return Part([], org, org, NEVER_MS)
+        first = next(snapshot.keys(*index_range(AUDIT_ENTRY, org, "creationDate")), None)
+        if first is None:
+            continue
+        entry = records.find(snapshot, AUDIT_ENTRY, org, bytes(first[-keys.ID_BYTES :]))
+        if entry is not None and entry.doc["creationDate"] < oldest_ms:
+            message = ExpireEntries(most=limits.removed_entries_max // _KEYS_PER_ENTRY)
+            return Part([(Ref("auditLog", ROOT, org), message)], org, org + b"\x00", NEVER_MS)
+    return Part([], None, None, NEVER_MS)
+
+
+_OF_APPLICATION: Final[tuple[Search, ...]] = (search_devices, search_events, search_counts)
+_OF_SERVER: Final[tuple[Search, ...]] = (search_audit_logs,)
