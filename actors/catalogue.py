@@ -45,6 +45,9 @@ from trunkline.actors.experience.slugs import SLUGS
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS
 from trunkline.actors.experience.views import VIEWS
+from trunkline.actors.files.actor import FileTree
+from trunkline.actors.files.jobs import DELETE_DIRECTORY, DELETE_PRIVATE_DIRECTORY
+from trunkline.actors.files.kind import FILE, PRIVATE_FILE
 from trunkline.actors.flows.actor import Flow
 from trunkline.actors.flows.button import VirtualButton
 from trunkline.actors.flows.jobs import DELETE_VERSIONS
@@ -94,6 +97,8 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     UserJobs,
     # Notebooks.
     Notebook,
+    # Files.
+    FileTree,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (
@@ -150,6 +155,9 @@ _KINDS: Final[tuple[Kind, ...]] = (
     AUDIT_ENTRY,
     EDGE_DEPLOYMENT,
     EMBEDDED_DEPLOYMENT,
+    # Files.
+    FILE,
+    PRIVATE_FILE,
     *(resource.kind for resource in _RESOURCES),
 )
 
@@ -192,4 +200,7 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     BULK_CREATE,
     # Notebooks.
     INPUT_EXPORT,
+    # Files.
+    DELETE_DIRECTORY,
+    DELETE_PRIVATE_DIRECTORY,
 )

@@ -50,6 +50,8 @@ from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
 from trunkline.actors.experience.linked import GetExperienceLinks, get_linked
 from trunkline.actors.experience.stats import GetEndpointStats, get_stats
+from trunkline.actors.files import messages as file
+from trunkline.actors.files import reads as files
 from trunkline.actors.flows import imports, runs
 from trunkline.actors.flows import messages as flow
 from trunkline.actors.flows import reads as flows
@@ -183,6 +185,10 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     deployment.ListEmbeddedDeployments: deployments.list_embedded_deployments,
     deployment.SelectDevices: deployments.select_devices,
     deployment.SelectDeployments: deployments.select_deployments,
+    # Files.
+    file.GetFile: files.get_file,
+    file.ListFiles: files.list_files,
+    file.FindFile: files.find_file,
 }
 
 

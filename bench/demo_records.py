@@ -162,6 +162,7 @@ EDGE_FLOW: Json = {"name": "count visitors", "flowClass": "edge"}
 EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
 EMBEDDED_FLOW: Json = {"name": "blink", "flowClass": "embedded"}
 FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
+FILE: Json = {"name": "notes.txt", "type": "file", "fileSize": 24, "contentType": "text/plain"}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",
@@ -220,6 +221,9 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "experienceGroupId": await _named(session, f"{experience}/groups", GROUP),
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),
+            # Files.
+            "privateFileId": await _named(session, f"{application}/privateFiles", FILE),
+            "fileId": await _named(session, f"{application}/files", FILE),
             "orgId": (org := await _named(session, "/orgs", ORGANIZATION)),
             "auditLogId": await _first_entry(session, f"/orgs/{org}"),
             **await _invitation(session, f"/orgs/{org}/invites"),

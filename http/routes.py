@@ -20,6 +20,7 @@ from trunkline.http.resources import (
     events,
     experience,
     exports,
+    files,
     flows,
     jobs,
     me,
@@ -60,5 +61,7 @@ TABLE = RouteTable(
         *dashboards.ROUTES,
         *credentials.ROUTES,
         *notebooks.ROUTES,
+        # Files.
+        *files.ROUTES,
     ),
 )

@@ -645,6 +645,20 @@ class Limits:
         16 * MIB, "bytes", "What the URLs of its inputs return is in memory while it is exported.", "job"
     )
 
+    # Files.
+    file_path_chars_max: int = _bound(
+        1024, "characters", "The API's limit for the path of a directory.", "path"
+    )
+    file_directories_max: int = _bound(
+        64, "directories", "In each other; the path of a file is found by reading all of them.", "path"
+    )
+    upload_form_s: int = _bound(
+        HOUR_S, "seconds", "Time to begin a direct upload; an unused form keeps nothing on the disk.", "form"
+    )
+    erased_files_max: int = _bound(
+        100, "files", "One batch of the deletion of a directory: some 10 ms of the event loop.", "batch"
+    )
+
     # Dashboards and their reports.
     dashboard_blocks_max: int = _bound(
         200, "blocks", "A person looks at fewer; a report reads the data of each.", "dashboard"

@@ -84,6 +84,14 @@ class Listing:
 
 def is_long(snapshot: Snapshot, listing: Listing) -> bool:
     """True if the page takes too long for the event loop."""
+    if listing.facet is not None and not listing.kind.facet_counted:
+        # The records of such a facet are counted one by one.
+        _, low, high = index_range(
+            listing.kind, listing.parent, facet_index(listing.kind.facet_indexes[0], listing.facet)
+        )
+        most = 20 * SCAN_INLINE_MAX
+        if sum(1 for _ in islice(snapshot.keys(keys.INDEXES, low, high), most)) == most:
+            return True
     count = total(snapshot, listing.kind, listing.parent, listing.facet)
     if listing.by_index:
         # Only the records of the page are decoded; skipping an index entry costs a twentieth of that.

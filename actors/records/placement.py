@@ -84,6 +84,13 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         "the names of domains and the slugs, which are unique in the server",
         "they are claimed by an ask of the root before the turn",
     ),
+    Crossing(
+        "fileTree",
+        keys.UNIQUE,
+        "root",
+        "the paths of files of the application",
+        "the keys will begin with the application",
+    ),
 )
 """In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""
 

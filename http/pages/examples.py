@@ -63,6 +63,9 @@ IDS: Final[Mapping[str, str]] = {
     # Notebooks and resource jobs.
     "notebookId": "6920c0de0000000000000100",
     "resourceJobId": "6920c0de0000000000000101",
+    # Files.
+    "privateFileId": "6920c0de00000000000000b0",
+    "fileId": "6920c0de00000000000000b1",
 }
 """Ids of no record, one for each kind."""
 
@@ -305,6 +308,17 @@ BODIES: Final[Mapping[str, Any]] = {
         "locale": "de",
     },
     "dashboard.patch": {"refreshRate": 60},
+    # Files.
+    "privateFiles.post": {
+        "name": "plan.pdf",
+        "type": "file",
+        "parentDirectory": "/drawings",
+        "fileSize": 20480,
+        "contentType": "application/pdf",
+    },
+    "privateFile.patch": {"contentType": "text/plain"},
+    "files.post": {"name": "pictures/2024", "type": "directory"},
+    "file.patch": {"contentType": "text/plain"},
     # Two-factor authentication and single sign-on.
     "auth.authenticateUserSaml": {"SAMLResponse": "RESPONSE", "SAMLDomain": "example.com"},
     "auth.authenticateUserCodehost": {"accessToken": "TOKEN"},

@@ -59,6 +59,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "What takes long, such as exports, runs as a job; its file is downloaded by a link.",
         ("applicationJobLogs", "applicationJobLog", "downloads"),
     ),
+    "Files": (
+        "Files and directories of an application: private ones, read by links that expire, and public ones.",
+        ("privateFiles", "privateFile", "files", "file"),
+    ),
     "Access keys": ("Devices log in with a key and its secret.", ("applicationKeys", "applicationKey")),
     "Certificates": (
         "Certificates of devices, and the authorities that issue them.",
@@ -395,6 +399,7 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "flowClass": text,
             "flowId": text,
             "orgId": text,
+            "parentExists": {"type": "boolean"},
             "version": text,
             "_type": text,
             "_links": {"type": "object"},

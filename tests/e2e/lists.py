@@ -203,6 +203,23 @@ async def audit_log(server: Server, _application: str) -> str:
     return f"/orgs/{org['id']}/audit-logs"
 
 
+def files(tree: str, one: str) -> Fill:
+    """Files, which are changed, and directories."""
+
+    async def fill(server: Server, application: str) -> str:
+        ids = []
+        for number, name in enumerate(NAMES):
+            body = {"name": name, "type": "directory"} if number % 2 else {"name": name, "type": "file"}
+            ids.append((await server.call("POST", f"{application}/{tree}", body, status=201))["id"])
+        for number in CHANGED:
+            if number % 2 == 0:
+                path = f"{application}/{one}/{ids[number]}"
+                await server.call("PATCH", path, {"contentType": "text/plain"}, status=201)
+        return f"{application}/{tree}"
+
+    return fill
+
+
 async def applications(server: Server, _application: str) -> str:
     return await posted("/applications")(server, "")
 
@@ -254,6 +271,9 @@ FILLED: Final[Mapping[str, Fill]] = {
     "flowVersions.get": versions,
     "edgeDeployments.get": deployments("edge", "edgeCompute"),
     "embeddedDeployments.get": deployments("embedded", "embedded"),
+    # Files.
+    "privateFiles.get": files("privateFiles", "privateFiles"),
+    "files.get": files("files", "file"),
     # Organizations.
     "orgs.get": posted("/orgs"),
     "auditLogs.get": audit_log,

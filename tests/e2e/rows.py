@@ -66,6 +66,11 @@ CLI = frozenset(
         "dataTable.get",
         "dataTableRows.get",
         "dataTables.get",
+        *(
+            f"{tree}{operation}"
+            for tree in ("file", "privateFile")
+            for operation in ("s.get", "s.post", ".get", ".patch", ".delete", ".move", ".upload")
+        ),
     }
 )
 """Operations that the scopes of command line tools allow."""

@@ -75,6 +75,7 @@ SPECIFIED: Final[Mapping[str, tuple[str, str]]] = {
     "experienceGroups.get": ("name id creationDate lastUpdated", "name"),
     "webhooks.get": ("name id creationDate lastUpdated", "name"),
     "integrations.get": ("name id creationDate integrationType lastUpdated", "name integrationType"),
+    "privateFiles.get": ("lastUpdated type name creationDate", "name"),
     "applicationTemplates.get": ("name id creationDate lastUpdated", "name authorName"),
 }
 """The sort fields (default first) and filter fields of the lists that the specification names, and this server has."""

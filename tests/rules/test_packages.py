@@ -39,6 +39,7 @@ ORDER = {
         "templates",
         "notebooks",
         "bundles",
+        "files",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }

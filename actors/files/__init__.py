@@ -1,0 +1,1 @@
+"""Files: private and public ones, in a tree of directories for each."""
