@@ -18,6 +18,7 @@ from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.readme import README
 from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
+from trunkline.actors.bundles.export import APPLICATION_EXPORT
 from trunkline.actors.dashboards.actor import UserJobs
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.deployments.actor import Deployments
@@ -203,4 +204,6 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     # Files.
     DELETE_DIRECTORY,
     DELETE_PRIVATE_DIRECTORY,
+    # Bundles.
+    APPLICATION_EXPORT,
 )

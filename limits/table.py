@@ -573,6 +573,19 @@ class Limits:
         "A file for each device; the directory of the archive is in memory: some 5 MB.",
         "job",
     )
+    # Bundles.
+    bundle_entries_max: int = _bound(
+        100_000, "entries", "The directory is in memory: some 50 MB. Each file is an entry.", "bundle"
+    )
+    bundle_small_records_max: int = _bound(
+        1000,
+        "records",
+        "An application with no more records and rows is exported while the call waits: a second at most.",
+        "application",
+    )
+    job_wait_s: float = _bound(
+        5, "seconds", "The longest wait of a call for the end of a small job; then it is answered with 202."
+    )
     job_progress_s: float = _bound(
         2, "seconds", "Interval of updates to the log of a running job: one write each.", "job"
     )

@@ -94,6 +94,8 @@ ResourceName = Literal[
     "ResourceJob",
 ]
 """The names of resources, as the options of an import have them."""
+VersionPart = Literal["ExperienceView", "ExperienceEndpoint"]
+"""What a named version of the experience has copies of, in the order of creation."""
 
 
 class BundleApplication(Body, frozen=True):
@@ -251,7 +253,7 @@ def rows_path(table: str) -> str:
     return f"rows/{table}.jsonl"
 
 
-def version_path(version: str, name: Literal["ExperienceEndpoint", "ExperienceView"]) -> str:
+def version_path(version: str, name: VersionPart) -> str:
     """The entry with the endpoints or the views of a named version of the experience."""
     return f"versions/{version}/{name}.jsonl"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import zipfile
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -11,18 +12,28 @@ if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
 
 _MEMBER_BUFFER_BYTES: Final = 64 * 1024
+_FIRST_DATE: Final = (1980, 1, 1, 0, 0, 0)
+"""The first date that an archive can hold."""
+_OWNER_ONLY: Final = 0o600
 
 
 class Archive(zipfile.ZipFile):
-    """An archive that is written to the result of a job: `with Archive(write) as archive: archive.add(...)`."""
+    """An archive that is written to the result of a job: `with Archive(write) as archive: archive.add(...)`.
 
-    def __init__(self, write: Write) -> None:
+    Its files have the date of their writing, unless `dated` is false: then equal contents make equal archives.
+    """
+
+    def __init__(self, write: Write, *, dated: bool = True) -> None:
         super().__init__(_Sink(write), "w", zipfile.ZIP_DEFLATED)
+        self._dated = dated
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         """Write a file from its pieces."""
+        info = zipfile.ZipInfo(name, time.localtime()[:6] if self._dated else _FIRST_DATE)
+        info.compress_type = self.compression
+        info.external_attr = _OWNER_ONLY << 16
         with (
-            self.open(name, "w", force_zip64=True) as member,
+            self.open(info, "w", force_zip64=True) as member,
             io.BufferedWriter(member, _MEMBER_BUFFER_BYTES) as file,
         ):
             for piece in pieces:

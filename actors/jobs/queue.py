@@ -24,6 +24,7 @@ class JobQueue:
         self.ended: Counter[str] = Counter()
         self.calls_private_networks = calls_private_networks
         """Whether callbacks may go to addresses that are not public."""
+        self._awaited: dict[bytes, trio.Event] = {}
         self._waiting: OrderedDict[Ref, deque[bytes]] = OrderedDict()
         self._length = 0
         self._woken = trio.Event()
@@ -39,9 +40,20 @@ class JobQueue:
         woken, self._woken = self._woken, trio.Event()
         woken.set()
 
-    def count(self, status: str) -> None:
-        """Count a job that has ended."""
+    def end(self, id: bytes, status: str) -> None:
+        """Count a job that has ended, and wake the call that waits for it."""
         self.ended[status] += 1
+        if (awaited := self._awaited.get(id)) is not None:
+            awaited.set()
+
+    async def wait_end(self, id: bytes, timeout_s: float) -> None:
+        """Wait until a job that was just queued ends, at most `timeout_s`. It may have ended before: then in vain."""
+        awaited = self._awaited[id] = trio.Event()
+        try:
+            with trio.move_on_after(timeout_s):
+                await awaited.wait()
+        finally:
+            del self._awaited[id]
 
     def owner_of(self, operation: str, id: bytes) -> Ref:
         """The actor that owns the jobs of this kind, if `id` is the parent of their records."""

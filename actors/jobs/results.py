@@ -283,20 +283,31 @@ def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
             yield f"results {name}: {failure}"
 
 
-def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:
-    """Return a function that writes to a draft within the limits, and pauses regularly for the event loop."""
-    pieces = 0
+class Pauses:
+    """Pauses of a worker thread for the event loop: call it for each piece of work. Raises if it was cancelled."""
 
-    def write(piece: bytes) -> None:
-        nonlocal pieces
-        pieces += 1
-        if not pieces % PAUSE_PIECES:
+    __slots__ = ("_pieces",)
+
+    def __init__(self) -> None:
+        self._pieces = 0
+
+    def __call__(self) -> None:
+        self._pieces += 1
+        if not self._pieces % PAUSE_PIECES:
             time.sleep(PAUSE_S)
             trio.from_thread.check_cancelled()
+
+
+def _bounded(draft: Draft, bytes_max: int, room: int) -> Write:
+    """Return a function that writes to a draft within the limits, and pauses regularly for the event loop."""
+    pause = Pauses()
+
+    def write(piece: bytes) -> None:
+        pause()
         size = draft.stored.size_bytes + len(piece)
         if size > bytes_max:
             raise PayloadTooLarge(
-                f"The result would be larger than {bytes_max} bytes; ask for less at a time, by a query."
+                f"The result would be larger than {bytes_max} bytes; ask for less at a time."
             )
         if size > room:
             raise StorageFull(

@@ -163,6 +163,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "device.export": {"attributes": ["temperature", "humidity"]},
     "devices.export": {"format": "csv"},
     "data.export": {"deviceIds": [IDS["deviceId"]]},
+    # Bundles.
+    "application.export": {"includeDevices": True, "includeDataTableRows": True},
     "dataTables.post": {
         "name": "spare parts",
         "columns": [

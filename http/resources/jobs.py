@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UnsetType
 
 from trunkline.actors.jobs.job import short_job_id
+from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import (
+    ENDED,
     DownloadLink,
     GetJobLog,
     JobLogPage,
@@ -15,14 +17,29 @@ from trunkline.actors.jobs.messages import (
     ListJobLogs,
     QueueJob,
 )
+from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.records import records
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import PreconditionFailed
+from trunkline.actors.values.errors import (
+    Crashed,
+    DomainError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    PayloadTooLarge,
+    PreconditionFailed,
+)
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, Route
+
+_REFUSALS: Final[dict[str, type[DomainError]]] = {
+    each.type: each for each in (Invalid, Forbidden, NotFound, PayloadTooLarge)
+}
+"""The errors with which a job may end, other than faults of the server."""
 
 
 async def queue_job(
@@ -43,7 +60,7 @@ async def queue_job(
     `result_to` is as in `QueueJob`. `owner` is the name of the job and the actor that keeps it; by default the
     operation, and the application of the path.
     """
-    operation, ref = owner or (call.route.operation, Ref("application", ROOT, call.application))
+    operation, ref = owner or _own_job(call)
     message = QueueJob(
         operation=operation,
         resource=resource,
@@ -56,8 +73,55 @@ async def queue_job(
         result_to=result_to,
     )
     answer = await call.service.system.ask(ref, message)
-    queued = {"success": True, "jobQueued": True, "jobId": short_job_id(answer.value)}
-    return json_response(call, 202, queued)
+    return queued(call, answer.value)
+
+
+async def do_small_job(
+    call: Call,
+    resource: bytes,
+    input: dict[str, Any],
+    *,
+    email: str | UnsetType | None = None,
+    callback_url: str | UnsetType | None = None,
+    owner: tuple[str, Ref] | None = None,
+) -> tuple[bytes, dict[str, Any] | None]:
+    """Queue a job as `queue_job` does, and wait until it ends, at most `job_wait_s`.
+
+    Returns its id, and its output, None if it has not ended: then it goes on, and the call responds with `queued`. It
+    goes on as well if the client leaves. Raises the error with which it ended. Nobody gets a mail unless `email` is
+    given.
+    """
+    operation, ref = owner or _own_job(call)
+    system = call.service.system
+    message = QueueJob(
+        operation=operation,
+        resource=resource,
+        input=input,
+        by=call.principal.creator,
+        user=call.principal.user_id,
+        email=email or None,
+        callback_url=callback_url or None,
+        result_to=None if email else [],
+    )
+    id: bytes = (await system.ask(ref, message)).value
+    await system.component(JobQueue).wait_end(id, system.limits.job_wait_s)
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, JOB, ref.id, id)
+    if found is None or found.doc["status"] not in ENDED:
+        return id, None
+    if found.doc["status"] != "completed":
+        error = found.doc["error"]
+        raise _REFUSALS.get(error["name"], Crashed)(error["message"])
+    return id, found.doc["output"]
+
+
+def queued(call: Call, id: bytes) -> Response:
+    """The response that a job is on disk."""
+    return json_response(call, 202, {"success": True, "jobQueued": True, "jobId": short_job_id(id)})
+
+
+def _own_job(call: Call) -> tuple[str, Ref]:
+    return call.route.operation, Ref("application", ROOT, call.application)
 
 
 def check_no_revision(call: Call) -> None:

@@ -48,6 +48,7 @@ READS_BY_POST = frozenset(
 )
 EXPORTS = frozenset(
     {
+        "application.export",
         "data.export",
         "dataTableRows.export",
         "device.export",
