@@ -16,24 +16,29 @@ all the same, and the index entries that cannot be computed from it are found by
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 import trio
 
+from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.deployments.kind import EDGE_DEPLOYMENT, EMBEDDED_DEPLOYMENT
 from trunkline.actors.devices.kind import DELETED_DEVICE, restorable_since_ms
 from trunkline.actors.flows.kind import FLOW_VERSION
+from trunkline.actors.jobs.kind import JOB, OWNERS
+from trunkline.actors.jobs.messages import ENDED
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.listing import ids_of_facet, index_range
 from trunkline.actors.records.unreadable import UNREADABLE, log_unreadable
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.removed_columns import tidy_rows
-from trunkline.actors.values.errors import DomainError
+from trunkline.actors.values.errors import DomainError, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.batch import Batch
@@ -82,6 +87,7 @@ async def sweep(system: System) -> bool:
 
     Raises StoreError or DomainError if the slice was not stored.
     """
+    await _delete_unfinished(system)
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
     batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
     contents = system.component(Contents)
@@ -93,6 +99,29 @@ async def sweep(system: System) -> bool:
             return False
     await system.journal.submit(batch).wait()
     return True
+
+
+async def _delete_unfinished(system: System) -> None:
+    """Delete the applications that a job began to build, if that job will not go on."""
+    with system.store.snapshot() as snapshot:
+        unfinished = [
+            bytes(marker[len(keys.BUILDING_PREFIX) :])
+            for marker, raw in snapshot.range(
+                keys.META, keys.BUILDING_PREFIX, keys.prefix_end(keys.BUILDING_PREFIX)
+            )
+            if not _goes_on(snapshot, *decode(raw))
+        ]
+    for application in unfinished:
+        with contextlib.suppress(NotFound):  # a commit that still waits has deleted it
+            await system.ask(Ref("application", ROOT, application), DeleteApplication())
+
+
+def _goes_on(snapshot: Snapshot, owner: bytes, job: bytes) -> bool:
+    """Whether a job has not ended. It ends with its owner."""
+    found = records.find(snapshot, JOB, owner, job)
+    if found is None or found.doc["status"] in ENDED:
+        return False
+    return any(records.find(snapshot, kind, ROOT, owner) is not None for kind in OWNERS)
 
 
 def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:

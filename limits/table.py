@@ -632,6 +632,36 @@ class Limits:
         "A link in a mail still works after the weekend; then the file is removed.",
         "job",
     )
+    bundle_bytes_max: int = _bound(
+        5 * GB, "bytes", "As large as the result of an export; it is streamed to the disk.", "imported bundle"
+    )
+    bundle_unpacked_bytes_max: int = _bound(
+        20 * GB, "bytes", "What an import reads, and what its check may write to a temporary file.", "bundle"
+    )
+    bundle_unpacked_times: int = _bound(
+        200, "times", "How much an entry may grow when it is unpacked; JSON grows 10 to 50 times.", "entry"
+    )
+    bundle_records_max: int = _bound(
+        200_000, "records", "Their ids are in memory: 20 MB. Rows and files do not count.", "bundle"
+    )
+    bundle_rows_max: int = _bound(
+        5_000_000, "rows", "They are inserted 500 at a time, each 20 ms of the event loop.", "bundle"
+    )
+    bundle_line_bytes_max: int = _bound(
+        4 * MIB, "bytes", "A resource is in memory; the largest, a workflow, has 2 MiB.", "line of a bundle"
+    )
+    bundle_errors_max: int = _bound(
+        1000, "errors", "More do not help anybody to correct a bundle; their number is shown.", "import"
+    )
+    import_inline_bytes_max: int = _bound(
+        MIB, "bytes", "A larger bundle is imported by a job, which the call does not wait for.", "bundle"
+    )
+    import_url_s: float = _bound(
+        600, "seconds", "5 GB at 70 Mbit/s; a slower server ends the attempt.", "bundle that is fetched"
+    )
+    import_wait_s: float = _bound(
+        15, "seconds", "A call waits so long for its import, or for the check of a large one.", "call"
+    )
     downloads_max: int = _bound(64, "downloads", "Each keeps a file open; above it 503.")
     gate_retry_s: float = _bound(5, "seconds", "Retry-After of a closed gate; most jobs take seconds.")
     outgoing_timeout_s: float = _bound(

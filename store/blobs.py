@@ -78,6 +78,15 @@ class Blobs:
             raise translate(error, f"reading of {name}") from error
         return Content(source, stored)
 
+    def open_file(self, name: str) -> BinaryIO | None:
+        """Open a file for reading at any place; None if there is none."""
+        try:
+            return (self._path / name).open("rb")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise translate(error, f"reading of {name}") from error
+
     def remove(self, name: str) -> None:
         """Remove a file; no error if there is none."""
         try:

@@ -398,6 +398,14 @@ def purge_key(app: bytes) -> bytes:
     return PURGE_PREFIX + _checked(app)
 
 
+BUILDING_PREFIX: Final = b"building\x00"
+
+
+def building_key(app: bytes) -> bytes:
+    """The key in META of the marker that a job builds an application, which has no owner yet."""
+    return BUILDING_PREFIX + _checked(app)
+
+
 JOBS_PREFIX: Final = b"jobs\x00"
 
 

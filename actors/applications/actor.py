@@ -48,6 +48,9 @@ class Application(RecordOwner, JobOwner):
         owner = {"ownerId": message.user.hex(), "ownerType": "user"}
         if message.org is not None:
             owner = {"ownerId": message.org.hex(), "ownerType": "organization"}
+        if message.job is not None:
+            owner = {"ownerId": ROOT.hex(), "ownerType": "user"}
+            self.put(keys.META, keys.building_key(self.ref.id), encode(list(message.job)))
         return self.create(owner | self._named(message.body))
 
     def on_patch_application(self, message: PatchApplication) -> None:
@@ -60,6 +63,8 @@ class Application(RecordOwner, JobOwner):
         if self.doc["ownerId"] != message.owner.hex():
             raise Invalid(f"The application {self.ref.id.hex()} belongs to another owner.")
         self.change({"ownerId": message.new_owner.hex(), "ownerType": message.new_owner_type})
+        if message.owner == ROOT:
+            self.delete(keys.META, keys.building_key(self.ref.id))
 
     def on_patch_globals(self, message: PatchGlobals) -> None:
         """Change the globals that the body names by their keys; the others stay, and new ones come last."""
@@ -105,6 +110,8 @@ class Application(RecordOwner, JobOwner):
         records.erase(self, APPLICATION, ROOT, self.ref.id, self.doc)
         self._claim_slug(None)
         self.put(keys.META, keys.purge_key(self.ref.id), encode({"applicationId": self.ref.id.hex()}))
+        if self.doc["ownerId"] == ROOT.hex():
+            self.delete(keys.META, keys.building_key(self.ref.id))
         self.exists = False
         self.after_commit(partial(self.system.forget_children, self.ref.id))
 

@@ -117,11 +117,16 @@ class ApplicationPage(Page, frozen=True):
 
 
 class CreateApplication(Message, frozen=True):
-    """Create an application, owned by the organization `org`, or else by the user `user`."""
+    """Create an application, owned by the organization `org`, or else by the user `user`.
+
+    `job`: the job (its owner and its id) that builds the application. Nobody owns it, so nobody sees it, until a
+    `TransferApplication` gives it to its owner. If the job ends before that, the sweep removes it.
+    """
 
     body: ApplicationPost
     user: bytes
     org: bytes | None = None
+    job: tuple[bytes, bytes] | None = None
 
 
 class PatchApplication(Message, frozen=True):

@@ -242,6 +242,8 @@ NOT_PORTABLE: Final[dict[str, str]] = {
     "embeddedDeployment": _RELEASE,
     "experienceDomain": _NAME_OF_SERVER,
     "experienceSlug": _NAME_OF_SERVER,
+    "file": _LATER,
+    "privateFile": _LATER,
     "notebook": _LATER,
     "resourceJob": _LATER,
 }

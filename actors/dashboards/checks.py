@@ -73,6 +73,8 @@ def _check_references(change: Change, holder: Holder, known: set[tuple[Any, ...]
         for (kind, parent, id), at in new.items():
             if kind is APPLICATION:
                 check_application(snapshot, holder, id, at)
+            elif change.is_import:
+                continue  # it stays, as in a stored dashboard when the device is deleted
             elif parent is not None and records.find(snapshot, kind, parent, id) is None:
                 raise Invalid(f"{at}: there is no {kind.noun} {id.hex()} in the application {parent.hex()}.")
 

@@ -12,6 +12,7 @@ import msgspec
 
 from trunkline.actors.experience.bootstrap import Bootstrap, bootstrap
 from trunkline.actors.experience.content import find, find_version, staged
+from trunkline.actors.experience.copies import ImportVersion, import_version
 from trunkline.actors.experience.kind import DEVELOP
 from trunkline.actors.experience.removal import RemoveSome, remove_some
 from trunkline.actors.experience.versions import VERSIONS
@@ -53,6 +54,10 @@ class Experience(RecordParent):
                 raise Invalid("The version develop cannot be deleted; it is the one that is edited.")
             message = msgspec.structs.replace(message, record=version)
         super().on_delete_record(message)
+
+    def on_import_version(self, message: ImportVersion) -> None:
+        """Create a version with endpoints and views of its own."""
+        import_version(self, message)
 
     def on_bootstrap(self, message: Bootstrap) -> str:
         """Create a first experience; the answer is the suffix of its names."""

@@ -208,7 +208,7 @@ class Flow(Actor):
                 raise PayloadTooLarge(
                     f"A workflow has at most {most} versions; delete some that are not used."
                 )
-            id = self.system.ids.new(self.system.clock.wall_ms())
+            id = message.import_id or self.system.ids.new(self.system.clock.wall_ms())
         elif message.query.allow_replacement:
             id = old.id
         else:

@@ -30,15 +30,18 @@ _Short = Annotated[str, Meta(max_length=1024)]
 
 # Query strings.
 
+_COMMON_FIELDS: Final = {
+    "name": TEXT,
+    "id": ID,
+    "creationDate": TIME,
+    "lastUpdated": TIME,
+    "flowClass": TEXT,
+    "enabled": Field("value", "boolean"),
+}
 FLOW_FIELDS: Final = Fields(
     "workflow",
     {
-        "name": TEXT,
-        "id": ID,
-        "creationDate": TIME,
-        "lastUpdated": TIME,
-        "flowClass": TEXT,
-        "enabled": Field("value", "boolean"),
+        **_COMMON_FIELDS,
         "defaultVersion": ID,
         "triggers": PARTS,
         "nodes": PARTS,
@@ -48,24 +51,14 @@ FLOW_FIELDS: Final = Fields(
 FLOW_BY_VERSION_FIELDS: Final = Fields(
     "workflow by version",
     {
-        "name": TEXT,
-        "id": ID,
-        "creationDate": TIME,
-        "lastUpdated": TIME,
-        "flowClass": TEXT,
-        "enabled": Field("value", "boolean"),
+        **_COMMON_FIELDS,
         "flowId": ID,
     },
 )
 FLOW_VERSION_FIELDS: Final = Fields(
     "workflow version",
     {
-        "name": TEXT,
-        "id": ID,
-        "creationDate": TIME,
-        "lastUpdated": TIME,
-        "flowClass": TEXT,
-        "enabled": Field("value", "boolean"),
+        **_COMMON_FIELDS,
         "version": TEXT,
         "triggers": PARTS,
         "nodes": PARTS,
@@ -206,11 +199,12 @@ class DeleteFlow(Message, frozen=True):
 
 
 class CreateFlowVersion(Message, frozen=True):
-    """Create a version. The answer is a `Created`. With `query.allow_replacement` it may replace one of its name."""
+    """Create a version; answers a `Created`. `query` may permit to replace one; `import_id`: the id, in an import."""
 
     body: FlowVersionPost
     query: VersionCreation
     by: Creator
+    import_id: bytes | None = None
 
 
 class PatchFlowVersion(Message, frozen=True):

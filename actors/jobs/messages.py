@@ -134,7 +134,7 @@ class QueueJob(Message, frozen=True):
     parameters, as plain values. `data` is kept until the job ends and never shown: what is too large for the log. Its
     end is reported to `email`, by default the address of `user` or else of the application's owner, and to
     `callback_url`, if given. `result_to`: the result is a mail, which is sent to these addresses, and nobody else gets
-    a mail.
+    a mail. `id` is that of the job, if something was stored for it already.
     """
 
     operation: str
@@ -146,6 +146,7 @@ class QueueJob(Message, frozen=True):
     callback_url: str | None = None
     data: bytes | None = None
     result_to: list[str] | None = None
+    id: bytes | None = None
 
 
 class BeginJob(Message, frozen=True):

@@ -39,7 +39,7 @@ from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trunkline.store.snapshot import Snapshot
 
@@ -48,6 +48,8 @@ OpenJobs = dict[bytes, list[Any]]
 that only notifications are left; such a job does not count at a gate."""
 
 NOTIFYING = "telling"
+_OPEN = ("operation", "resource")
+"""The entries of a job that has not ended."""
 
 
 class JobOwner(Actor):
@@ -66,12 +68,12 @@ class JobOwner(Actor):
                 retry_after_s=60,
             )
         opened = self._open_jobs()
-        _check_gate(kind, message.resource, opened, limits)
+        _check_gate(jobs.kinds, kind, message.resource, opened, limits)
         if kind.check is not None:
             with self.system.store.snapshot() as snapshot:
                 kind.check(snapshot, application, message)
         now_ms = self.system.clock.wall_ms()
-        id = self.system.ids.new(now_ms)
+        id = message.id or self.system.ids.new(now_ms)
         doc: Doc = {
             "name": message.operation,
             "status": "queued",
@@ -244,8 +246,13 @@ def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes, str]]:
             yield bytes(key[len(prefix) :]), id, entry[0]
 
 
-def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits) -> None:
-    """Raise TooManyRequests if the resource, or the application, has reached its limit of open jobs."""
+def _check_gate(
+    kinds: Mapping[str, JobKind], kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits
+) -> None:
+    """Raise TooManyRequests if the resource, or the application, has reached its limit of open jobs.
+
+    Kinds of jobs with the same gate count together.
+    """
     if len(opened) >= limits.application_jobs_max:
         raise TooManyRequests(
             f"The application has {len(opened)} open jobs, which is the most; come back when one has ended.",
@@ -254,7 +261,10 @@ def _check_gate(kind: JobKind, resource: bytes, opened: OpenJobs, limits: Limits
         )
     if kind.gate is None:
         return
-    holders = sum(entry == [kind.operation, resource] for entry in opened.values())
+    sharing = {each.operation for each in kinds.values() if each.gate == kind.gate}
+    holders = sum(
+        len(entry) == len(_OPEN) and entry[0] in sharing and entry[1] == resource for entry in opened.values()
+    )
     if holders >= getattr(limits, kind.gate):
         per = Limits.__dataclass_fields__[kind.gate].metadata["per"]
         raise TooManyRequests(

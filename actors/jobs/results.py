@@ -49,6 +49,8 @@ Fill = Callable[["Snapshot", Write], None]
 """Writes a whole result from one snapshot, in a worker thread."""
 
 PATH: Final = "/downloads"
+UNQUEUED_MS: Final = 3_600_000
+"""How long a file is kept whose job is not queued yet: as long as the slowest upload may take."""
 PIECE_BYTES: Final = 256 * 1024
 PAUSE_PIECES: Final = 64
 PAUSE_S: Final = 0.00005
@@ -258,7 +260,8 @@ def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
     except ValueError:
         return True  # not written by this server; an operator may have put it there
     if found is None:
-        return False
+        # The bundle of an import is stored before its job.
+        return int.from_bytes(ids[ID_BYTES:][:4], "big") * 1000 > now_ms - UNQUEUED_MS
     if found.doc["status"] not in ENDED:
         return True
     file = (found.doc.get("output") or {}).get("file")

@@ -190,7 +190,7 @@ class Jobs:
         except _PASSING as refusal:
             return Outcome("failed", error=_error(refusal.type, refusal.message), retry=True)
         except DomainError as refusal:
-            return Outcome("errored", error=_error(refusal.type, refusal.message))
+            return Outcome("errored", output=refusal.details, error=_error(refusal.type, refusal.message))
         except StoreError as refusal:
             name = (StorageFull if isinstance(refusal, StoreFull) else Overloaded).type
             return Outcome("failed", error=_error(name, str(refusal)), retry=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 from typing import Any
 
@@ -131,6 +132,36 @@ async def get_public(url: str, *, timeout_s: float, bytes_max: int, private: boo
     return content
 
 
+async def download(
+    url: str,
+    write: Callable[[bytes], None],
+    *,
+    timeout_s: float,
+    total_s: float,
+    bytes_max: int,
+    private: bool,
+) -> None:
+    """Get a large document, whose pieces are given to `write` in a worker thread.
+
+    Raises `Undelivered` unless it comes whole and with status 200. `timeout_s` is for each step, `total_s` for all.
+    `private` allows addresses that are not public.
+    """
+
+    async def take(piece: bytes) -> None:
+        await trio.to_thread.run_sync(write, piece)
+
+    parsed = httpx.URL(url)
+    with trio.move_on_after(total_s) as timeout:
+        sent = {"Accept-Encoding": "identity"}
+        status, _ = await _send(
+            "GET", parsed, None, sent, timeout_s, private=private, bytes_max=bytes_max, take=take
+        )
+    if timeout.cancelled_caught:
+        raise Undelivered(f"{parsed.host} did not send everything within {total_s:g} seconds.")
+    if status != 200:
+        raise Undelivered(f"{parsed.host} answered with {status}; 200 was expected.")
+
+
 async def _send(
     method: str,
     url: httpx.URL,
@@ -140,8 +171,12 @@ async def _send(
     *,
     private: bool,
     bytes_max: int = 0,
+    take: Callable[[bytes], Awaitable[None]] | None = None,
 ) -> tuple[int, bytes]:
-    """Send a request once. Returns the status and, if `bytes_max` is given, the body of the answer."""
+    """Send a request once. Returns the status and, if `bytes_max` is given, the body of the answer.
+
+    With `take`, the pieces of the body of an answer with status 200 are given to it instead.
+    """
     addresses = await _resolve(url, private=private)
     verify: ssl.SSLContext | bool = False
     if url.scheme == "https":
@@ -172,7 +207,13 @@ async def _send(
             except httpx.HTTPError as error:
                 raise Undelivered(f"{url.host} did not answer: {_reason(error)}.") from None
             try:
-                return response.status_code, await _content(response, bytes_max) if bytes_max else b""
+                content = b""
+                if take is None and bytes_max:
+                    content = await _content(response, bytes_max)
+                elif take is not None and response.status_code == 200:
+                    async for piece in _pieces(response, bytes_max):
+                        await take(piece)
+                return response.status_code, content
             finally:
                 await response.aclose()
     raise Undelivered(f"{url.host} cannot be reached: {failure}.")
@@ -180,14 +221,21 @@ async def _send(
 
 async def _content(response: httpx.Response, bytes_max: int) -> bytes:
     content = b""
+    async for piece in _pieces(response, bytes_max):
+        content += piece
+    return content
+
+
+async def _pieces(response: httpx.Response, bytes_max: int) -> AsyncIterator[bytes]:
+    size = 0
     try:
         async for piece in response.aiter_raw():
-            content += piece
-            if len(content) > bytes_max:
+            size += len(piece)
+            if size > bytes_max:
                 raise Undelivered(f"{response.url.host} answered with more than {bytes_max} bytes.")
+            yield piece
     except httpx.HTTPError as error:
         raise Undelivered(f"{response.url.host} did not answer completely: {_reason(error)}.") from None
-    return content
 
 
 async def _resolve(url: httpx.URL, *, private: bool) -> list[Address]:

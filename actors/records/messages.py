@@ -22,11 +22,16 @@ class Creator(msgspec.Struct, frozen=True):
 
 
 class CreateRecord(Message, frozen=True):
-    """Create a record from `body`. The answer is a `Created`."""
+    """Create a record from `body`. The answer is a `Created`.
+
+    `import_id`: the record comes from another application (`actors/bundles/`), and this is its id. What it names beside
+    the references that the API requires may be missing here.
+    """
 
     resource: str
     body: Any
     by: Creator
+    import_id: bytes | None = None
 
 
 class CreateRecords(Message, frozen=True):

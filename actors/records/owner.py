@@ -39,7 +39,7 @@ class RecordParent(Actor):
         """Create a record."""
         resource = self._resource(message.resource)
         now_ms = self.system.clock.wall_ms()
-        id = self.system.ids.new(now_ms)
+        id = message.import_id or self.system.ids.new(now_ms)
         named = resource.stored(message.body)
         given = {name: value for name, value in named.items() if value is not None}
         new: Doc = {
@@ -50,7 +50,7 @@ class RecordParent(Actor):
             **resource.defaults,
             **given,
         }
-        change = Change(self, id, now_ms, None, new, named)
+        change = Change(self, id, now_ms, None, new, named, is_import=message.import_id is not None)
         if resource.check is not None:
             resource.check(change)
         resource.seal(self._keyring, id, change.new)

@@ -94,7 +94,13 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
 )
 """In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""
 
-_OF_APPLICATION: Final = (keys.JOBS_PREFIX, keys.JOB_DATA_PREFIX, keys.PURGE_PREFIX, keys.CONTENT_PREFIX)
+_OF_APPLICATION: Final = (
+    keys.JOBS_PREFIX,
+    keys.JOB_DATA_PREFIX,
+    keys.PURGE_PREFIX,
+    keys.BUILDING_PREFIX,
+    keys.CONTENT_PREFIX,
+)
 """The prefixes of keys in META after which the id of an application follows."""
 
 READS: Final[Mapping[str, str]] = {

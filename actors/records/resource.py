@@ -47,7 +47,8 @@ class Change:
     """A record that is about to be created (`old` is None) or changed.
 
     `new` is the document that will be stored; a check may change it. `named` are the fields that the call contains.
-    `shown_once` is sent to the caller in this answer and stored nowhere.
+    `shown_once` is sent to the caller in this answer and stored nowhere. `is_import`: the record comes from another
+    application, so what it names may be missing here.
     """
 
     owner: Actor
@@ -57,6 +58,7 @@ class Change:
     new: Doc
     named: Doc
     shown_once: dict[str, str] = field(default_factory=dict)
+    is_import: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -260,6 +260,36 @@ class System:
         self._registry.release(opened)
         return answers
 
+    async def ask_in_order(self, asks: Iterable[Ask]) -> list[Any]:
+        """Send messages one after the other, each of which sees what those before it have written.
+
+        The turns share commits, and everything is on disk when this returns. The value of each answer is returned; the
+        first refusal is the last value, and ends the call, which does not undo what was done before. Actors that only
+        this call needs in memory leave it again.
+        """
+        answers: list[Any] = []
+        opened: list[Mailbox] = []
+        groups: dict[int, Group] = {}
+        for ref, message in asks:
+            is_active = ref in self._mailboxes
+            try:
+                pending = self.begin(ref, message)
+                if pending is None:
+                    answers.append((await self.ask(ref, message)).value)
+                    continue
+            except DomainError as refusal:
+                answers.append(refusal)
+                break
+            answers.append(pending.value)
+            if pending.group is not None:
+                groups[id(pending.group)] = pending.group
+            if not is_active:
+                opened.append(pending.mailbox)
+        for group in groups.values():
+            await _committed(group)
+        self._registry.release(opened)
+        return answers
+
     def _hold(self, shared: SharedBatch, ref: Ref, message: Message, now_s: float) -> Mailbox:
         """Activate an actor, check that its mailbox takes the message, and keep it in memory."""
         try:

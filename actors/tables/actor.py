@@ -198,7 +198,7 @@ class DataTable(Actor):
         now_ms = self.system.clock.wall_ms()
         body = message.body
         if isinstance(body, list):
-            return self._insert_all(body, now_ms)
+            return self._insert_all(body, now_ms, message.import_ids)
         id = self.row_ids.new(now_ms)
         columns = self.table.columns
         values = columns.inserted(body, self.system.limits.string_bytes_max)
@@ -210,7 +210,9 @@ class DataTable(Actor):
         self._count(1, now_ms)
         return WithEtag(show_row(columns, id, values), self.table.row_revision(raw))
 
-    def _insert_all(self, rows: list[dict[str, Any]], now_ms: int) -> RowsInserted:
+    def _insert_all(
+        self, rows: list[dict[str, Any]], now_ms: int, import_ids: list[bytes] | None
+    ) -> RowsInserted:
         limits = self.system.limits
         if len(rows) > limits.inserted_rows_max:
             raise PayloadTooLarge(
@@ -221,8 +223,10 @@ class DataTable(Actor):
         ids: list[str] = []
         for position, given in enumerate(rows):
             try:
-                values = columns.inserted(given, bytes_max)
-                id = self.row_ids.new(now_ms)
+                id = self.row_ids.new(now_ms) if import_ids is None else import_ids[position]
+                if import_ids is not None and self.system.journal.get(keys.ROWS, self._key(id)) is not None:
+                    continue
+                values = columns.inserted(given, bytes_max, is_import=import_ids is not None)
                 entries = self._index_entries(values, id)
                 for key in entries:
                     if key in claimed:
@@ -233,9 +237,9 @@ class DataTable(Actor):
                 raise Invalid(f"[{position}].{refusal.message}") from None
             self._write(id, values, entries)
             ids.append(id.hex())
-        if rows:
-            self.counts.rows += len(rows)
-            self._count(len(rows), now_ms)
+        if ids:
+            self.counts.rows += len(ids)
+            self._count(len(ids), now_ms)
         return RowsInserted(created_at=iso(now_ms), count=len(ids), row_ids=ids)
 
     def on_patch_row(self, message: PatchRow) -> WithEtag:

@@ -119,8 +119,11 @@ class Columns:
         """The fields that a query may use."""
         self._expected = [column for column in columns if column.required or column.default is not None]
 
-    def inserted(self, given: Mapping[str, Any], bytes_max: int) -> Values:
-        """Return a new row as it is stored. Raises `Invalid` naming the column."""
+    def inserted(self, given: Mapping[str, Any], bytes_max: int, *, is_import: bool = False) -> Values:
+        """Return a new row as it is stored. Raises `Invalid` naming the column.
+
+        `is_import`: it comes from another table with these columns, and may be older than a required one.
+        """
         values: Values = {}
         by_name = self.by_name
         for name, value in given.items():
@@ -129,7 +132,7 @@ class Columns:
                 raise Invalid(self._unknown(name))
             if value is not None:
                 values[column.number] = column.check(name, value, bytes_max)
-            elif column.required:
+            elif column.required and not is_import:
                 raise Invalid(_null(name))
         for column in self._expected:
             if column.name not in given:

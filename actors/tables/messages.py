@@ -174,9 +174,14 @@ class RemoveColumn(Message, frozen=True):
 
 
 class InsertRows(Message, frozen=True):
-    """Insert one row, or an array of rows: all of them or none."""
+    """Insert one row, or an array of rows: all of them or none.
+
+    `import_ids`: the rows of the array come from another application (`actors/bundles/`), and these are their ids.
+    Those that exist are left as they are, and a required column may be null, as in rows that are older than it.
+    """
 
     body: RowOrRows
+    import_ids: list[bytes] | None = None
 
 
 class PatchRow(Message, frozen=True):

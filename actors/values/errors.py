@@ -7,7 +7,7 @@ secret or a payload.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from trunkline.limits.window import Verdict
 
@@ -20,6 +20,8 @@ class DomainError(Exception):
     """
 
     type: ClassVar[str] = "Internal"
+    details: dict[str, Any] | None = None
+    """What the log of a job shows of it, in addition to the sentence."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -30,6 +32,19 @@ class Invalid(DomainError):
     """The request is well-formed, but its content is not acceptable (also a duplicate of a unique value)."""
 
     type = "Validation"
+
+
+class InvalidParts(Invalid):
+    """Many resources of one call are not acceptable; each has its own sentence. Nothing was changed.
+
+    `problems` has `type`, `name`, `id` and `message` of the first ones, `count` is the number of all. The log of a job
+    shows the first `logged_max`.
+    """
+
+    def __init__(self, message: str, problems: list[dict[str, str]], *, count: int, logged_max: int) -> None:
+        super().__init__(message)
+        self.problems = problems
+        self.details = {"validationErrors": problems[:logged_max], "count": count}
 
 
 class Unauthorized(DomainError):

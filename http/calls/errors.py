@@ -78,7 +78,10 @@ def error_response(error: DomainError) -> tuple[int, Headers, bytes]:
         headers.append((b"www-authenticate", b'Bearer realm="trunkline"'))
     elif isinstance(error, MethodNotAllowed):
         headers.append((b"allow", error.allowed.encode()))
-    return STATUS[error.type], headers, msgspec.json.encode({"type": error.type, "message": error.message})
+    body: dict[str, Any] = {"type": error.type, "message": error.message}
+    if isinstance(error, errors.InvalidParts):
+        return 422, headers, msgspec.json.encode({**body, "validationErrors": error.problems})
+    return STATUS[error.type], headers, msgspec.json.encode(body)
 
 
 def protocol_error(status: int, message: str) -> tuple[Headers, bytes]:

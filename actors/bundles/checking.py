@@ -1,0 +1,88 @@
+"""The check of a bundle before anything is written: all that is wrong with it, not only the first fault.
+
+All steps of its plan are taken on a scratch copy of the store (`rehearsal.py`), by the code that takes them for good
+afterwards. Runs in a worker thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import trio
+
+from trunkline.actors.bundles.plan import Plan, Problem, Target, View
+from trunkline.actors.bundles.rehearsal import Rehearsal
+from trunkline.actors.bundles.steps import Steps
+from trunkline.actors.values.errors import DomainError, InvalidParts, Overloaded, StorageFull
+from trunkline.store.scratch import Scratch
+
+if TYPE_CHECKING:
+    from trunkline.actors.bundles.reader import Source
+    from trunkline.actors.runtime.actor import Actor
+    from trunkline.actors.runtime.system import System
+    from trunkline.limits.table import Limits
+    from trunkline.store.snapshot import Snapshot
+
+PAUSE_STEPS: Final = 8
+PAUSE_S: Final = 0.00005
+"""A thread that computes blocks the event loop until the interpreter switches threads, so it pauses regularly."""
+
+
+class Checked(NamedTuple):
+    """The outcome: how many resources there are by name, the first problems, and how many more there are."""
+
+    counts: dict[str, int]
+    problems: list[Problem]
+    more: int
+
+    def require(self, limits: Limits) -> None:
+        """Raise `InvalidParts` if there is a problem."""
+        count = len(self.problems) + self.more
+        if count:
+            said = "one part of the bundle is" if count == 1 else f"{count} parts of the bundle are"
+            hidden = f" (the first {len(self.problems)} of them)" if self.more else ""
+            raise InvalidParts(
+                f"Nothing was changed, because {said} not acceptable: see validationErrors{hidden}.",
+                msgspec.to_builtins(self.problems),
+                count=count,
+                logged_max=limits.bulk_errors_max,
+            )
+
+
+def check_bundle(
+    system: System, actors: Iterable[type[Actor]], snapshot: Snapshot, source: Source, target: Target
+) -> Checked:
+    """Check everything. Raises `Invalid` or `PayloadTooLarge` if the bundle cannot be read at all.
+
+    `actors` are the kinds of actors of the system.
+    """
+    limits = system.limits
+    problems: list[Problem] = []
+    more = 0
+    with Scratch(snapshot, bytes_max=limits.bundle_unpacked_bytes_max) as scratch:
+        plan = Plan(source, target, limits, View(scratch))
+        rehearsal = Rehearsal(system, scratch, actors)
+        problems += plan.problems[: limits.bundle_errors_max]
+        more += len(plan.problems) - len(problems)
+        for number, step in enumerate(Steps(plan, limits).all(), 1):
+            if not number % PAUSE_STEPS:
+                time.sleep(PAUSE_S)
+                trio.from_thread.check_cancelled()
+            refusal = step.refusal
+            try:
+                for ref, message in step.asks:
+                    rehearsal.ask(ref, message)
+            except (Overloaded, StorageFull):
+                raise
+            except DomainError as error:
+                refusal = error
+            if refusal is None:
+                continue
+            if len(problems) < limits.bundle_errors_max:
+                problems.append(step.problem(refusal))
+            else:
+                more += 1
+    return Checked(plan.counts, problems, more)
