@@ -21,6 +21,8 @@ from trunkline.actors.accounts.passwords import check_new_password, use_threads
 from trunkline.actors.accounts.sso import SingleSignOn
 from trunkline.actors.accounts.two_factor import ResetTwoFactor
 from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.archives.archives import Archives
+from trunkline.actors.archives.schedule import run_schedule
 from trunkline.actors.authority import find_user
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES
 from trunkline.actors.check import check, verify
@@ -135,6 +137,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
+    system.add_component(Archives(settings))
     system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)
@@ -162,6 +165,7 @@ async def running(system: System) -> AsyncIterator[System]:
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)
+        nursery.start_soon(run_schedule, system)
         try:
             yield system
         finally:

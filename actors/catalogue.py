@@ -16,6 +16,7 @@ from trunkline.actors.accounts.two_factor import TWO_FACTOR
 from trunkline.actors.applications.actor import Application
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.readme import README
+from trunkline.actors.archives.jobs import ARCHIVE_DATA, ARCHIVE_EVENTS, ARCHIVE_TABLES, BACKFILL
 from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
 from trunkline.actors.bundles.export import APPLICATION_EXPORT
@@ -206,4 +207,9 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     DELETE_PRIVATE_DIRECTORY,
     # Bundles.
     APPLICATION_EXPORT,
+    # Archives.
+    ARCHIVE_DATA,
+    BACKFILL,
+    ARCHIVE_TABLES,
+    ARCHIVE_EVENTS,
 )

@@ -30,6 +30,7 @@ ROWS: list[Json] = [
 KEY: Json = {"name": "key of the demo", "description": "All devices may log in with it."}
 APPLICATION_TOKEN: Json = {"name": "token of the demo", "scope": ["all.Application.read"]}
 USER_TOKEN: Json = {"name": "token of the demo", "scope": ["all.User.read"]}
+ARCHIVE: Json = {"directory": "demo", "includeEvents": True, "includeDataTables": True}
 _HOUR_MS = 3_600_000
 _GREENHOUSE = {"query": '{"name": "greenhouse-north"}'}
 
@@ -187,6 +188,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
         table = await _named(session, f"{application}/data-tables", TABLE)
         rows = f"{application}/data-tables/{table}/rows"
         flow = await _named(session, f"{application}/flows", FLOW)
+        if "archiveConfig" not in await session.call("GET", application):
+            await session.call("PATCH", application, {"archiveConfig": ARCHIVE})
         versions = f"{application}/flows/{flow}/versions"
         return {
             "applicationId": demo.application_id,

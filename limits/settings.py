@@ -121,6 +121,13 @@ class Settings:
         None, "A folder with application templates, in addition to those that come with the server."
     )
 
+    archives: str | None = _setting(
+        None, "The folder of archives that applications keep with the server. Default: archives in data_dir."
+    )
+    archive_format: str = _setting(
+        "csv", "The format of archives; parquet needs the library pyarrow.", choices=("csv", "parquet")
+    )
+
     public_url: str | None = _setting(
         None,
         "The URL by which clients reach this server, for links in mails; default: the address it listens on.",

@@ -370,6 +370,34 @@ class Limits:
     payload_counts_span_default_days: int = _bound(30, "days", "The API's default: the last 30 days.")
     url_ttl_default_s: int = _bound(900, "seconds", "The API's default for a file's temporary URL.")
     archive_age_min_days: int = _bound(31, "days", "The API's rule: younger data may still be changed.")
+    # Archives.
+    archive_interval_s: float = _bound(
+        HOUR_S,
+        "seconds",
+        "Between two looks for days that have become old enough; a failed day waits for the next.",
+    )
+    archive_slice_files_max: int = _bound(
+        48, "files", "Files of an archive that are written on one snapshot, and are open at a time.", "job"
+    )
+    archive_slice_bytes_max: int = _bound(
+        64 * MIB,
+        "bytes",
+        "Above it the next file begins on a new snapshot, so that no snapshot is old.",
+        "job",
+    )
+    archive_slice_devices_max: int = _bound(
+        2000,
+        "devices",
+        "Devices that are looked at on one snapshot: some 20 ms, mostly without a report.",
+        "job",
+    )
+    archive_failures_max: int = _bound(
+        20, "files", "Files that could not be written are named in the log of the job, the first ones.", "job"
+    )
+    parquet_group_rows_max: int = _bound(
+        5000, "rows", "Rows that are kept in memory until they are written as a group.", "file"
+    )
+    parquet_group_bytes_max: int = _bound(8 * MIB, "bytes", "Long texts fill a group earlier.", "file")
     device_restore_days: int = _bound(93, "days", "The API's promise to people who deleted by mistake.")
     future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time means a wrong clock.")
 

@@ -481,6 +481,14 @@ def content_key(app: bytes, content: bytes) -> bytes:
     return CONTENT_PREFIX + _checked(app) + _checked(content)
 
 
+ARCHIVE_PREFIX: Final = b"archive\x00"
+
+
+def archive_key(app: bytes) -> bytes:
+    """The key in META of the days of an application that are archived."""
+    return ARCHIVE_PREFIX + _checked(app)
+
+
 # Ranges.
 
 

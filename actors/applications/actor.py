@@ -8,6 +8,18 @@ from typing import ClassVar, Final
 import msgspec
 from msgspec import UNSET
 
+from trunkline.actors.applications.archive_config import (
+    ArchiveConfig,
+    archives_otherwise,
+    stored_config,
+)
+from trunkline.actors.applications.archive_days import (
+    ArchiveDays,
+    ArchiveSince,
+    NoteArchived,
+    NoteTables,
+    last_due_day,
+)
 from trunkline.actors.applications.messages import (
     ApplicationPatch,
     ApplicationPost,
@@ -104,6 +116,32 @@ class Application(RecordOwner, JobOwner):
             self.delete(keys.COUNTS, keys.app_counts_key(self.ref.id, hour))
         return [len(message.hours)]
 
+    def on_note_archived(self, message: NoteArchived) -> None:
+        """Note that days are archived."""
+        days = self._archived()
+        days.check(message.begun_ms)
+        self._put_archived(days.added(message.first, message.last))
+
+    def on_note_tables(self, message: NoteTables) -> None:
+        """Note that the data tables were copied."""
+        days = self._archived()
+        days.check(message.begun_ms)
+        self._put_archived(days._replace(tables_day=max(days.tables_day, message.day)))
+
+    def on_archive_since(self, message: ArchiveSince) -> None:
+        """Archive earlier days as well."""
+        days = self._archived()
+        days.check(message.begun_ms)
+        if message.day < days.since:
+            self._put_archived(days._replace(since=message.day))
+
+    def _archived(self) -> ArchiveDays:
+        raw = self.system.journal.get(keys.META, keys.archive_key(self.ref.id))
+        return ArchiveDays(0, 0) if raw is None else ArchiveDays.decoded(raw)
+
+    def _put_archived(self, days: ArchiveDays) -> None:
+        self.put(keys.META, keys.archive_key(self.ref.id), days.encoded())
+
     def on_delete_application(self, message: DeleteApplication) -> None:
         """Delete the record now, and store a marker for the sweeper, which removes the application's data."""
         check_match(message.if_match, self.raw)
@@ -130,7 +168,20 @@ class Application(RecordOwner, JobOwner):
                 raise Invalid(f"globals: the key {key} stands in the list twice.")
         if "endpointSlug" in named:
             self._claim_slug(named["endpointSlug"])
+        if body.archive_config is None:
+            self.delete(keys.META, keys.archive_key(self.ref.id))
+        elif body.archive_config is not UNSET:
+            named["archiveConfig"] = self._archive_config(body.archive_config)
         return named
+
+    def _archive_config(self, config: ArchiveConfig) -> Doc:
+        """Return the archive configuration as it is stored. Another place or content begins a new archive."""
+        old, now_ms = self.doc.get("archiveConfig"), self.system.clock.wall_ms()
+        new = stored_config(self, config, old)
+        if archives_otherwise(old, new):
+            since = last_due_day(now_ms, new.get("delayDays", 0), self.system.limits)
+            self._put_archived(ArchiveDays(now_ms, since))
+        return new
 
     def _claim_slug(self, slug: str | None) -> None:
         """Reserve the endpoint slug, which is unique on the server; None releases it."""
@@ -143,5 +194,4 @@ class Application(RecordOwner, JobOwner):
 _UNSUPPORTED: Final = {
     "applicationTemplateId": "application templates are",
     "appliedTemplateIds": "application templates are",
-    "archiveConfig": "archives are",
 }

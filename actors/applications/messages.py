@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.applications.archive_config import ArchiveConfig
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.summary import SummaryChoice
 from trunkline.actors.values.structs import BLANK, FORM, Body, Message
@@ -77,7 +78,7 @@ class ApplicationPost(Body, frozen=True):
     org_id: Id | UnsetType = UNSET
     application_template_id: Id | UnsetType = UNSET
     applied_template_ids: Ids | UnsetType = UNSET
-    archive_config: dict[str, Any] | UnsetType = UNSET
+    archive_config: ArchiveConfig | UnsetType = UNSET
 
 
 class ApplicationPatch(Body, frozen=True):
@@ -91,7 +92,7 @@ class ApplicationPatch(Body, frozen=True):
     globals: _Globals | UnsetType = UNSET
     blob_url_ttl: BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
     ftue_tracking: Annotated[list[FtueStep], Meta(max_length=100)] | UnsetType = UNSET
-    archive_config: dict[str, Any] | UnsetType | None = UNSET
+    archive_config: ArchiveConfig | UnsetType | None = UNSET
 
 
 # Query strings.
@@ -199,5 +200,6 @@ class ApplicationView(RecordView, frozen=True, kw_only=True):
     globals: list[Any] | None = None
     blob_url_ttl: int | float | None = msgspec.field(default=None, name="blobUrlTTL")
     ftue_tracking: list[Any] | None = None
+    archive_config: ArchiveConfig | None = None
     summary: dict[str, Any] | None = None
     links: Links | None = msgspec.field(default=None, name="_links")

@@ -26,6 +26,7 @@ from trunkline.actors.records.shape import Shape
 from trunkline.actors.records.summary import chosen_counts
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
+from trunkline.store.keyring import without_sealed
 from trunkline.store.snapshot import Snapshot
 
 Shown = dict[str, Any]
@@ -104,6 +105,8 @@ def _show(
     if doc["ownerType"] == "organization":
         doc = doc | _of_organization(snapshot, doc["ownerId"], orgs)
     shown: Shown = {"id": id, "applicationId": id, **_APPLICATION.of(doc)}
+    if "archiveConfig" in shown:
+        shown["archiveConfig"] = without_sealed(shown["archiveConfig"])
     shown["summary"] = {
         field: records.total(snapshot, kind, found.id) for field, kind in counted.items() if is_shown(field)
     }

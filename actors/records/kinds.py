@@ -20,13 +20,14 @@ USER: Final = Kind(
 
 
 def _figures(_root: bytes, application: bytes) -> Prefixes:
-    """The counts of an application, the parts of its workflows, the list of its open jobs, and what they noted."""
+    """What belongs to an application outside of its record: counts, parts of workflows, and notes about its jobs."""
     return (
         (keys.COUNTS, application),
         (keys.FLOWS, application),
         (keys.META, keys.jobs_key(application)),
         (keys.META, keys.job_data_prefix(application)),
         (keys.META, keys.event_jobs_prefix(application)),
+        (keys.META, keys.archive_key(application)),
     )
 
 

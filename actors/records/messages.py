@@ -17,7 +17,7 @@ class Creator(msgspec.Struct, frozen=True):
     """Who created or changed a record."""
 
     id: str
-    type: Literal["flow", "user", "apiToken"]
+    type: Literal["flow", "user", "apiToken", "system"]
     name: str = ""
 
 

@@ -92,6 +92,8 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     # Notebooks and resource jobs.
     "notebook.cancelExecution": {"executionId": "6920c0de0000000000000102"},
     "resourceJob.cancelExecution": {"executionId": "6920c0de0000000000000102"},
+    # Archives.
+    "application.archiveData": {"date": -40 * 86_400_000},
 }
 """The parameters of the query that an operation needs."""
 

@@ -29,6 +29,7 @@ ORDER = {
         "devices",
         "tables",
         "events",
+        "archives",
         "flows",
         "webhooks",
         "deployments",

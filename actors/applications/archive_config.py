@@ -1,0 +1,157 @@
+"""The archive configuration of an application: what is archived, where, and after how many days.
+
+Owns the body, its checks, and the secret in it. Does not own which days are archived (`archive_days.py`), nor
+the archive (`actors/archives/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.structs import FORM, Body
+from trunkline.actors.values.terms import Ids, TagFilters
+from trunkline.store import keys
+from trunkline.store.keyring import Keyring
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.actor import Actor
+
+FIELD: Final = "archiveConfig"
+SECRET_FIELD: Final = "archiveConfig.s3.secretAccessKey"  # noqa: S105 - the path of the field
+
+Directory = Annotated[
+    str,
+    Meta(
+        max_length=255,
+        pattern=r"^([0-9A-Za-z_=-][0-9A-Za-z_=. -]*(/[0-9A-Za-z_=-][0-9A-Za-z_=. -]*)*)?(?!\n)$",
+        extra={
+            FORM: "names of directories with / between them, of letters, digits, blanks and _ = . -; "
+            "none begins with a full stop"
+        },
+    ),
+]
+# Bucket and region are parts of the host name that is called, so nothing else may be in them.
+_Bucket = Annotated[
+    str,
+    Meta(
+        max_length=63,
+        pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?!\n)$",
+        extra={FORM: "the name of a bucket: 3 to 63 lower-case letters, digits, . and -"},
+    ),
+]
+_Region = Annotated[
+    str,
+    Meta(max_length=32, pattern=r"^[a-z0-9-]{1,32}(?!\n)$", extra={FORM: "a region such as eu-central-1"}),
+]
+_Mode = Literal["all", "whitelist", "blacklist"]
+
+
+class ArchiveBucket(Body, frozen=True):
+    """A bucket of Amazon S3 (or of the compatible service that the operator has chosen)."""
+
+    bucket: _Bucket
+    access_key_id: Annotated[str, Meta(min_length=4, max_length=128)] | UnsetType = UNSET
+    secret_access_key: Annotated[str, Meta(min_length=4, max_length=128)] | UnsetType = UNSET
+    region: _Region | UnsetType = UNSET
+
+
+class ArchiveConfig(Body, frozen=True):
+    """What is archived, where, and after how many days. Without `s3` the operator of the server keeps the archive."""
+
+    directory: Directory | UnsetType = UNSET
+    mode: _Mode | UnsetType = UNSET
+    device_ids: Ids | UnsetType = UNSET
+    device_tags: TagFilters | UnsetType = UNSET
+    include_devices: bool | UnsetType = UNSET
+    include_events: bool | UnsetType = UNSET
+    include_data_tables: bool | UnsetType = UNSET
+    data_tables_mode: _Mode | UnsetType = UNSET
+    data_table_ids: Ids | UnsetType = UNSET
+    delay_days: Annotated[int, Meta(ge=1, le=36_500)] | UnsetType = UNSET
+    s3: ArchiveBucket | UnsetType = UNSET
+    # Of the contract, and refused with a sentence.
+    gcs: dict[str, Any] | UnsetType = UNSET
+    azure: dict[str, Any] | UnsetType = UNSET
+    credential_name: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
+    include_application_export: bool | UnsetType = UNSET
+    application_export_options: dict[str, Any] | UnsetType = UNSET
+
+
+_UNSUPPORTED: Final[Mapping[str, str]] = {
+    "gcs": "this server archives to its own folder or to s3; leave it out",
+    "azure": "this server archives to its own folder or to s3; leave it out",
+    "credentialName": "the keys of the bucket belong into s3; leave it out",
+    "includeApplicationExport": "exports of the application are not archived by this server; leave it out",
+    "applicationExportOptions": "exports of the application are not archived by this server; leave it out",
+}
+
+_PLACE_AND_CONTENT: Final = (
+    "directory", "mode", "deviceIds", "deviceTags", "includeDevices", "includeEvents",
+)  # fmt: skip
+
+
+def archives_otherwise(old: Doc | None, new: Doc) -> bool:
+    """Whether days that were archived by the configuration `old` would look otherwise, or lie elsewhere, by `new`."""
+    if old is None:
+        return True
+    buckets = [config.get("s3", {}).get("bucket") for config in (old, new)]
+    return buckets[0] != buckets[1] or any(old.get(name) != new.get(name) for name in _PLACE_AND_CONTENT)
+
+
+def stored_config(actor: Actor, config: ArchiveConfig, old: Doc | None) -> Doc:
+    """The configuration as it is stored: ids in lower case, the secret encrypted.
+
+    It replaces the configuration `old`; only keys of the same bucket stay if they are left out, because nobody can read
+    and send them again. Raises `Invalid` for what this server does not support, and for ids of no record.
+    """
+    new: Doc = msgspec.to_builtins(config)
+    for name, remedy in _UNSUPPORTED.items():
+        if new.pop(name, None):
+            raise Invalid(f"{FIELD}.{name}: {remedy}.")
+    for mode, ids, kind, noun in (
+        ("mode", "deviceIds", "device", "device"),
+        ("dataTablesMode", "dataTableIds", "dataTable", "data table"),
+    ):
+        new[ids] = [id.lower() for id in new.get(ids, ())]
+        _check_records(actor, ids, kind, noun, new[ids])
+        selects = new[ids] or (mode == "mode" and new.get("deviceTags"))
+        if new.get(mode) == "whitelist" and not selects:
+            raise Invalid(
+                f"{FIELD}.{mode}: a whitelist needs {ids}{' or deviceTags' if mode == 'mode' else ''}; "
+                "an empty one would archive nothing."
+            )
+    if "s3" in new:
+        new["s3"] = _stored_bucket(actor, new["s3"], (old or {}).get("s3", {}))
+    return new
+
+
+def _stored_bucket(actor: Actor, new: Doc, old: Doc) -> Doc:
+    if (
+        old.get("bucket") == new["bucket"]
+        and new.get("accessKeyId", old["accessKeyId"]) == old["accessKeyId"]
+    ):
+        new = {"accessKeyId": old["accessKeyId"], "secretAccessKey": old["secretAccessKey"], **new}
+    # Without keys of the caller, the library would look for those of the server's machine.
+    for name in ("accessKeyId", "secretAccessKey"):
+        if name not in new:
+            raise Invalid(f"{FIELD}.s3.{name}: is missing; an archive needs both keys of the bucket.")
+    if isinstance(new["secretAccessKey"], str):
+        keyring = actor.system.component(Keyring)
+        new["secretAccessKey"] = keyring.seal(
+            new["secretAccessKey"], kind=APPLICATION.name, id=actor.ref.id, field=SECRET_FIELD
+        )
+    return new
+
+
+def _check_records(actor: Actor, field: str, kind: str, noun: str, ids: Iterable[str]) -> None:
+    application, journal = actor.ref.id, actor.system.journal
+    for position, id in enumerate(ids):
+        if journal.get(keys.RECORDS, keys.record_key(kind, application, bytes.fromhex(id))) is None:
+            raise Invalid(f"{FIELD}.{field}[{position}]: there is no {noun} {id} in this application.")

@@ -1,0 +1,1 @@
+"""Archives: what devices reported, events and data tables as files, in a folder or a bucket."""
