@@ -137,7 +137,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
-    system.add_component(Archives(settings))
+    system.add_component(Archives(settings, system.store.keyring))
     system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)

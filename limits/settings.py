@@ -128,6 +128,10 @@ class Settings:
         "csv", "The format of archives; parquet needs the library pyarrow.", choices=("csv", "parquet")
     )
 
+    s3_endpoint: str | None = _setting(
+        None, "The URL of a service that is compatible with S3, for all buckets; default: AWS."
+    )
+
     public_url: str | None = _setting(
         None,
         "The URL by which clients reach this server, for links in mails; default: the address it listens on.",
@@ -184,6 +188,10 @@ class Settings:
         if self.public_url is not None and not self.public_url.startswith(("http://", "https://")):
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
+            )
+        if self.s3_endpoint is not None and not self.s3_endpoint.startswith(("http://", "https://")):
+            raise SettingsError(
+                "s3_endpoint", f"is {self.s3_endpoint!r}", "give a URL such as https://storage.example.com"
             )
         if self.codehost_url is not None and not _keeps_secrets(self.codehost_url):
             raise SettingsError(

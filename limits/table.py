@@ -391,7 +391,10 @@ class Limits:
         "Devices that are looked at on one snapshot: some 20 ms, mostly without a report.",
         "job",
     )
-    archive_failures_max: int = _bound(
+    archive_put_files_max: int = _bound(
+        8, "files", "Put at a time: a bucket takes 50 ms for each, and disks sync several together.", "job"
+    )
+    archive_failed_files_max: int = _bound(
         20, "files", "Files that could not be written are named in the log of the job, the first ones.", "job"
     )
     parquet_group_rows_max: int = _bound(

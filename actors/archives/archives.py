@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from trunkline.actors.applications.archive_config import SECRET_FIELD
 from trunkline.actors.archives.tables import Format, has_parquet
 from trunkline.actors.archives.writing import Place
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.limits.errors import SettingsError
+from trunkline.store.archive_bucket import Bucket
 from trunkline.store.archive_folder import ArchiveFolder, Target
 
 if TYPE_CHECKING:
     from trunkline.limits.settings import Settings
+    from trunkline.store.keyring import Keyring
 
 FOLDER: Final = "archives"
 """The folder in the data directory, unless the settings name another one."""
@@ -22,7 +25,7 @@ FOLDER: Final = "archives"
 class Archives:
     """Finds the archive of an application."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, keyring: Keyring) -> None:
         """Raises `SettingsError` if the format needs a library that is missing. Removes drafts that a crash left."""
         if settings.archive_format == "parquet" and not has_parquet():
             raise SettingsError(
@@ -33,16 +36,29 @@ class Archives:
         self._format: Format = "parquet" if settings.archive_format == "parquet" else "csv"
         path = Path(settings.data_dir) / FOLDER if settings.archives is None else Path(settings.archives)
         self._folder = ArchiveFolder(path)
+        self._endpoint = settings.s3_endpoint
+        self._keyring = keyring
         self._folder.remove_drafts()
 
     def place(self, application: bytes, config: Doc) -> Place:
-        """The archive of an application."""
+        """The archive of an application. Slow for a bucket: for a worker thread."""
         return Place(
             application, config, self._format, self._target(application, config), self._folder.drafts
         )
 
     def _target(self, application: bytes, config: Doc) -> Target:
         directory, id = config.get("directory"), application.hex()
-        if "s3" in config:
-            raise Invalid("archiveConfig.s3: buckets are not supported by this server yet.")
-        return self._folder.directory(f"{id}/{directory}" if directory else id)
+        s3 = config.get("s3")
+        if s3 is None:
+            return self._folder.directory(f"{id}/{directory}" if directory else id)
+        secret = self._keyring.unseal(
+            s3["secretAccessKey"], kind=APPLICATION.name, id=application, field=SECRET_FIELD
+        )
+        return Bucket(
+            bucket=s3["bucket"],
+            prefix=f"{directory}/{id}/" if directory else f"{id}/",
+            access_key_id=s3["accessKeyId"],
+            secret_access_key=secret,
+            region=s3.get("region"),
+            endpoint=self._endpoint,
+        )

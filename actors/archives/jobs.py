@@ -6,7 +6,10 @@ again begins with the day in which it was interrupted. Writing a day again repla
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
+
+import trio
 
 from trunkline.actors.applications.archive_days import (
     DAY_MS,
@@ -26,6 +29,7 @@ from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
+from trunkline.store.archive_bucket import BucketRefuses
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -63,7 +67,7 @@ async def archive_days(job: Job) -> Doc:
     start: int = job.note.get("start", day)
     job.total = max(last + 1 - start, 0)
     while True:
-        chosen = await _choose(job)
+        chosen = await _choose(job, chosen)
         chosen.days.check(begun_ms)
         day = day if again else chosen.days.next_open(day)
         job.completed = min(day, last + 1) - start
@@ -74,7 +78,7 @@ async def archive_days(job: Job) -> Doc:
         if not written.failures:
             await job.ask(job.owner, NoteArchived(begun_ms=begun_ms, first=day, last=following - 1))
         done = done.plus(written)
-        done = done._replace(failures=tuple(done.failures)[: job.system.limits.archive_failures_max])
+        done = done._replace(failures=tuple(done.failures)[: job.system.limits.archive_failed_files_max])
         day = following
         await job.save({"next": day, "start": start, "written": done._asdict()})
     return _output(done)
@@ -104,14 +108,19 @@ def _output(done: Written) -> Doc:
     return {"files": done.files, "rows": done.rows, "bytes": done.bytes}
 
 
-async def _choose(job: Job) -> _Chosen:
+async def _choose(job: Job, before: _Chosen | None = None) -> _Chosen:
+    """Read the configuration. The place of `before` is used again if it has not changed."""
+
     def read(snapshot: Snapshot) -> tuple[Doc, ArchiveDays]:
         config, days = _config(snapshot, job.application), find_days(snapshot, job.application)
         assert days is not None, "the note is stored with the configuration"
         return config, days
 
     config, days = await job.read(read)
-    return _Chosen(job.system.component(Archives).place(job.application, config), days)
+    if before is not None and before.place.config == config:
+        return _Chosen(before.place, days)
+    archives = job.system.component(Archives)
+    return _Chosen(await trio.to_thread.run_sync(archives.place, job.application, config), days)
 
 
 def _config(snapshot: Snapshot, application: bytes) -> Doc:
@@ -121,6 +130,18 @@ def _config(snapshot: Snapshot, application: bytes) -> Doc:
             "archiveConfig: the application has none; set it first, it says what is archived and where."
         )
     return config
+
+
+def _run(work: Callable[[Job], Awaitable[Doc]]) -> Callable[[Job], Awaitable[Doc]]:
+    """The work, ended at once where the bucket refuses it: another attempt would be refused as well."""
+
+    async def run(job: Job) -> Doc:
+        try:
+            return await work(job)
+        except BucketRefuses as refusal:
+            raise Invalid(f"archiveConfig.s3: {refusal}") from refusal
+
+    return run
 
 
 def _check(snapshot: Snapshot, application: bytes, _message: QueueJob) -> None:
@@ -136,28 +157,28 @@ def _check_days(snapshot: Snapshot, application: bytes, _message: QueueJob) -> N
 ARCHIVE_DATA = JobKind(
     operation="application.archiveData",
     resource_type="application",
-    run=archive_days,
+    run=_run(archive_days),
     check=_check_days,
     gate="archive_data_concurrent_calls_max",
 )
 BACKFILL = JobKind(
     operation="application.backfillArchiveData",
     resource_type="application",
-    run=archive_days,
+    run=_run(archive_days),
     check=_check_days,
     gate="backfill_archive_data_concurrent_calls_max",
 )
 ARCHIVE_TABLES = JobKind(
     operation="application.fullDataTablesArchive",
     resource_type="application",
-    run=archive_tables,
+    run=_run(archive_tables),
     check=_check,
     gate="full_data_tables_archive_concurrent_calls_max",
 )
 ARCHIVE_EVENTS = JobKind(
     operation="application.fullEventsArchive",
     resource_type="application",
-    run=archive_events,
+    run=_run(archive_events),
     check=_check,
     gate="full_events_archive_concurrent_calls_max",
 )

@@ -98,7 +98,7 @@ class _File(NamedTuple):
 
 
 class _Slice:
-    """The files of one slice. Its methods but `store` are called in the thread that reads."""
+    """The files of one slice. `add` and `fail` are called in the thread that reads."""
 
     def __init__(self, place: Place, drafts: Drafts, limits: Limits, written: str) -> None:
         self.files: list[_File] = []
@@ -152,19 +152,37 @@ class _Slice:
     def fail(self, what: str, reason: Exception) -> None:
         """Note that something cannot be read; the rest goes on."""
         _log.error("not archived", what=what, exc_info=reason)
-        if len(self.failures) < self._limits.archive_failures_max:
+        if len(self.failures) < self._limits.archive_failed_files_max:
             self.failures.append(what)
 
-    def store(self, manifest: Draft) -> Written:
-        """Put the drafts in their places, and add their lines to the manifest. In a worker thread."""
-        done = Written(failures=tuple(self.failures))
+    async def store(self, manifest: Draft) -> Written:
+        """Put the drafts in their places, several at a time, and then add their lines to the manifest."""
+        limiter = trio.CapacityLimiter(self._limits.archive_put_files_max)
+        problems: list[Exception] = []
+
+        async def put(file: _File) -> None:
+            try:
+                await trio.to_thread.run_sync(
+                    self._place.target.put, file.entry.path, file.draft, limiter=limiter
+                )
+            except Exception as problem:  # noqa: BLE001 - raised below, without the group of a nursery
+                problems.append(problem)
+                nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            for file in self.files:
+                nursery.start_soon(put, file)
+        if problems:
+            raise problems[0]
+        await trio.to_thread.run_sync(self._list, manifest)
+        entries = [file.entry for file in self.files]
+        rows, size = sum(entry.rows for entry in entries), sum(entry.bytes for entry in entries)
+        return Written(len(entries), rows, size, tuple(self.failures))
+
+    def _list(self, manifest: Draft) -> None:
         for entry, draft in self.files:
-            trio.from_thread.check_cancelled()
-            self._place.target.put(entry.path, draft)
             self._drafts.remove(draft)
             manifest.write(line(entry))
-            done = done.plus(Written(1, entry.rows, entry.bytes))
-        return done
 
 
 class _Manifest:
@@ -225,7 +243,7 @@ async def write_day(job: Job, place: Place, day: int) -> tuple[Written, int | No
         while after is not None and includes(config, "devices"):
             slice, last = _new_slice(job, place, drafts), after
             after = await job.read(lambda snapshot: read_devices(snapshot, slice, last))  # noqa: B023
-            done = done.plus(await trio.to_thread.run_sync(slice.store, manifest.new))
+            done = done.plus(await slice.store(manifest.new))
         if includes(config, "events"):
             slice = _new_slice(job, place, drafts)
             try:
@@ -233,7 +251,7 @@ async def write_day(job: Job, place: Place, day: int) -> tuple[Written, int | No
             except _FAILURES as failure:
                 slice.fail(f"events of {text}", failure)
                 next_day.see(day + 1)
-            done = done.plus(await trio.to_thread.run_sync(slice.store, manifest.new))
+            done = done.plus(await slice.store(manifest.new))
         await trio.to_thread.run_sync(manifest.store)
     return done, next_day.day
 
@@ -288,7 +306,7 @@ async def write_tables(job: Job, place: Place, day: int) -> Written:
                 await job.read(lambda snapshot: _read_table(snapshot, slice, place, id, name, day))  # noqa: B023
             except _FAILURES as failure:
                 slice.fail(f"data table {id.hex()}", failure)
-            done = done.plus(await trio.to_thread.run_sync(slice.store, manifest.new))
+            done = done.plus(await slice.store(manifest.new))
             job.completed += 1
         await trio.to_thread.run_sync(manifest.store)
     return done
@@ -321,7 +339,7 @@ async def write_events(job: Job, place: Place, day: int) -> Written:
             await job.read(read)
         except _FAILURES as failure:
             slice.fail("events", failure)
-        done = await trio.to_thread.run_sync(slice.store, manifest.new)
+        done = await slice.store(manifest.new)
         await trio.to_thread.run_sync(manifest.store)
     return done
 

@@ -26,6 +26,7 @@ from trunkline.actors.values.errors import DomainError
 from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
 from trunkline.http import control_socket
+from trunkline.http.cli.archive import archive_app
 from trunkline.http.cli.demo import run_demo_on
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
@@ -48,6 +49,7 @@ secret_app = typer.Typer(
 )
 app.add_typer(user_app, name="user")
 app.add_typer(secret_app, name="secret")
+app.add_typer(archive_app, name="archive")
 app.add_typer(bench_app, name="bench")
 
 DataOption = Annotated[

@@ -112,7 +112,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "archiveConfig": "What is archived, where, and after how many days; null ends it. A change replaces it as a whole",
     "ArchiveConfig.directory": "A directory of the archive, below the folder of the application or in the bucket",
     "ArchiveConfig.mode": "Which devices are archived: all, only those selected, or all but those selected",
-    "includeDevices": "Whether the states, commands and connection logs of devices are archived, each day in files",
+    "ArchiveConfig.includeDevices": "Whether the states, commands and connection logs of devices are archived",
     "includeEvents": "Whether the events of each day are archived",
     "includeDataTables": "Whether all rows of the data tables are archived each day",
     "dataTablesMode": "Which data tables are archived: all, only those listed, or all but those listed",

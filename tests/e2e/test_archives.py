@@ -58,6 +58,13 @@ async def done(server: Server, application: str, operation: str, **query: Any) -
     return log
 
 
+async def remove(server: Server, device: str, end_ms: int) -> None:
+    """Remove what a device reported until a time."""
+    queued = await server.call("DELETE", f"{device}/data?start=1&end={end_ms}", status=202)
+    log = await ended(server, device.partition("/devices")[0], queued["jobId"])
+    assert log["status"] == "completed", log
+
+
 async def configure(server: Server, application: str, **config: Any) -> None:
     await server.call("PATCH", application, {"archiveConfig": config})
 
@@ -150,7 +157,7 @@ async def test_what_the_server_has_lost_stays_in_the_archive(server: Server) -> 
     await done(server, application, "archiveData", date=start_ms)
     path = folder(server, application) / f"manifests/days/{day[:4]}/{day}.jsonl"
     before = manifest(path)
-    await server.call("DELETE", f"{devices[0]}/data?start=1&end={start_ms + DAY_MS}")
+    await remove(server, devices[0], start_ms + DAY_MS)
     await server.call("POST", f"{devices[1]}/state", {"data": {"temp": 2}, "time": start_ms + 1})
     await done(server, application, "archiveData", date=start_ms)
     after = manifest(path)

@@ -38,6 +38,8 @@ SHOWN_HERE = {
     "trust_forwarded_for",
 }
 SHOWN_ELSEWHERE = {
+    "archive_format": "test_archive_reading.py",
+    "archives": "test_archive_reading.py",
     "ca_certs": "test_tls.py",
     "callback_private_networks": "test_job_news.py",
     "certfile": "test_tls.py",
@@ -48,6 +50,7 @@ SHOWN_ELSEWHERE = {
     "http2_prior_knowledge": "test_http2.py",
     "keyfile": "test_tls.py",
     "public_url": "test_job_news.py",
+    "s3_endpoint": "test_archive_buckets.py",
     "smtp_from": "test_job_news.py",
     "smtp_host": "test_job_news.py",
     "smtp_password": "test_job_news.py",
