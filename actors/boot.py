@@ -24,11 +24,13 @@ from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.archives.archives import Archives
 from trunkline.actors.archives.schedule import run_schedule
 from trunkline.actors.authority import find_user
-from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES
+from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES, UPLOADS
 from trunkline.actors.check import check, verify
 from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
+from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
@@ -144,6 +146,8 @@ def add_parts(system: System, settings: Settings) -> None:
     secret = system.store.directory.secret()
     system.add_component(EmailLinks(secret))
     system.add_component(Contents(system, Signatures(secret)))
+    system.add_component(Uploads(system, UPLOADS))
+    system.add_component(Downloads(system))
     system.add_component(SingleSignOn(settings, system.limits, secret))
     notifier = Notifier(settings, system.limits, mail, system.component(Results))
     system.add_component(Retention(system))

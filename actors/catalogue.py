@@ -6,6 +6,7 @@ summaries, the readers of plain resources and the schemas of queries are derived
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from trunkline.actors.accounts.actor import User
@@ -20,6 +21,7 @@ from trunkline.actors.archives.jobs import ARCHIVE_DATA, ARCHIVE_EVENTS, ARCHIVE
 from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
 from trunkline.actors.bundles.export import APPLICATION_EXPORT
+from trunkline.actors.contents.uploads import UploadOwner
 from trunkline.actors.dashboards.actor import UserJobs
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.deployments.actor import Deployments
@@ -165,6 +167,11 @@ _KINDS: Final[tuple[Kind, ...]] = (
 
 KINDS: Final = {kind.name: kind for kind in _KINDS}
 """All kinds of records by name."""
+
+UPLOADS: Final[Mapping[str, UploadOwner]] = {
+    kind.name: UploadOwner(kind, FileTree.kind) for kind in (FILE, PRIVATE_FILE)
+}
+"""The kinds of records whose contents are uploaded by a signed form, each with the actor that completes them."""
 
 COUNTED: Final = {kind.counted_as: kind for kind in KINDS.values() if kind.counted_as is not None}
 """The fields of an application's summary, each with the kind of records that it counts."""

@@ -23,6 +23,7 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
 from trunkline.http.calls.request import Headers, Request, Response, Stream
+from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.pages import site
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.site import Site
@@ -135,7 +136,8 @@ def create_app(
         return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 
     _operator_pages(app, dispatcher, connections)
-    app.asgi_app = ClosingStreams(app.asgi_app)  # type: ignore[method-assign]
+    asgi_app = StreamedCalls(app.asgi_app, dispatcher, trust_forwarded_for=trust_forwarded_for)
+    app.asgi_app = ClosingStreams(asgi_app)  # type: ignore[method-assign]
     return app
 
 

@@ -172,6 +172,21 @@ class Limits:
     application_files_bytes_max: int = _bound(
         50 * GB, "bytes", "One application must not use all room for files.", "application"
     )
+    uploads_max: int = _bound(
+        32,
+        "uploads",
+        "Uploads by a form at a time: each has some MiB in memory and a file open; above it 503.",
+    )
+    file_downloads_max: int = _bound(
+        64, "downloads", "Downloads of files at a time: each keeps a file open; above it 503."
+    )
+    form_fields_bytes_max: int = _bound(
+        128 * KIB,
+        "bytes",
+        "Everything of a form but its files is in memory; an upload form has 2 KiB.",
+        "form",
+    )
+    form_parts_max: int = _bound(100, "parts", "Fields and files; an upload form has nine.", "form")
     file_threads_max: int = _bound(
         8, "threads", "Uploads and downloads of files wait in them for the disk or the object store."
     )

@@ -302,6 +302,10 @@ class Dispatcher:
         route = call.route
         if not route.free_query:
             call.query, call.with_links = route.parser.parse(call.request.query)
+        if route.streams_body:
+            limits, stream = self.system.limits, call.request.stream
+            assert stream is not None
+            stream.limit(getattr(limits, route.body_limit) + limits.form_fields_bytes_max)
         if route.decoder is not None and (call.request.body or not route.optional_body):
             if call.request.body:
                 check(call.request, self.system.limits.body_bytes_max)

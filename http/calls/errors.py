@@ -53,12 +53,14 @@ STATUS: dict[str, int] = {
 ENGINE_STATUS: dict[str, int] = {
     "RequestTimeout": 408,
     "TargetTooLong": 414,
+    "RangeNotSatisfiable": 416,
     "ExpectationFailed": 417,
     "HeaderTooLarge": 431,
     "NotImplemented": 501,
     "VersionNotSupported": 505,
 }
-"""The same for what the engine refuses before any operation sees it."""
+"""The same for what the engine refuses before any operation sees it, and for a body or range that is not as it
+should be."""
 
 JSON = (b"content-type", b"application/json")
 RETRY_SOON = (b"retry-after", b"1")
@@ -81,7 +83,7 @@ def error_response(error: DomainError) -> tuple[int, Headers, bytes]:
     body: dict[str, Any] = {"type": error.type, "message": error.message}
     if isinstance(error, errors.InvalidParts):
         return 422, headers, msgspec.json.encode({**body, "validationErrors": error.problems})
-    return STATUS[error.type], headers, msgspec.json.encode(body)
+    return (STATUS | ENGINE_STATUS)[error.type], headers, msgspec.json.encode(body)
 
 
 def protocol_error(status: int, message: str) -> tuple[Headers, bytes]:

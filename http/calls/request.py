@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from trunkline.http.calls.body_stream import BodyStream
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -12,9 +15,10 @@ class Request:
     """A request. Header names are lower case; of a header that is sent twice the last one counts.
 
     `certificate` is that of the client in DER, verified when the connection was made; None if it sent none.
+    `stream` is the body of a call that reads it in pieces; then `body` is empty.
     """
 
-    __slots__ = ("address", "body", "certificate", "headers", "method", "path", "query")
+    __slots__ = ("address", "body", "certificate", "headers", "method", "path", "query", "stream")
 
     def __init__(
         self,
@@ -25,8 +29,10 @@ class Request:
         body: bytes,
         address: str,
         certificate: bytes | None = None,
+        stream: BodyStream | None = None,
     ) -> None:
         self.certificate = certificate
+        self.stream = stream
         self.method = method
         self.path = path
         self.query = query

@@ -116,6 +116,12 @@ class Route:
     body: Any = None
     optional_body: bool = False
     """The body may be omitted; then it is None."""
+    streams_body: bool = False
+    """The handler reads the body in pieces while it arrives (`Request.stream`)."""
+    body_limit: str = "multipart_bytes_max"
+    """The limit of such a body, beside `form_fields_bytes_max`."""
+    form: type[msgspec.Struct] | None = None
+    """The fields of such a body, if it is a form (`form_data.py`). The type of a file is bytes."""
     reply: Any = Success
     answer_is_reply: bool = False
     """The response is the actor's answer; otherwise it is that of `then`, or else only success."""

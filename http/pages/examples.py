@@ -78,6 +78,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auth.verifyEmail": {"token": "TOKEN"},
     "devices.tagValues": {"key": "demo"},
     "downloads.get": {"token": "TOKEN"},
+    "contents.get": {"token": "TOKEN"},
     # Workflows.
     "flows.getByVersion": {"version": "v1"},
     # Deployments.

@@ -2,6 +2,8 @@
 
 The sentences about fields are in `descriptions.py`, the examples in `examples.py`. The module is long because it lists
 the groups of all operations.
+The sentences about fields are in `descriptions.py`, the examples in `examples.py`. The file is long because the groups
+of all operations are in it.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Files": (
         "Files and directories of an application: private ones, read by links that expire, and public ones.",
-        ("privateFiles", "privateFile", "files", "file"),
+        ("privateFiles", "privateFile", "files", "file", "uploads", "contents"),
     ),
     "Access keys": ("Devices log in with a key and its secret.", ("applicationKeys", "applicationKey")),
     "Certificates": (
@@ -151,7 +153,7 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
     """The document as a JSON-ready dictionary."""
     types: list[Any] = [ErrorBody]
     for route in table.routes:
-        parts = (route.body, _item(route), route.job, route.refusal, route.query)
+        parts = (route.body, route.form, _item(route), route.job, route.refusal, route.query)
         types += [each for each in parts if each is not None]
         if route.event is not None:
             types.append(route.event[1])
@@ -191,6 +193,13 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
+    for route in table.routes:
+        if route.form is not None:
+            # To JSON a file would be text in base64.
+            properties = components[route.form.__name__]["properties"]
+            for name, each in properties.items():
+                if each.get("contentEncoding") == "base64":
+                    properties[name] = {"type": "string", "format": "binary"}
     # A copy, because the schemas share parts, and each place has a description of its own.
     copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
     descriptions.describe(copy)
@@ -235,6 +244,11 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
         operation["requestBody"] = {
             "required": not route.optional_body,
             "content": {"application/json": _with_example(by_type[repr(route.body)], route.operation)},
+        }
+    if route.form is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"multipart/form-data": _with_example(by_type[repr(route.form)], route.operation)},
         }
     return operation
 
@@ -311,6 +325,12 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
         del codes[401], codes[403], codes[404]
     elif route.method == "GET" and not route.path_parameters:
         del codes[404]
+    if route.streams_body:
+        codes |= {
+            408: "The body came too slowly",
+            413: "The body has more bytes than a call takes, or than were announced",
+            415: "The body is of another type",
+        }
     if route.body is not None:
         codes |= {
             413: "The body has more bytes than a call takes",
@@ -325,10 +345,12 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.method == "GET" and (isinstance(route.reply, tuple) or get_origin(route.reply) in (list, dict)):
         codes[413] = "The answer would be too large; ask for fewer entries, or for a shorter range"
     codes |= route.also
-    assert codes.keys() <= {*STATUS.values(), *ENGINE_STATUS.values(), *_BODILESS}
+    assert codes.keys() <= {*STATUS.values(), *ENGINE_STATUS.values(), *_BODILESS, 206}
     error = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
     for code in sorted(codes):
         found[str(code)] = {"description": codes[code]} | ({} if code in _BODILESS else {"content": error})
+    if 206 in codes:
+        found["206"]["content"] = found["200"]["content"]
     if route.refusal is not None:
         forms = [by_type[repr(route.refusal)], error["application/json"]["schema"]]
         found["400"]["content"] = {"application/json": {"schema": {"anyOf": forms}}}

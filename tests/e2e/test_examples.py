@@ -36,7 +36,7 @@ ANY_FIELDS = {"dashboard.validateContext"}
 class Example:
     """One operation of a served document, with what its examples say."""
 
-    def __init__(self, path: str, method: str, operation: Json) -> None:
+    def __init__(self, path: str, method: str, operation: Json, schemas: Json) -> None:
         self.operation = operation
         self.id: str = operation["operationId"]
         self.method = method.upper()
@@ -46,8 +46,15 @@ class Example:
         self.path = path.format(
             **{each["name"]: each["example"] for each in parameters if each["in"] == "path"}
         )
-        body = operation.get("requestBody")
-        self.body: Any = None if body is None else body["content"]["application/json"]["example"]
+        content = operation.get("requestBody", {}).get("content", {})
+        self.body: Any = content.get("application/json", {}).get("example")
+        form = content.get("multipart/form-data")
+        self.fields: dict[str, str] = {} if form is None else form.get("example", {})
+        self.file: str | None = None
+        """The name of the file in the form."""
+        if form is not None:
+            properties = schemas[form["schema"]["$ref"].rpartition("/")[2]]["properties"]
+            (self.file,) = [name for name, each in properties.items() if each.get("format") == "binary"]
         self.is_stream = "text/event-stream" in operation["responses"].get("200", {}).get("content", {})
 
     @property
@@ -66,6 +73,8 @@ class Example:
 async def run(client: httpx.AsyncClient, example: Example) -> httpx.Response:
     """Call the operation. Of a stream only the beginning is read: an event, or the first comment."""
     given: Json = {"params": example.query} | ({} if example.body is None else {"json": example.body})
+    if example.file is not None:
+        given |= {"data": example.fields, "files": {example.file: ("a.txt", b"text")}}
     if not example.is_stream:
         return await client.request(example.method, example.path, **given)
     beginning = b"event: deviceState" if example.path.endswith("/stateStream") else b":"
@@ -111,6 +120,8 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     device |= {"key": key["key"], "secret": key["secret"]}
     job = await ended_job(client, examples["applicationJobLog.get"].path)
     examples["downloads.get"].query["token"] = token_of(job["output"]["file"]["url"])
+    for name in ("uploads.post", "contents.get"):
+        del examples[name]  # they belong to a file
     webhook = (await run(client, examples["webhook.get"])).json()
     for example in examples.values():
         if example.id.startswith("webhookAddress."):
@@ -171,7 +182,7 @@ async def refuse_unknown_field(client: httpx.AsyncClient, example: Example) -> N
 async def served_examples(server: ServerProcess) -> dict[str, Example]:
     document = await server.call("GET", "/openapi.json", token="")
     found = [
-        Example(path, method, operation)
+        Example(path, method, operation, document["components"]["schemas"])
         for path, item in document["paths"].items()
         for method, operation in item.items()
     ]

@@ -35,9 +35,11 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "auth.ssoDomain",
         "auth.verifyEmail",
         "auth.verifyEmailPage",
+        "contents.get",
         "downloads.get",
         "orgInvites.get",
         "orgInvites.post",
+        "uploads.post",
         *(f"webhookAddress.{method}" for method in ("post", "get", "put", "patch", "delete")),
     }
 

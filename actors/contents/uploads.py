@@ -1,0 +1,158 @@
+"""Uploads by a signed form: the bytes of one content, and then its record.
+
+Owns the steps of an upload and how many there are at a time. Does not own forms (`signatures.py`), the store of the
+bytes, nor what the owner of the record does with them.
+
+An upload can be repeated. While the content is reserved, its bytes are stored, and the owner of the record is asked to
+complete it. When the record is complete, the bytes of another upload are only hashed, and it succeeds if they are the
+same. Of several uploads at a time, the first that has all bytes completes the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+import trio
+
+from trunkline.actors.contents.contents import ContentDraft, Contents
+from trunkline.actors.contents.messages import CompleteUpload
+from trunkline.actors.contents.signatures import Policy
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import Gone, Invalid, NotFound, Overloaded
+from trunkline.actors.values.ids import ROOT
+from trunkline.store.object_store import HashOnly, Stored
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.system import System
+    from trunkline.store.snapshot import Snapshot
+
+
+class UploadOwner(NamedTuple):
+    """Who completes the records of a kind: an actor of each application, which handles `CompleteUpload`."""
+
+    kind: Kind
+    actor: str
+
+
+class Uploads:
+    """The uploads of this server. `owners` are by the name of the kind."""
+
+    def __init__(self, system: System, owners: Mapping[str, UploadOwner]) -> None:
+        self.system = system
+        self.contents = system.component(Contents)
+        self.owners = owners
+        self.locks: dict[bytes, trio.Lock] = {}
+        """Locks of the contents whose uploads have all bytes."""
+        self.running = 0
+        """The number of uploads that are under way."""
+
+    def begin(self, policy: Policy) -> Upload:
+        """Begin the upload that a form permits. Use it as an async context manager.
+
+        Raises NotFound if the application is gone, Gone if the file has another content by now, StorageFull if the
+        application has no room for it, Overloaded at the limit of uploads.
+        """
+        if self.running >= self.system.limits.uploads_max:
+            raise Overloaded(f"{self.running} uploads are under way, which is the bound of this server.")
+        complete = self.complete(policy)
+        if complete is None:
+            self.contents.check_room(policy.application, policy.size_bytes)
+        return Upload(self, policy, complete)
+
+    def complete(self, policy: Policy) -> Stored | None:
+        """What is stored of a content already; None while it is reserved. Raises NotFound or Gone."""
+        with self.system.store.snapshot() as snapshot:
+            if records.find(snapshot, APPLICATION, ROOT, policy.application) is None:
+                raise NotFound("The application of this file does not exist any more.")
+            if self.contents.is_reserved(snapshot, policy.application, policy.content):
+                return None
+            return self._stored(snapshot, policy)
+
+    def _stored(self, snapshot: Snapshot, policy: Policy) -> Stored:
+        kind = self.owners[policy.kind].kind
+        found = records.find(snapshot, kind, policy.application, policy.record)
+        if found is not None and kind.contents is not None:
+            for content, stored in kind.contents(found.doc):
+                if content == policy.content:
+                    return stored
+        raise Gone(
+            "The file was changed or deleted after this form was made; change the file for a new form."
+        )
+
+
+class Upload:
+    """One upload: `write` each piece, then `finish`. Without `finish` nothing of it is kept."""
+
+    def __init__(self, uploads: Uploads, policy: Policy, complete: Stored | None) -> None:
+        self._uploads = uploads
+        self._policy = policy
+        self._complete = complete
+        contents, ids = uploads.contents, (policy.application, policy.content)
+        self._reservation = contents.in_use(*ids)
+        if complete is None:
+            self._draft = contents.draft(*ids, policy.size_bytes)
+        else:
+            self._draft = ContentDraft(contents, HashOnly(), policy.size_bytes)
+        self._held = AsyncExitStack()
+
+    async def __aenter__(self) -> Upload:
+        self._uploads.running += 1
+        try:
+            self._held.enter_context(self._reservation)
+            await self._held.enter_async_context(self._draft)
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def write(self, piece: bytes) -> None:
+        """Add a piece. Raises PayloadTooLarge for more bytes than the form says, StorageFull if the disk is full."""
+        await self._draft.write(piece)
+
+    async def finish(self) -> None:
+        """Complete the record; all is on disk when this returns.
+
+        Raises Invalid if there are fewer bytes than the form says, or others than in an upload before.
+        """
+        policy, uploads = self._policy, self._uploads
+        stored = await self._draft.complete()
+        if stored.size_bytes != policy.size_bytes:
+            raise Invalid(
+                f"file: has {stored.size_bytes} bytes, but fileSize says {policy.size_bytes}; send the whole file."
+            )
+        lock = uploads.locks.setdefault(policy.content, trio.Lock())
+        try:
+            async with lock:
+                if self._complete is None:
+                    self._complete = uploads.complete(policy)
+                if self._complete is None:
+                    await self._draft.finish()
+                    await self._ask(stored)
+                elif self._complete != stored:
+                    raise Invalid(
+                        "file: was uploaded already with other bytes; change the file for a new form."
+                    )
+        finally:
+            if not lock.statistics().tasks_waiting:
+                uploads.locks.pop(policy.content, None)
+
+    async def _ask(self, stored: Stored) -> None:
+        """Let the owner of the record complete it."""
+        policy = self._policy
+        owner = self._uploads.owners[policy.kind]
+        message = CompleteUpload(
+            kind=policy.kind, record=policy.record, content=policy.content, stored=stored
+        )
+        await self._uploads.system.ask(Ref(owner.actor, policy.application, policy.application), message)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._uploads.running -= 1
+        await self._held.__aexit__(kind, error, trace)

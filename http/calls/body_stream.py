@@ -1,0 +1,75 @@
+"""Bodies that are read in pieces while they arrive: for routes with `streams_body`.
+
+Owns the bound on the length of such a body, and its progress. Does not own what it contains (`form_data.py`), nor how
+such calls come to the dispatcher (`streamed_calls.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import trio
+
+from trunkline.actors.values.errors import DomainError, Invalid, PayloadTooLarge
+
+STEP_BYTES: Final = 1 << 20
+"""Each MiB of a body has the body time-out to itself."""
+
+
+class BodyTooSlow(DomainError):
+    """The body came too slowly."""
+
+    type = "RequestTimeout"
+
+
+class BodyStream:
+    """The body of one request, as pieces. Raises DomainError where it does not come as it should."""
+
+    def __init__(self, receive: Any, announced: bytes | None, timeout_s: float) -> None:
+        """`announced` is the value of Content-Length."""
+        self._receive = receive
+        self._timeout_s = timeout_s
+        self.announced_bytes = int(announced) if announced and announced.isdigit() else None
+        self.bytes_max = 0
+        """The bound on its length; set before it is read."""
+        self.received_bytes = 0
+
+    def limit(self, bytes_max: int) -> None:
+        """Set the bound. Raises PayloadTooLarge if more is announced."""
+        self.bytes_max = bytes_max
+        if self.announced_bytes is not None and self.announced_bytes > bytes_max:
+            raise self._too_large()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the pieces as they come. May be used once.
+
+        The time-out counts only while the client is waited for. It is here as well as in the engine, because a call
+        may be shielded from the end of its connection.
+        """
+        step_bytes, left_s = 0, self._timeout_s
+        more = True
+        while more:
+            if step_bytes >= STEP_BYTES:
+                step_bytes, left_s = 0, self._timeout_s
+            began_s = trio.current_time()
+            with trio.move_on_after(left_s) as timer:
+                message = await self._receive()
+            if timer.cancelled_caught:
+                raise BodyTooSlow("The body came too slowly.")
+            left_s -= trio.current_time() - began_s
+            if message["type"] == "http.disconnect":
+                raise Invalid("The body ended before it was complete.")
+            piece: bytes = message.get("body", b"")
+            more = message.get("more_body", False)
+            step_bytes += len(piece)
+            self.received_bytes += len(piece)
+            if self.received_bytes > self.bytes_max:
+                raise self._too_large()
+            if piece:
+                yield piece
+
+    def _too_large(self) -> PayloadTooLarge:
+        return PayloadTooLarge(
+            f"The body has more than {self.bytes_max} bytes, which this call takes at most."
+        )

@@ -1,0 +1,164 @@
+"""Forms with files (multipart/form-data, RFC 7578), read in pieces while they arrive.
+
+Owns the bounds on what is kept of a form in memory: everything but the contents of files. Does not own parsing
+(Werkzeug's decoder, which does no I/O) nor the bound on the whole body (`body_stream.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.inspect import type_info
+from werkzeug.http import parse_options_header
+from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData
+
+from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.http.calls.body_stream import BodyStream
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.errors import UnsupportedMediaType
+from trunkline.http.calls.invalid_input import invalid
+
+T = TypeVar("T")
+
+_BOUNDARY_CHARS_MAX: Final = 70
+
+
+class FilePart:
+    """A file of a form. Iterate over it once, to its end, before the form is read further."""
+
+    def __init__(self, form: FormData, event: File) -> None:
+        self._form = form
+        self.name = event.name
+        self.file_name = event.filename
+        self.content_type: str | None = event.headers.get("content-type")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the pieces of the file. Raises Invalid if the form ends before the file."""
+        while True:
+            event = await self._form.next_event()
+            assert isinstance(event, Data)
+            if event.data:
+                yield event.data
+            if not event.more_data:
+                self._form.in_file = False
+                return
+
+
+class FormData:
+    """A form: its fields so far, and its files one after the other."""
+
+    def __init__(self, call: Call) -> None:
+        """The form of a call of a route with `streams_body`. Raises UnsupportedMediaType if it is none."""
+        limits = call.service.system.limits
+        self._kept_bytes_max = limits.form_fields_bytes_max
+        self._fields_max = limits.form_parts_max
+        stream = call.request.stream
+        assert stream is not None
+        self._stream: BodyStream = stream
+        self._pieces = stream.pieces()
+        self._kept_bytes = 0
+        self._parts = 0
+        self.in_file = False
+        kind, options = parse_options_header(call.request.header(b"content-type") or "")
+        boundary = options.get("boundary", "")
+        if kind != "multipart/form-data":
+            raise UnsupportedMediaType(
+                "The body must be a form with a file (Content-Type: multipart/form-data)."
+            )
+        if not 0 < len(boundary) <= _BOUNDARY_CHARS_MAX or not boundary.isascii():
+            raise Invalid("Content-Type: needs a boundary of 1 to 70 ASCII characters.")
+        self._decoder = MultipartDecoder(boundary.encode())
+        self.fields: dict[str, str] = {}
+        """The fields that have come so far."""
+
+    def check_size(self, file_bytes: int) -> None:
+        """Raise if the announced length of the body shows that its file has another size; before the file is read."""
+        announced = self._stream.announced_bytes
+        if announced is None:
+            return
+        if announced > file_bytes + self._kept_bytes_max:
+            raise PayloadTooLarge(
+                f"The body has {announced} bytes, but the file must have {file_bytes}, as fileSize says."
+            )
+        if announced < file_bytes:
+            raise Invalid(
+                f"The body has {announced} bytes, but the file must have {file_bytes}, as fileSize says."
+            )
+
+    async def next_file(self) -> FilePart | None:
+        """Read fields until a file comes, and return that; None at the end of the form."""
+        assert not self.in_file, "the file before was not read to its end"
+        while True:
+            event = await self.next_event()
+            if isinstance(event, File):
+                self._begin_part(event.name)
+                self.in_file = True
+                return FilePart(self, event)
+            if isinstance(event, Field):
+                self._begin_part(event.name)
+                if event.name in self.fields:
+                    raise Invalid(f"{event.name}: is sent twice; send each field once.")
+                self.fields[event.name] = await self._value(event.name)
+            elif isinstance(event, Epilogue):
+                return None
+
+    async def expect_file(self, name: str) -> FilePart:
+        """Read fields until the file of this name comes. Raises Invalid for another one, or none."""
+        found = await self.next_file()
+        if found is None:
+            raise Invalid(f"{name}: the form has no such file; send it as the last part.")
+        if found.name != name:
+            raise Invalid(f"{found.name}: the form has a file of this name; name it {name}.")
+        return found
+
+    async def expect_end(self) -> None:
+        """Read the end of the form. Raises Invalid if another part comes."""
+        count = len(self.fields)
+        if await self.next_file() is not None or len(self.fields) > count:
+            raise Invalid("The form has a part behind the file, which must be the last one.")
+
+    def fields_as(self, type: type[T]) -> T:
+        """The fields as a struct. Raises Invalid for a wrong or unknown one."""
+        try:
+            return msgspec.convert(self.fields, type, strict=False)
+        except msgspec.ValidationError as error:
+            raise invalid(error, "form", type_info(type), self.fields) from None
+
+    def _begin_part(self, name: Any) -> None:
+        self._parts += 1
+        if not isinstance(name, str) or not name:
+            raise Invalid("Each part of the form needs a name.")
+        if self._parts > self._fields_max:
+            raise PayloadTooLarge(f"The form has more than {self._fields_max} parts.")
+        self._kept_bytes += len(name)
+
+    async def _value(self, name: str) -> str:
+        data = bytearray()
+        more = True
+        while more:
+            event = await self.next_event()
+            assert isinstance(event, Data)
+            data += event.data
+            self._kept_bytes += len(event.data)
+            more = event.more_data
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Invalid(f"{name[:100]}: is not UTF-8.") from None
+
+    async def next_event(self) -> Event:
+        """The next part, or piece of a part. What is not in a file counts against the bound."""
+        while True:
+            try:
+                event = self._decoder.next_event()
+            except ValueError:
+                raise Invalid("The form is malformed, or ended before it was complete.") from None
+            if not isinstance(event, NeedData):
+                return event
+            if not self.in_file and self._kept_bytes + len(self._decoder.buffer) > self._kept_bytes_max:
+                raise PayloadTooLarge(
+                    f"The fields of the form have more than {self._kept_bytes_max} bytes; only a file may have more."
+                )
+            self._decoder.receive_data(await anext(self._pieces, None))
