@@ -24,18 +24,7 @@ async def export_application(job: Job) -> Doc:
 
     def fill(snapshot: Snapshot, write: Write) -> None:
         job.total = count_resources(snapshot, job.application, job.input)
-        now_ms = job.system.clock.wall_ms()
-        counts.update(
-            write_bundle(
-                snapshot,
-                job.application,
-                job.input,
-                write,
-                now_ms=now_ms,
-                limits=job.system.limits,
-                count=count,
-            )
-        )
+        counts.update(write_bundle(job.system, snapshot, job.application, job.input, write, count))
 
     job.completed, job.total = 0, None
     file = await job.write_file(f"application-{job.application.hex()}.zip", ZIP, fill)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -25,12 +25,17 @@ from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VersionPatch, VersionPost
 from trunkline.actors.experience.views import VIEWS
+from trunkline.actors.files.kind import FILE, PRIVATE_FILE
+from trunkline.actors.files.messages import FilePost
+from trunkline.actors.files.tree import in_order
 from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.flows.presenter import read_definition
+from trunkline.actors.notebooks.resource import NOTEBOOKS
 from trunkline.actors.plain.certificates import AUTHORITIES
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.integrations import INTEGRATIONS
+from trunkline.actors.plain.resource_jobs import RESOURCE_JOBS
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
@@ -43,6 +48,7 @@ from trunkline.actors.values.structs import Body
 from trunkline.actors.values.timestamps import iso
 from trunkline.actors.webhooks.resource import WEBHOOKS
 from trunkline.store.keyring import is_sealed
+from trunkline.store.object_store import Stored
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -59,9 +65,29 @@ _DEPTHS_MAX: Final = 10_000
 """Depths that are remembered: a megabyte."""
 
 
+class NamedContent(NamedTuple):
+    """The content of a file or a notebook: the id of the resource, the content, its size and hash."""
+
+    id: bytes
+    content: bytes
+    stored: Stored
+
+
 def line(id: bytes, body: Doc, more: Doc | None = None) -> Doc:
     """A line of a resource."""
     return {"id": id.hex(), "body": body, **({"more": more} if more else {})}
+
+
+def _content_of(kind: Kind, id: bytes, doc: Doc) -> NamedContent | None:
+    """The content that a record names, if it has one."""
+    for content, stored in () if kind.contents is None else kind.contents(doc):
+        return NamedContent(id, content, stored)
+    return None
+
+
+def _of_content(found: NamedContent | None) -> Doc:
+    """What a line says of a content."""
+    return {} if found is None else {"size": found.stored.size_bytes, "sha256": found.stored.sha256}
 
 
 # Bodies.
@@ -123,7 +149,8 @@ class _Plain:
         if "passwordHash" in doc:
             body["password"] = REMOVED
             removed.append("password")
-        return line(id, body, {"removed": sorted(removed)} if removed else None)
+        more: Doc = {"removed": sorted(removed)} if removed else {}
+        return line(id, body, more | _of_content(_content_of(resource.kind, id, doc)))
 
 
 # Order.
@@ -216,6 +243,15 @@ def row_lines(snapshot: Snapshot, application: bytes, table: bytes) -> Lines:
         yield line(id, {name: values.get(number) for name, number in columns})
 
 
+def _files(kind: Kind) -> Reader:
+    def read(snapshot: Snapshot, application: bytes) -> Lines:
+        for found, directory in in_order(snapshot, application, kind):
+            doc = {**found.doc, "parentDirectory": directory}
+            yield line(found.id, _body(FilePost, doc), _of_content(_content_of(kind, found.id, doc)))
+
+    return read
+
+
 def _devices(snapshot: Snapshot, application: bytes) -> Lines:
     for id, doc in _ranked(snapshot, DEVICE, application, _device_rank(snapshot, application)):
         attributes = [shown_attribute(each) for each in doc["attributes"]]
@@ -302,5 +338,22 @@ READERS: Final[Mapping[ResourceName, Reader]] = {
     "FlowVersion": _flow_versions(of_experience=False),
     "ExperienceFlowVersion": _flow_versions(of_experience=True),
     "Dashboard": _Plain(DASHBOARDS),
+    "File": _files(FILE),
+    "PrivateFile": _files(PRIVATE_FILE),
+    "Notebook": _Plain(NOTEBOOKS),
+    "ResourceJob": _Plain(RESOURCE_JOBS),
 }
 """By name: the reader of each resource of `PORTABLE` whose lines are in one entry (all but rows)."""
+
+
+def contents(snapshot: Snapshot, application: bytes, kind: Kind) -> Iterator[NamedContent]:
+    """The contents of the records of a kind whose lines are in a bundle."""
+    found: Iterator[tuple[bytes, Doc]]
+    if kind in (FILE, PRIVATE_FILE):
+        found = ((each.id, each.doc) for each, _ in in_order(snapshot, application, kind))
+    else:
+        found = records.scan(snapshot, kind, application)
+    for id, doc in found:
+        content = _content_of(kind, id, doc)
+        if content is not None:
+            yield content

@@ -9,7 +9,7 @@ Entries of the zip:
   column may be null in it.
 - `versions/<version>/ExperienceEndpoint.jsonl` and `.../ExperienceView.jsonl`: a `Line` for each endpoint and view of a
   named version of the experience, with the id that it has, or had, in `develop`.
-- `files/<file>`, `privateFiles/<file>`, `notebooks/<notebook>`: contents. The line of the resource has their hash.
+- `files/<file>`, `privateFiles/<file>`, `notebooks/<notebook>`: contents. The line of the resource has size and hash.
 - `manifest.json`: the `Manifest`, the last entry.
 
 Ids. Every text of 24 hexadecimal digits anywhere in a bundle, also inside of longer texts, that is the id of a resource
@@ -47,11 +47,15 @@ from trunkline.actors.experience.groups import GroupPost
 from trunkline.actors.experience.users import ExperienceUserPost
 from trunkline.actors.experience.versions import VersionPatch, VersionPost
 from trunkline.actors.experience.views import ViewPost
+from trunkline.actors.files.kind import FILE, PRIVATE_FILE
+from trunkline.actors.files.messages import FilePost
 from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
+from trunkline.actors.notebooks.resource import NOTEBOOK, NotebookPost
 from trunkline.actors.plain.certificates import AUTHORITIES, AuthorityPost
 from trunkline.actors.plain.device_recipes import RECIPES, RecipePost
 from trunkline.actors.plain.integrations import INTEGRATION, IntegrationPost
+from trunkline.actors.plain.resource_jobs import RESOURCE_JOBS, ResourceJobPost
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.tables.kind import DATA_TABLE
@@ -143,6 +147,13 @@ class WithSecrets(Body, frozen=True):
     removed: Annotated[list[Description], Meta(max_length=1000)] = field(default_factory=list)
 
 
+class WithContent(Body, frozen=True):
+    """The size and the SHA-256 (in hex) of the content; nothing for a directory, or a notebook without one."""
+
+    size: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | UnsetType = UNSET
+
+
 class FlowMore(Body, frozen=True):
     """The version of a workflow that runs, if that is not `develop`."""
 
@@ -182,6 +193,16 @@ class Portable(NamedTuple):
 PORTABLE: Final[tuple[Portable, ...]] = (
     Portable("Global", (), Global),
     Portable("ApplicationCertificateAuthority", (AUTHORITIES.kind,), AuthorityPost),
+    # Directories stand before what is in them. Files whose content has not arrived are left out.
+    Portable("File", (FILE,), FilePost, WithContent, option="includeFiles", contents="files"),
+    Portable(
+        "PrivateFile",
+        (PRIVATE_FILE,),
+        FilePost,
+        WithContent,
+        option="includePrivateFiles",
+        contents="privateFiles",
+    ),
     Portable("DataTable", (DATA_TABLE,), TablePost),
     Portable("DataTableRow", (), RowBody, option="includeDataTableRows", contents="rows"),
     Portable("Device", (DEVICE,), DevicePost, option="includeDevices"),
@@ -205,6 +226,8 @@ PORTABLE: Final[tuple[Portable, ...]] = (
     # The versions of workflows of the class experience.
     Portable("ExperienceFlowVersion", (FLOW_VERSION,), FlowVersionPost, FlowVersionMore),
     Portable("Dashboard", (DASHBOARD,), DashboardPost, WithSecrets),
+    Portable("Notebook", (NOTEBOOK,), NotebookPost, WithContent, contents="notebooks"),
+    Portable("ResourceJob", (RESOURCE_JOBS.kind,), ResourceJobPost),
 )
 """All portable resources, in an order in which they can be created."""
 
@@ -217,7 +240,6 @@ _OTHER_OWNER: Final = "It belongs to a user or an organization."
 _GIVES_ACCESS: Final = "It gives access, or is a secret."
 _HISTORY: Final = "It tells what has happened in this application."
 _NAME_OF_SERVER: Final = "Its name is unique in the server, so a second application could not have it."
-_LATER: Final = "Bundles do not have it yet."
 _RELEASE: Final = "It says what runs on devices of this application."
 
 NOT_PORTABLE: Final[dict[str, str]] = {
@@ -242,10 +264,6 @@ NOT_PORTABLE: Final[dict[str, str]] = {
     "embeddedDeployment": _RELEASE,
     "experienceDomain": _NAME_OF_SERVER,
     "experienceSlug": _NAME_OF_SERVER,
-    "file": _LATER,
-    "privateFile": _LATER,
-    "notebook": _LATER,
-    "resourceJob": _LATER,
 }
 """The kinds of records that are in no bundle, each with the reason."""
 

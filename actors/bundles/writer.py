@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trunkline.actors.applications.readme import README
-from trunkline.actors.bundles.outgoing import READERS, VERSION_CONTENT, row_lines, version_lines
+from trunkline.actors.bundles.outgoing import READERS, VERSION_CONTENT, contents, row_lines, version_lines
 from trunkline.actors.bundles.portable import (
     FORMAT,
     MANIFEST,
@@ -22,12 +22,14 @@ from trunkline.actors.bundles.portable import (
     Manifest,
     Portable,
     ResourceName,
+    contents_path,
     rows_path,
     version_path,
 )
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.experience.kind import VERSION as EXPERIENCE_VERSION
 from trunkline.actors.jobs.archive import Archive
-from trunkline.actors.jobs.results import Pauses
+from trunkline.actors.jobs.results import PIECE_BYTES, Pauses
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
@@ -39,7 +41,8 @@ from trunkline.actors.values.timestamps import iso
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
-    from trunkline.limits.table import Limits
+    from trunkline.actors.runtime.system import System
+    from trunkline.store.object_store import Content
     from trunkline.store.snapshot import Snapshot
 
 Counts = dict[ResourceName, int]
@@ -65,30 +68,29 @@ def count_resources(snapshot: Snapshot, application: bytes, options: Options) ->
 
 
 def write_bundle(
+    system: System,
     snapshot: Snapshot,
     application: bytes,
     options: Options,
     write: Write,
-    *,
-    now_ms: int,
-    limits: Limits,
     count: Callable[[], None] = lambda: None,
 ) -> Counts:
     """Write the bundle piece by piece with `write`; return the numbers of lines by name, as the manifest has them.
 
     `count` is called after each line. For a worker thread: it pauses for the event loop. Raises NotFound if there is no
-    such application, PayloadTooLarge for more entries than a bundle may have.
+    such application, PayloadTooLarge for more entries than a bundle may have, StoreBroken for a content that is missing
+    or damaged, or was deleted meanwhile.
     """
     found = records.find(snapshot, APPLICATION, ROOT, application)
     if found is None:
         raise NotFound(f"There is no application {application.hex()}.")
     with Archive(write, dated=False) as archive:
-        writer = _Writer(snapshot, application, archive, limits.bundle_entries_max, count)
+        writer = _Writer(system, snapshot, application, archive, count)
         counts = writer.write_all(chosen(options))
         manifest = Manifest(
             format=FORMAT,
             version=VERSION,
-            exported_at=iso(now_ms),
+            exported_at=iso(system.clock.wall_ms()),
             application_id=application.hex(),
             application=_application(snapshot, application, found.doc),
             resources=counts,
@@ -114,16 +116,17 @@ class _Writer:
 
     def __init__(
         self,
+        system: System,
         snapshot: Snapshot,
         application: bytes,
         archive: Archive,
-        entries_max: int,
         count: Callable[[], None],
     ) -> None:
+        self._contents = system.component(Contents)
+        self._entries_max = system.limits.bundle_entries_max
         self._snapshot = snapshot
         self._application = application
         self._archive = archive
-        self._entries_max = entries_max
         self._count = count
         self._pause = Pauses()
         self._encoder = msgspec.json.Encoder(order="sorted")
@@ -140,6 +143,8 @@ class _Writer:
             )
             if portable.name == "ExperienceVersion":
                 self._version_contents()
+            elif portable.contents is not None:
+                self._stored_contents(portable)
         return counts
 
     def _rows(self) -> int:
@@ -153,6 +158,16 @@ class _Writer:
             for name in VERSION_CONTENT:
                 lines = version_lines(self._snapshot, self._application, id, name)
                 self._entry(version_path(id.hex(), name), lines)
+
+    def _stored_contents(self, portable: Portable) -> None:
+        for each in contents(self._snapshot, self._application, portable.kinds[0]):
+            with self._contents.open(self._application, each.content, each.stored) as content:
+                self._add(contents_path(portable, each.id.hex()), self._pieces(content))
+
+    def _pieces(self, content: Content) -> Iterator[bytes]:
+        while piece := content.read(PIECE_BYTES):
+            yield piece
+            self._pause()
 
     def _entry(self, path: str, lines: Iterable[Doc]) -> int:
         """Write an entry of lines; return their number."""

@@ -270,6 +270,28 @@ async def dashboards(whole: Whole) -> None:
     )
 
 
+async def files(whole: Whole) -> None:
+    for many in ("files", "privateFiles"):
+        await whole.post(f"{many}-directory", many, name="inner", parentDirectory="outer", type="directory")
+        # What has not arrived is not exported.
+        await whole.post(f"{many}-pending", many, name="pending", type="file", fileSize=3)
+
+
+async def notebooks(whole: Whole) -> None:
+    inputs = [
+        {"inputType": "dataTable", "fileName": "rows.csv", "dataTableId": whole.ids["parts"]},
+    ]
+    await whole.post("notebook", "notebooks", name="notebook", inputs=inputs, description="n")
+    await whole.post(
+        "job",
+        "resource-jobs",
+        name="job",
+        resourceType="device",
+        queryJson=json.dumps({"id": whole.ids["pump"]}),
+        defaultContext=json.dumps({"device": whole.ids["pump"]}),
+    )
+
+
 async def application(whole: Whole) -> None:
     text = json.dumps({"device": whole.ids["pump"], "table": whole.ids["parts"].upper()})
     await whole.patch(
@@ -303,6 +325,10 @@ FILL: Final[dict[str, Callable[[Whole], Awaitable[None]]]] = {
     "FlowVersion": flows,
     "ExperienceFlowVersion": flows,
     "Dashboard": dashboards,
+    "Notebook": notebooks,
+    "ResourceJob": notebooks,
+    "File": files,
+    "PrivateFile": files,
     "Global": application,
 }
 """By name of a portable resource: what makes it, in this order."""

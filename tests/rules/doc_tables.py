@@ -16,7 +16,8 @@ import msgspec
 
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
-from trunkline.actors.catalogue import QUERY_FIELDS
+from trunkline.actors.bundles.portable import NOT_PORTABLE, PORTABLE
+from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
 from trunkline.actors.organizations.roles import LEVELS, MEANINGS, ROLES, Level
 from trunkline.actors.values import errors
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
@@ -185,12 +186,36 @@ def error_table() -> str:
     return table(("Status", "Type", "When"), rows)
 
 
+# Bundles.
+
+
+def portable() -> str:
+    """What a bundle has, in the order of creation."""
+    rows = ((code(each.name), code(_body_name(each.body)), code(each.option or "")) for each in PORTABLE)
+    return table(("Name", "`body`, by its name in the API document", "Only with"), rows)
+
+
+def _body_name(body: Any) -> str:
+    return body.__name__ if isinstance(body, type) else "row"
+
+
+def not_portable() -> str:
+    """What no bundle has, and why."""
+    reasons: dict[str, list[str]] = {}
+    for kind, reason in NOT_PORTABLE.items():
+        noun = "deleted device" if kind == "deletedDevice" else KINDS[kind].noun
+        reasons.setdefault(reason, []).append(noun)
+    rows = ((", ".join(dict.fromkeys(nouns)), reason) for reason, nouns in reasons.items())
+    return table(("Records", "Why not"), rows)
+
+
 # The documents.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/api.md": {"routes": routes, "parameters": parameters, "roles": roles, "lists": lists},
     "docs/query.md": {"places": places, "fields": fields},
     "docs/architecture.md": {"errors": error_table},
+    "docs/bundles.md": {"portable": portable, "not portable": not_portable},
     "docs/operations.md": {
         "commands": operator_tables.commands,
         "settings": operator_tables.settings,

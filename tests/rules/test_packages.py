@@ -39,8 +39,8 @@ ORDER = {
         "dashboards",
         "templates",
         "notebooks",
-        "bundles",
         "files",
+        "bundles",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }
