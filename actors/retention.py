@@ -1,5 +1,7 @@
 """Retention: removes in the background what is older than the limits say (`state_keep_days` and its neighbours).
 
+What an application archives is not removed before it is archived (`applications/archive_days.py`).
+
 Owns when and in which order entries are searched and removed. Does not own what is too old and may go: that is decided
 beside the data (`devices/retention.py`, `events/retention.py`, the audit log), and each actor removes its own entries,
 in turns like any other, so that nothing is removed which a turn has just changed.
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import structlog
 import trio
 
+from trunkline.actors.applications.archive_days import oldest_unarchived_ms
 from trunkline.actors.applications.messages import ExpireCounts
 from trunkline.actors.audit.messages import AUDIT_ENTRY, ExpireEntries
 from trunkline.actors.devices.kind import DEVICE
@@ -162,7 +165,8 @@ def _owners(snapshot: Snapshot) -> list[bytes]:
 def search_devices(snapshot: Snapshot, step: Step) -> Part:
     """Search the devices of an application in the order of their ids, from the id `start` on."""
     application, limits = step.owner, step.limits
-    oldest = Oldest.of(limits, step.now_ms)
+    unarchived_ms = oldest_unarchived_ms(snapshot, application, "devices")
+    oldest = Oldest.of(limits, step.now_ms).before(unarchived_ms)
     asks: list[Ask] = []
     wait_ms, left = NEVER_MS, limits.removed_entries_max
     if not any(oldest):
@@ -187,6 +191,9 @@ def search_events(snapshot: Snapshot, step: Step) -> Part:
     """Search the events of an application, those first that were not changed for longest."""
     application = step.owner
     oldest_ms = kept_since_ms(step.limits.event_keep_days, step.now_ms)
+    unarchived_ms = oldest_unarchived_ms(snapshot, application, "events")
+    # An event is archived by its creation, which is never after its last change.
+    oldest_ms = oldest_ms if unarchived_ms is None else min(oldest_ms, unarchived_ms)
     if not oldest_ms:
         return Part([], None, None, NEVER_MS)
     events, next_ms = expired_events(snapshot, application, oldest_ms, step.limits.removed_entries_max)

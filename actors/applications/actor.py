@@ -180,7 +180,7 @@ class Application(RecordOwner, JobOwner):
         new = stored_config(self, config, old)
         if archives_otherwise(old, new):
             since = last_due_day(now_ms, new.get("delayDays", 0), self.system.limits)
-            self._put_archived(ArchiveDays(now_ms, since))
+            self._put_archived(ArchiveDays.begun(now_ms, since))
         return new
 
     def _claim_slug(self, slug: str | None) -> None:

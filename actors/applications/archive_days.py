@@ -2,9 +2,11 @@
 
 Owns the stored note of it, which the application's actor writes. Days are numbers: days since 1970, UTC.
 
-From `since` on, each day that becomes old enough is to be archived. `spans` are the archived days as pairs of a first
-and a last day, in order and with gaps between them. `begun_ms` is the time of the configuration that they were archived
-by: another place or content begins anew. `tables_day` is the last day on which the data tables were copied, or -1.
+From `since` on, each day that becomes old enough is to be archived, and nothing of it is removed before because of its
+age. A backfill makes `since` earlier; `scheduled` is what it was at first. `spans` are the archived days as pairs of a
+first and a last day, in order and with gaps between them. `begun_ms` is the time of the configuration that they were
+archived by: another place or content begins anew. `tables_day` is the last day on which the data tables were copied,
+or -1.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ class ArchiveDays(NamedTuple):
     since: int
     spans: tuple[tuple[int, int], ...] = ()
     tables_day: int = -1
+    scheduled: int = 0
 
     def encoded(self) -> bytes:
         """The stored bytes."""
@@ -67,8 +70,13 @@ class ArchiveDays(NamedTuple):
     @classmethod
     def decoded(cls, raw: bytes) -> ArchiveDays:
         """Read the stored bytes."""
-        begun_ms, since, spans, tables_day = decode(raw)
-        return cls(begun_ms, since, tuple((first, last) for first, last in spans), tables_day)
+        begun_ms, since, spans, *rest = decode(raw)
+        return cls(begun_ms, since, tuple((first, last) for first, last in spans), *rest)
+
+    @classmethod
+    def begun(cls, now_ms: int, since: int) -> ArchiveDays:
+        """The note of a new configuration."""
+        return cls(now_ms, since, scheduled=since)
 
     def added(self, first: int, last: int) -> ArchiveDays:
         """With these days archived."""
@@ -86,6 +94,10 @@ class ArchiveDays(NamedTuple):
             if first <= day <= last:
                 return last + 1
         return day
+
+    def was_kept(self, day: int) -> bool:
+        """Whether nothing of a day was removed because of its age."""
+        return day >= self.scheduled and self.next_open(day) == day
 
     def check(self, begun_ms: int) -> None:
         """Raise `Invalid` if the configuration is not the one of `begun_ms`."""

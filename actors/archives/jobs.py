@@ -24,7 +24,9 @@ from trunkline.actors.applications.archive_days import (
     read_config,
 )
 from trunkline.actors.archives.archives import Archives
+from trunkline.actors.archives.manifest import What
 from trunkline.actors.archives.writing import Place, Written, first_day, write_day, write_events, write_tables
+from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.records.kind import Doc
@@ -49,7 +51,7 @@ async def archive_days(job: Job) -> Doc:
     well. Without `again`, days that are archived are left out.
     """
     last, again = day_number(job.input["last"]), job.input["again"]
-    done = Written(**job.note.get("written", {}))
+    done = Written(*job.note.get("written", ()))
     chosen = await _choose(job)
     if job.input["first"] is None:
         delay_days = chosen.place.config.get("delayDays", 0)
@@ -73,15 +75,32 @@ async def archive_days(job: Job) -> Doc:
         job.completed = min(day, last + 1) - start
         if day > last:
             break
-        written, next_day = await write_day(job, chosen.place, day)
+        written, next_day = await write_day(job, chosen.place, day, _complete(job, chosen.days, day))
         following = last + 1 if next_day is None else min(next_day, last + 1)
         if not written.failures:
             await job.ask(job.owner, NoteArchived(begun_ms=begun_ms, first=day, last=following - 1))
         done = done.plus(written)
-        done = done._replace(failures=tuple(done.failures)[: job.system.limits.archive_failed_files_max])
+        done = done._replace(failures=done.failures[: job.system.limits.archive_failed_files_max])
         day = following
-        await job.save({"next": day, "start": start, "written": done._asdict()})
+        await job.save({"next": day, "start": start, "written": done})
     return _output(done)
+
+
+def _complete(job: Job, days: ArchiveDays, day: int) -> frozenset[What]:
+    """What is still complete for a day. The rest is not written, since it would replace files that hold more."""
+    limits, now_ms = job.system.limits, job.system.clock.wall_ms()
+    keep_days: dict[What, int] = {
+        "states": limits.state_keep_days,
+        "commands": limits.command_keep_days,
+        "connections": limits.log_keep_days,
+        "events": limits.event_keep_days,
+    }
+    was_kept = days.was_kept(day)
+    return frozenset(
+        what
+        for what, number in keep_days.items()
+        if was_kept or day * DAY_MS >= kept_since_ms(number, now_ms)
+    )
 
 
 async def archive_tables(job: Job) -> Doc:

@@ -20,8 +20,9 @@ from trunkline.actors.applications.archive_days import (
     last_due_day,
     read_config,
 )
-from trunkline.actors.archives.jobs import ARCHIVE_DATA, ARCHIVE_TABLES
+from trunkline.actors.archives.jobs import ARCHIVE_DATA, ARCHIVE_TABLES, BACKFILL
 from trunkline.actors.jobs.messages import QueueJob
+from trunkline.actors.jobs.owner import is_open
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.unreadable import UNREADABLE
 from trunkline.actors.runtime.ref import Ref
@@ -89,7 +90,11 @@ def due_jobs(snapshot: Snapshot, now_ms: int, system: System) -> list[Due]:
             continue  # the application is deleted
         first = days.next_open(days.since)
         last = last_due_day(now_ms, config.get("delayDays", 0), system.limits)
-        if first <= last and (includes(config, "devices") or includes(config, "events")):
+        if (
+            first <= last
+            and (includes(config, "devices") or includes(config, "events"))
+            and not is_open(snapshot, application, BACKFILL.operation)  # it archives these days
+        ):
             span = {"first": day_text(first), "last": day_text(last), "again": False}
             due.append(Due(application, ARCHIVE_DATA.operation, span))
         if days.tables_day < today and includes(config, "tables"):

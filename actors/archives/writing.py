@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
@@ -34,7 +34,7 @@ from trunkline.actors.archives.contents import (
     selects,
     table_part,
 )
-from trunkline.actors.archives.manifest import Entry, line, lines_of, merged
+from trunkline.actors.archives.manifest import Entry, What, line, lines_of, merged
 from trunkline.actors.archives.tables import Format, open_table
 from trunkline.actors.jobs.results import PAUSE_PIECES, PAUSE_S
 from trunkline.actors.records import records
@@ -72,11 +72,16 @@ class Written(NamedTuple):
     files: int = 0
     rows: int = 0
     bytes: int = 0
-    failures: tuple[str, ...] = ()
+    failures: Sequence[str] = ()
 
     def plus(self, other: Written) -> Written:
         """The sum."""
-        return Written(*(mine + its for mine, its in zip(self, other, strict=True)))  # type: ignore[operator]
+        return Written(
+            self.files + other.files,
+            self.rows + other.rows,
+            self.bytes + other.bytes,
+            (*self.failures, *other.failures),
+        )
 
 
 class _NextDay:
@@ -205,8 +210,8 @@ class _Manifest:
             self._place.target.put(self._name, whole)
 
 
-async def write_day(job: Job, place: Place, day: int) -> tuple[Written, int | None]:
-    """Archive what the devices reported for a day, and the events of the day.
+async def write_day(job: Job, place: Place, day: int, kinds: frozenset[What]) -> tuple[Written, int | None]:
+    """Archive what the devices reported for a day, and the events of the day: what is of one of these `kinds`.
 
     Returns what was written, and the next day that has anything; None if there is none. Idempotent.
     """
@@ -224,7 +229,7 @@ async def write_day(job: Job, place: Place, day: int) -> tuple[Written, int | No
                 after, seen = device, seen + 1
                 _pause(seen)
                 try:
-                    next_day.see(_read_device(snapshot, slice, config, device, raw, day))
+                    next_day.see(_read_device(snapshot, slice, config, kinds, device, raw, day))
                 except _FAILURES as failure:
                     slice.fail(f"device {device.hex()} on {text}", failure)
                     next_day.see(day + 1)
@@ -232,10 +237,11 @@ async def write_day(job: Job, place: Place, day: int) -> tuple[Written, int | No
 
         def read_events(snapshot: Snapshot, slice: _Slice) -> None:
             found = next_event_day(snapshot, application, day)
-            if found == day:
+            if found == day and "events" in kinds:
                 first_ms = day * DAY_MS
                 part = event_part(snapshot, application, first_ms, first_ms + DAY_MS)
                 slice.add(part, f"events/{text[:4]}/{text[5:7]}/{text}", day)
+            if found == day:
                 found = next_event_day(snapshot, application, day + 1)
             next_day.see(found)
 
@@ -257,7 +263,13 @@ async def write_day(job: Job, place: Place, day: int) -> tuple[Written, int | No
 
 
 def _read_device(
-    snapshot: Snapshot, slice: _Slice, config: Doc, device: bytes, raw: bytes, day: int
+    snapshot: Snapshot,
+    slice: _Slice,
+    config: Doc,
+    kinds: frozenset[What],
+    device: bytes,
+    raw: bytes,
+    day: int,
 ) -> int | None:
     """Write the files of a device for a day. Return the next day for which it has anything, None if there is none."""
     found = next_day_of(snapshot, device, day)
@@ -269,6 +281,8 @@ def _read_device(
     if found > day:
         return found
     for part in device_parts(snapshot, device, doc, day):
+        if part.what not in kinds:
+            continue
         path = f"devices/{id}/{text[:4]}/{text[5:7]}/{text}.{part.what}"
         slice.add(part, path, day, device=id, name=doc["name"])
     return next_day_of(snapshot, device, day + 1)

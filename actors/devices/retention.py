@@ -54,6 +54,16 @@ class Oldest(NamedTuple):
     logs: int
     counts: int
 
+    def before(self, time_ms: int | None) -> Oldest:
+        """The same, but what was reported from `time_ms` on is kept; None: nothing more is kept."""
+        if time_ms is None:
+            return self
+        return self._replace(
+            points=min(self.points, time_ms),
+            commands=min(self.commands, time_ms),
+            logs=min(self.logs, time_ms),
+        )
+
     @classmethod
     def of(cls, limits: Limits, now_ms: int) -> Oldest:
         """The times that the limits ask for."""

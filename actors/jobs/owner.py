@@ -238,6 +238,13 @@ def is_settled(notification: Doc) -> bool:
     return "at" in notification or "problem" in notification
 
 
+def is_open(snapshot: Snapshot, parent: bytes, operation: str) -> bool:
+    """Whether a job of an operation is queued or runs."""
+    raw = snapshot.get(keys.META, keys.jobs_key(parent))
+    opened: OpenJobs = {} if raw is None else decode(raw)
+    return any(entry[0] == operation and NOTIFYING not in entry for entry in opened.values())
+
+
 def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes, str]]:
     """Yield parent, id and operation of every job that has something left to do, by parent and age."""
     prefix = keys.JOBS_PREFIX

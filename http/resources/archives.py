@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trunkline.actors.applications.archive_days import DAY_MS, day_text, last_due_day
 from trunkline.actors.archives.messages import ArchiveDate
+from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.jobs.messages import JobQueued
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_timestamp
@@ -32,6 +33,12 @@ async def archive_data(call: Call) -> Response:
         raise Invalid(
             f"date: must be older than {age_min_days} days, since younger data may still change; "
             f"give a time before {iso(newest_ms)}."
+        )
+    keep_days = call.service.system.limits.state_keep_days
+    if time_ms // DAY_MS * DAY_MS < kept_since_ms(keep_days, call.now_ms):
+        raise Invalid(
+            f"date: must be newer than {keep_days} days, after which this server removes states; what is older was "
+            "archived before, or cannot be archived any more."
         )
     day = day_text(time_ms // DAY_MS)
     return await queue_job(call, call.application, {"first": day, "last": day, "again": True})

@@ -4,7 +4,7 @@ CRASH_STEP=N       dies at the Nth step of the file system that concerns the dat
 CRASH_SIGNAL=NAME  the signal that it sends itself at that step, instead of SIGKILL
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
-CRASH_HELD_JOB=N   a job gets no further than N lines of its file, or N messages to the actor it works on
+CRASH_HELD_JOB=N   a job gets no further than N lines of its file, N messages to the actor it works on, or N files
 
 It dies by a signal that no handler sees, as with kill -9.
 """
@@ -23,6 +23,7 @@ from trunkline.actors.jobs.job import Job
 from trunkline.actors.jobs.results import Results
 from trunkline.http.cli.main import main
 from trunkline.store import env
+from trunkline.store.archive_folder import Directory
 from trunkline.store.journal import Journal
 
 STEPS = frozenset(
@@ -114,6 +115,16 @@ def hold_jobs(steps: int) -> None:
         left -= 1
         return await do_part(job, asks, note)
 
+    put = Directory.put
+
+    def file_put(directory: Directory, *arguments: Any) -> None:
+        nonlocal left
+        if left == 0:
+            threading.Event().wait()
+        left -= 1
+        put(directory, *arguments)
+
+    setattr(Directory, "put", file_put)  # noqa: B010
     setattr(Job, "ask", asked)  # noqa: B010 - mypy takes no assignment to a method
     setattr(Job, "do_part", part_done)  # noqa: B010
     setattr(Results, "write", written)  # noqa: B010

@@ -14,6 +14,7 @@ from tests.e2e.device_calls import id_of
 from tests.e2e.test_exports import ended
 from trunkline.actors.applications.archive_days import day_text, oldest_unarchived_ms
 from trunkline.actors.archives.schedule import queue_due
+from trunkline.actors.retention import Retention
 
 DAY_MS = 86_400_000
 
@@ -249,6 +250,33 @@ async def test_the_schedule_archives_each_day_once(tmp_path: Path) -> None:
         with server.system.store.snapshot() as snapshot:
             kept_ms = oldest_unarchived_ms(snapshot, bytes.fromhex(id_of(application)), "devices")
         assert kept_ms == days_ago(server, 35)[0]
+
+
+async def test_nothing_is_removed_because_of_its_age_before_it_is_archived(start_server: Any) -> None:
+    """And what was removed since is not taken from the archive by writing the day again."""
+    async with start_server(limits={"state_keep_days": 32}) as server:
+        application = await server.application()
+        device = await server.device(application)
+        await configure(server, application)
+        (start_ms, day), retention = days_ago(server, 0), server.system.component(Retention)
+        states = [{"data": {"temp": number}, "time": start_ms + number} for number in range(3)]
+        await server.call("POST", f"{device}/state", states)
+        server.move_clock(40 * 86_400)
+        server.token = await server.log_in()
+        await retention.remove_expired()
+        assert retention.removed["state"] == 0
+        await scheduled(server, application)
+        (file,) = folder(server, application).rglob(f"{day}.states.csv")
+        assert [line["temp"] for line in table(file)] == ["0", "1", "2"]
+        server.move_clock(86_400)
+        server.token = await server.log_in()
+        await retention.remove_expired()
+        assert retention.removed["state"] == 2, "the newest state of a device stays"
+        await configure(server, application, includeEvents=True)
+        await done(server, application, "backfillArchiveData")
+        assert len(table(file)) == 3
+        refused = await server.call("GET", f"{application}/archiveData?date={start_ms}", status=400)
+        assert refused["message"].startswith("date: must be newer than 32 days")
 
 
 # The configuration.
