@@ -14,7 +14,8 @@ Entries of the zip:
 
 Ids. Every text of 24 hexadecimal digits anywhere in a bundle, also inside of longer texts, that is the id of a resource
 of the bundle (rows excepted) stands for that resource; `Manifest.application_id` stands for the application. An import
-gives each resource a new id and replaces them all. Lines of globals and of the settings of `develop` have no id.
+gives each resource a new id and replaces them all, but not in contents, which are bytes with a hash. Lines of globals
+and of the settings of `develop` have no id.
 
 References to what is not in the bundle (devices, if they were not exported) are in it as they are. An import keeps such
 a reference if the target application has that record, of the kind and class that the field needs. Otherwise:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -159,6 +160,12 @@ async def test_what_a_body_cannot_say_is_in_more_and_in_entries_of_its_own(serve
     assert [line.body["weight"] for line in rows] == [2.0, None, -(2**63), 2**63 + 1]
     assert bundle.lines(rows_path(ids["empty"])) == []
     assert bundle.lines(rows_path(ids["old"]))[0].body == {"part": "a", "late": None}
+    text = f"privateFiles {ids['pump']}".encode()
+    assert bundle.archive.read(f"privateFiles/{ids['privateFiles büro.txt']}") == text
+    files = {line.body["name"]: line for line in bundle.resource("PrivateFile")}
+    assert list(files) == ["outer", "inner", "büro.png", "büro.txt", "empty"]
+    assert files["büro.txt"].more == {"size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    assert (files["inner"].more, files["inner"].body["parentDirectory"]) == ({}, "/outer")
     old = bundle.lines(version_path(ids["version"], "ExperienceEndpoint"))
     assert [line.id for line in old] == [ids["endpoint"], ids["removed"]]
     assert [line.id for line in bundle.resource("ExperienceEndpoint")] == [ids["endpoint"]]

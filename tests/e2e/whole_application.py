@@ -39,6 +39,17 @@ class Whole:
         """Change a record."""
         await self.server.call("PATCH", f"{self.path}/{place}", body)
 
+    async def upload(self, many: str, content: bytes, **body: Any) -> None:
+        """Create a file with its content."""
+        made = await self.server.call(
+            "POST", f"{self.path}/{many}", {**body, "type": "file", "fileSize": len(content)}
+        )
+        self.ids[f"{many} {body['name']}"] = made["id"]
+        async with self.server.client("") as client:
+            form = made["upload"]
+            sent = await client.post(form["url"], data=form["fields"], files={"file": ("f", content)})
+        assert sent.is_success, sent.text
+
 
 async def whole_application(server: Server, name: str = "whole") -> Whole:
     """A new application with all of it."""
@@ -59,7 +70,7 @@ async def tables(whole: Whole) -> None:
     rows: list[Json] = [
         {"part": "büro \U0001f600\n\u0000", "weight": 2.0, "sold": True},
         {"part": None, "weight": None},
-        {"weight": -(2**63), "part": whole.ids["parts"]},
+        {"weight": -(2**63), "part": "x"},
         {"weight": 2**63 + 1},
     ]
     await whole.server.call("POST", f"{whole.path}/data-tables/{whole.ids['parts']}/rows", rows)
@@ -83,7 +94,7 @@ async def devices(whole: Whole) -> None:
     await whole.server.call("DELETE", f"{whole.path}/devices/{pump}/attributes/gone")
     await whole.post("room", "devices", name="room", deviceClass="system", systemInterval=60)
     floor = await whole.post("floor", "devices", name="floor", deviceClass="system", parentId=None)
-    house = await whole.post("house", "devices", name=f"house of {pump}", deviceClass="system")
+    house = await whole.post("house", "devices", name="house", description=f"of {pump}", deviceClass="system")
     first = await whole.post("firstGateway", "devices", name="gateway", deviceClass="gateway")
     sensor = await whole.post("sensor", "devices", name="s", deviceClass="peripheral", gatewayId=first)
     edge = await whole.post("edge", "devices", name="edge", deviceClass="edgeCompute")
@@ -273,6 +284,18 @@ async def dashboards(whole: Whole) -> None:
 async def files(whole: Whole) -> None:
     for many in ("files", "privateFiles"):
         await whole.post(f"{many}-directory", many, name="inner", parentDirectory="outer", type="directory")
+        content = bytes(range(256)) * 2000
+        size = {"width": 3, "height": 1.5}
+        await whole.upload(
+            many,
+            content,
+            name="büro.png",
+            parentDirectory="outer/inner",
+            contentType="image/png",
+            fileDimensions=size,
+        )
+        await whole.upload(many, f"{many} {whole.ids['pump']}".encode(), name="büro.txt")
+        await whole.upload(many, b"", name="empty")
         # What has not arrived is not exported.
         await whole.post(f"{many}-pending", many, name="pending", type="file", fileSize=3)
 

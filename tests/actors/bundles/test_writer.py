@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import tracemalloc
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.files.messages import CreateFile, FilePost
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
 from trunkline.store.snapshot import Snapshot
 
 BY = Creator("0" * 24, "user", "somebody")
@@ -89,3 +91,32 @@ async def test_files_are_in_it_with_their_directories_and_contents(tmp_path: Pat
         archive, counts = await written(house, includePrivateFiles=True)
         assert "File" not in counts
         assert not [name for name in archive.namelist() if name.startswith("files/")]
+
+
+async def test_memory_does_not_grow_with_the_rows_and_the_devices(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "data") as house:
+        table = Ref("dataTable", house.application, house.system.ids.new(house.clock.wall_ms()))
+        columns = [{"name": "a", "dataType": "string", "constraint": "optional"}]
+        body = msgspec.convert({"name": "t", "columns": columns}, TablePost)
+        await house.system.ask(table, CreateDataTable(body=body))
+        options = {"includeDevices": True, "includeDataTableRows": True}
+
+        def peak(snapshot: Snapshot) -> int:
+            tracemalloc.start()
+            try:
+                write_bundle(house.system, snapshot, house.application, options, lambda _: None)
+                return tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+
+        peaks = []
+        for rows, devices in ((100, 20), (3000, 200)):
+            for start in range(0, rows, 1000):
+                fresh = [{"a": f"row {start + number}"} for number in range(min(rows, 1000))]
+                await house.system.ask(table, InsertRows(body=fresh))
+            gateway = await house.device({}, deviceClass="gateway")
+            for _ in range(devices):
+                await house.device({"temp": "number"}, deviceClass="peripheral", gatewayId=gateway.hex())
+            await house.system.read(peak)
+            peaks.append(await house.system.read(peak))
+        assert peaks[1] < peaks[0] + 100_000
