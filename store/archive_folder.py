@@ -157,6 +157,11 @@ class Draft:
         return Written(self.size_bytes, self._hash.hexdigest())
 
     def write(self, piece: bytes) -> int:
+        """Add a piece, as file objects do. Raises StoreFull or StoreBroken."""
+        self.add(piece)
+        return len(piece)
+
+    def add(self, piece: bytes) -> None:
         """Add a piece. Raises StoreFull or StoreBroken."""
         try:
             self._file.write(piece)
@@ -164,7 +169,6 @@ class Draft:
             raise translate(error, "writing of an archive") from error
         self._hash.update(piece)
         self.size_bytes += len(piece)
-        return len(piece)
 
     def flush(self) -> None:
         """Write what is buffered."""

@@ -62,6 +62,19 @@ class ArchiveBucket(Body, frozen=True):
     region: _Region | UnsetType = UNSET
 
 
+class ArchivedExport(Body, frozen=True):
+    """What an archived export of the application has beside its records."""
+
+    include_files: bool | UnsetType = UNSET
+    include_private_files: bool | UnsetType = UNSET
+    include_data_table_rows: bool | UnsetType = UNSET
+    include_devices: bool | UnsetType = UNSET
+    # Known to clients of this API, and refused with a sentence.
+    export_type: Literal["repo"] | UnsetType = UNSET
+    credential_name: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
+    repo: dict[str, Any] | UnsetType = UNSET
+
+
 class ArchiveConfig(Body, frozen=True):
     """What is archived, where, and after how many days. Without `s3` the operator of the server keeps the archive."""
 
@@ -76,20 +89,23 @@ class ArchiveConfig(Body, frozen=True):
     data_table_ids: Ids | UnsetType = UNSET
     delay_days: Annotated[int, Meta(ge=1, le=36_500)] | UnsetType = UNSET
     s3: ArchiveBucket | UnsetType = UNSET
-    # Of the contract, and refused with a sentence.
+    include_application_export: bool | UnsetType = UNSET
+    application_export_options: ArchivedExport | UnsetType = UNSET
+    # Known to clients of this API, and refused with a sentence.
     gcs: dict[str, Any] | UnsetType = UNSET
     azure: dict[str, Any] | UnsetType = UNSET
     credential_name: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
-    include_application_export: bool | UnsetType = UNSET
-    application_export_options: dict[str, Any] | UnsetType = UNSET
 
 
 _UNSUPPORTED: Final[Mapping[str, str]] = {
     "gcs": "this server archives to its own folder or to s3; leave it out",
     "azure": "this server archives to its own folder or to s3; leave it out",
     "credentialName": "the keys of the bucket belong into s3; leave it out",
-    "includeApplicationExport": "exports of the application are not archived by this server; leave it out",
-    "applicationExportOptions": "exports of the application are not archived by this server; leave it out",
+}
+_EXPORT_UNSUPPORTED: Final[Mapping[str, str]] = {
+    "exportType": "the export is a zip file in the archive; leave it out",
+    "credentialName": "the export is a zip file in the archive; leave it out",
+    "repo": "the export is a zip file in the archive; leave it out",
 }
 
 _PLACE_AND_CONTENT: Final = (
@@ -112,9 +128,8 @@ def stored_config(actor: Actor, config: ArchiveConfig, old: Doc | None) -> Doc:
     and send them again. Raises `Invalid` for what this server does not support, and for ids of no record.
     """
     new: Doc = msgspec.to_builtins(config)
-    for name, remedy in _UNSUPPORTED.items():
-        if new.pop(name, None):
-            raise Invalid(f"{FIELD}.{name}: {remedy}.")
+    _refuse(new, FIELD, _UNSUPPORTED)
+    _refuse(new.get("applicationExportOptions", {}), f"{FIELD}.applicationExportOptions", _EXPORT_UNSUPPORTED)
     for mode, ids, kind, noun in (
         ("mode", "deviceIds", "device", "device"),
         ("dataTablesMode", "dataTableIds", "dataTable", "data table"),
@@ -130,6 +145,12 @@ def stored_config(actor: Actor, config: ArchiveConfig, old: Doc | None) -> Doc:
     if "s3" in new:
         new["s3"] = _stored_bucket(actor, new["s3"], (old or {}).get("s3", {}))
     return new
+
+
+def _refuse(doc: Doc, path: str, unsupported: Mapping[str, str]) -> None:
+    for name, remedy in unsupported.items():
+        if doc.pop(name, None):
+            raise Invalid(f"{path}.{name}: {remedy}.")
 
 
 def _stored_bucket(actor: Actor, new: Doc, old: Doc) -> Doc:

@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
 
+Included = Literal["devices", "events", "tables", "export"]
+
+_INCLUDES: Final[dict[Included, str]] = {
+    "devices": "includeDevices",
+    "events": "includeEvents",
+    "tables": "includeDataTables",
+    "export": "includeApplicationExport",
+}
 DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 
@@ -126,11 +134,14 @@ def read_config(snapshot: Snapshot, application: bytes) -> Doc | None:
     return None if found is None else found.doc.get("archiveConfig")
 
 
-def includes(config: Doc, what: Literal["devices", "events", "tables"]) -> bool:
+def includes(config: Doc, what: Included) -> bool:
     """Whether a configuration archives this regularly."""
-    if what == "devices":
-        return bool(config.get("includeDevices", True))
-    return bool(config.get("includeEvents" if what == "events" else "includeDataTables", False))
+    return bool(config.get(_INCLUDES[what], what == "devices"))
+
+
+def includes_days(config: Doc) -> bool:
+    """Whether a configuration archives anything that belongs to a day."""
+    return includes(config, "devices") or includes(config, "events")
 
 
 def oldest_unarchived_ms(

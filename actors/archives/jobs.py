@@ -20,12 +20,21 @@ from trunkline.actors.applications.archive_days import (
     day_number,
     find_days,
     includes,
+    includes_days,
     last_due_day,
     read_config,
 )
 from trunkline.actors.archives.archives import Archives
 from trunkline.actors.archives.manifest import What
-from trunkline.actors.archives.writing import Place, Written, first_day, write_day, write_events, write_tables
+from trunkline.actors.archives.writing import (
+    Place,
+    Written,
+    first_day,
+    write_day,
+    write_events,
+    write_export,
+    write_tables,
+)
 from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob
@@ -46,6 +55,8 @@ class _Chosen(NamedTuple):
 
 async def archive_days(job: Job) -> Doc:
     """Archive the days from `first` to `last` (`yyyy-mm-dd`).
+
+    The schedule's days also bring an export of the application, if the configuration includes one.
 
     Input: `first` is None for the oldest day that has anything; then the `delayDays` of the configuration count as
     well. Without `again`, days that are archived are left out.
@@ -83,6 +94,8 @@ async def archive_days(job: Job) -> Doc:
         done = done._replace(failures=done.failures[: job.system.limits.archive_failed_files_max])
         day = following
         await job.save({"next": day, "start": start, "written": done})
+    if job.input["first"] is not None and not again and includes(chosen.place.config, "export"):
+        done = done.plus(await write_export(job, chosen.place, job.queued_ms // DAY_MS))
     return _output(done)
 
 
@@ -169,7 +182,7 @@ def _check(snapshot: Snapshot, application: bytes, _message: QueueJob) -> None:
 
 def _check_days(snapshot: Snapshot, application: bytes, _message: QueueJob) -> None:
     config = _config(snapshot, application)
-    if not includes(config, "devices") and not includes(config, "events"):
+    if not includes_days(config) and not includes(config, "export"):
         raise Invalid("archiveConfig: includes neither devices nor events, so a day has nothing to archive.")
 
 

@@ -17,11 +17,11 @@ import msgspec
 from trunkline.actors.values.structs import View
 from trunkline.actors.values.terms import Id, IsoTime
 
-What = Literal["states", "commands", "connections", "events", "rows"]
+What = Literal["states", "commands", "connections", "events", "rows", "application"]
 
 
 class Entry(View, frozen=True):
-    """A file of an archive: a line of its manifest."""
+    """A file of an archive: a line of its manifest. `rows` are lines of a bundle in an export of the application."""
 
     path: str
     what: What

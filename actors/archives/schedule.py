@@ -17,6 +17,7 @@ from trunkline.actors.applications.archive_days import (
     day_text,
     find_days,
     includes,
+    includes_days,
     last_due_day,
     read_config,
 )
@@ -92,7 +93,7 @@ def due_jobs(snapshot: Snapshot, now_ms: int, system: System) -> list[Due]:
         last = last_due_day(now_ms, config.get("delayDays", 0), system.limits)
         if (
             first <= last
-            and (includes(config, "devices") or includes(config, "events"))
+            and (includes_days(config) or includes(config, "export"))
             and not is_open(snapshot, application, BACKFILL.operation)  # it archives these days
         ):
             span = {"first": day_text(first), "last": day_text(last), "again": False}

@@ -10,7 +10,8 @@ Then the drafts are put in their places. Under the directory of an archive:
     events/YYYY/MM/YYYY-MM-DD.csv                   events that were created on the day
     dataTables/ID/YYYY-MM-DD.csv                    all rows, on the day when they were written
     allEvents/YYYY-MM-DD.csv                        all events, on the day when they were written
-    manifests/days/YYYY/YYYY-MM-DD.jsonl            also manifests/dataTables/ and manifests/allEvents/
+    exports/YYYY-MM-DD.zip                          the application, on the day when it was written
+    manifests/days/YYYY/YYYY-MM-DD.jsonl            also in dataTables, allEvents and exports
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 import trio
@@ -36,6 +37,7 @@ from trunkline.actors.archives.contents import (
 )
 from trunkline.actors.archives.manifest import Entry, What, line, lines_of, merged
 from trunkline.actors.archives.tables import Format, open_table
+from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.jobs.results import PAUSE_PIECES, PAUSE_S
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -48,6 +50,7 @@ from trunkline.store.errors import StoreDamaged
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.job import Job
+    from trunkline.actors.runtime.system import System
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
 
@@ -138,18 +141,26 @@ class _Slice:
             _pause(number)
             file.add(row)
         file.finish()
+        columns = [column.described() for column in part.columns]
+        about = {"rows": file.rows, "columns": columns, "device_id": device, "data_table_id": table}
+        self._keep(draft, f"{path}.{self._place.format}", part.what, day, name=name, **about)
+
+    def add_export(self, system: System, snapshot: Snapshot, path: str, day: int) -> None:
+        """Write an export of the application to a draft."""
+        draft, place = self._drafts.new(), self._place
+        options = place.config.get("applicationExportOptions", {})
+        counts = write_bundle(system, snapshot, place.application, options, draft.add)
+        self._keep(draft, path, "application", day, rows=sum(counts.values()), columns=[])
+
+    def _keep(self, draft: Draft, path: str, what: What, day: int, **about: Any) -> None:
         entry = Entry(
-            path=f"{path}.{self._place.format}",
-            what=part.what,
+            path=path,
+            what=what,
             day=day_text(day),
-            rows=file.rows,
             bytes=draft.size_bytes,
             sha256=draft.written.sha256,
             written=self._written,
-            columns=[column.described() for column in part.columns],
-            device_id=device,
-            data_table_id=table,
-            name=name,
+            **about,
         )
         self.files.append(_File(entry, draft))
         self._bytes += draft.size_bytes
@@ -353,6 +364,22 @@ async def write_events(job: Job, place: Place, day: int) -> Written:
             await job.read(read)
         except _FAILURES as failure:
             slice.fail("events", failure)
+        done = await slice.store(manifest.new)
+        await trio.to_thread.run_sync(manifest.store)
+    return done
+
+
+async def write_export(job: Job, place: Place, day: int) -> Written:
+    """Write an export of the application, as of now."""
+    text = day_text(day)
+    with place.drafts() as drafts:
+        manifest = _Manifest(place, drafts, f"manifests/exports/{text}.jsonl")
+        slice = _new_slice(job, place, drafts)
+        try:
+            path = f"exports/{text}.zip"
+            await job.read(lambda snapshot: slice.add_export(job.system, snapshot, path, day))
+        except _FAILURES as failure:
+            slice.fail("the application", failure)
         done = await slice.store(manifest.new)
         await trio.to_thread.run_sync(manifest.store)
     return done

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,21 @@ async def test_nothing_is_removed_because_of_its_age_before_it_is_archived(start
         assert refused["message"].startswith("date: must be newer than 32 days")
 
 
+async def test_an_export_of_the_application_is_archived(server: Server) -> None:
+    application = await server.application("house of bricks")
+    options = {"includeDevices": True}
+    await configure(server, application, includeApplicationExport=True, applicationExportOptions=options)
+    await server.device(application)
+    await scheduled(server, application)
+    _, today = days_ago(server, 0)
+    root = folder(server, application)
+    (line,) = manifest(root / f"manifests/exports/{today}.jsonl").values()
+    assert (line["path"], line["what"]) == (f"exports/{today}.zip", "application")
+    with zipfile.ZipFile(root / line["path"]) as bundle:
+        assert json.loads(bundle.read("manifest.json"))["application"]["name"] == "house of bricks"
+        assert b"pump" in bundle.read("resources/Device.jsonl")
+
+
 # The configuration.
 
 
@@ -297,7 +313,10 @@ WRONG: list[tuple[Json, str]] = [
     ({"gcs": {"bucket": "b"}}, "archiveConfig.gcs"),
     ({"azure": {"bucket": "b"}}, "archiveConfig.azure"),
     ({"credentialName": "c"}, "archiveConfig.credentialName"),
-    ({"includeApplicationExport": True}, "archiveConfig.includeApplicationExport"),
+    (
+        {"applicationExportOptions": {"credentialName": "c"}},
+        "archiveConfig.applicationExportOptions.credentialName",
+    ),
 ]
 
 

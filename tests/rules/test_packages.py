@@ -29,7 +29,6 @@ ORDER = {
         "devices",
         "tables",
         "events",
-        "archives",
         "flows",
         "webhooks",
         "deployments",
@@ -41,6 +40,7 @@ ORDER = {
         "notebooks",
         "files",
         "bundles",
+        "archives",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }
