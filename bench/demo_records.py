@@ -163,7 +163,7 @@ EDGE_FLOW: Json = {"name": "count visitors", "flowClass": "edge"}
 EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
 EMBEDDED_FLOW: Json = {"name": "blink", "flowClass": "embedded"}
 FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
-FILE: Json = {"name": "notes.txt", "type": "file", "fileSize": 24, "contentType": "text/plain"}
+FILE: Json = {"name": "notes.txt", "type": "file", "contentType": "text/plain"}
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",

@@ -23,7 +23,7 @@ from trunkline.actors.records.page import Page, all_of, envelope, glob_match
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
 from trunkline.actors.records.shape import Shape
-from trunkline.actors.records.summary import chosen_counts
+from trunkline.actors.records.summary import STORED_BYTES, STORED_FILES, chosen_counts
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store.keyring import without_sealed
@@ -110,6 +110,11 @@ def _show(
     shown["summary"] = {
         field: records.total(snapshot, kind, found.id) for field, kind in counted.items() if is_shown(field)
     }
+    if is_shown("storageStats"):
+        shown["summary"]["storageStats"] = {
+            name: sum(records.counted(snapshot, kind, found.id, field) for kind in counted.values())
+            for name, field in (("count", STORED_FILES), ("size", STORED_BYTES))
+        }
     if is_shown("notebookStats"):
         shown["summary"]["notebookStats"] = {**NO_RUNS}
     return shown | {"_etag": found.revision, "_type": "application"}

@@ -10,8 +10,8 @@ same. Of several uploads at a time, the first that has all bytes completes the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,12 +58,26 @@ class Uploads:
         Raises NotFound if the application is gone, Gone if the file has another content by now, StorageFull if the
         application has no room for it, Overloaded at the limit of uploads.
         """
-        if self.running >= self.system.limits.uploads_max:
-            raise Overloaded(f"{self.running} uploads are under way, which is the bound of this server.")
+        self.check_slot()
         complete = self.complete(policy)
         if complete is None:
             self.contents.check_room(policy.application, policy.size_bytes)
         return Upload(self, policy, complete)
+
+    def check_slot(self) -> None:
+        """Raise Overloaded at the limit of uploads."""
+        if self.running >= self.system.limits.uploads_max:
+            raise Overloaded(f"{self.running} uploads are under way, which is the bound of this server.")
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """An upload that is not by a form is under way. Raises Overloaded at the limit of uploads."""
+        self.check_slot()
+        self.running += 1
+        try:
+            yield
+        finally:
+            self.running -= 1
 
     def complete(self, policy: Policy) -> Stored | None:
         """What is stored of a content already; None while it is reserved. Raises NotFound or Gone."""

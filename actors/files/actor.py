@@ -10,21 +10,25 @@ then: the new one is named by the field `upload`, and the bytes are counted and 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-import msgspec
 from msgspec import UNSET
 
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.messages import CompleteUpload
-from trunkline.actors.files.kind import PARENT, PLACE, TREES, place
+from trunkline.actors.files.fields import (
+    check_directory,
+    content_fields,
+    named_types,
+    place_fields,
+    type_fields,
+)
+from trunkline.actors.files.kind import TREES
 from trunkline.actors.files.messages import (
     CreateFile,
     DeleteDirectory,
     DeleteFile,
     EraseFiles,
-    FilePatch,
-    FilePost,
     MoveFile,
     PatchFile,
     ReserveContent,
@@ -37,9 +41,11 @@ from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.resource import missing
 from trunkline.actors.records.revision import Found, check_match
+from trunkline.actors.records.summary import STORED_BYTES, STORED_FILES
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Created
+from trunkline.store import keys
 from trunkline.store.batch import Batch
 
 if TYPE_CHECKING:
@@ -83,17 +89,18 @@ class FileTree(Actor):
             "type": body.type,
         }
         if body.type == "directory":
-            _check_directory(body)
+            check_directory(body)
             doc["status"] = "completed"
         elif message.content is not None and message.stored is not None:
             self._contents.keep(self, message.content, message.stored.size_bytes)
+            self._count(kind, 1, message.stored.size_bytes)
             doc |= {
                 "status": "completed",
-                **_content_fields(message.content, message.stored),
-                **_type_fields(body),
+                **content_fields(message.content, message.stored),
+                **type_fields(body),
             }
         else:
-            doc |= {"status": "pending", **_type_fields(body)}
+            doc |= {"status": "pending", **type_fields(body)}
             if body.file_size is not UNSET:
                 self._check_size(body.file_size)
                 doc["fileSize"] = body.file_size
@@ -108,7 +115,7 @@ class FileTree(Actor):
         found = self._file(kind, message.file)
         check_match(message.if_match, found.raw)
         doc = dict(found.doc)
-        named = _named_types(body)
+        named = named_types(body)
         is_pending = doc["status"] == "pending"
         if body.file_size is UNSET or is_pending:
             doc = records.apply_patch(doc, named)
@@ -215,14 +222,15 @@ class FileTree(Actor):
         self, kind: Kind, found: Found, content: bytes, stored: Stored, content_type: str | None
     ) -> None:
         self._contents.keep(self, content, stored.size_bytes)
+        self._count(kind, 1, stored.size_bytes)
         doc = dict(found.doc)
         upload = doc.pop(UPLOAD, {})
         if "content" in doc:
-            self._contents.discard(self, bytes.fromhex(doc["content"]), doc["fileSize"])
+            self._discard_content(kind, doc)
             # The dimensions of a picture are those of the old content, unless the change named new ones.
             doc.pop("fileDimensions", None)
         doc = records.apply_patch(doc, upload.get("named", {}))
-        doc |= {"status": "completed", **_content_fields(content, stored)}
+        doc |= {"status": "completed", **content_fields(content, stored)}
         if "contentType" not in doc:
             doc["contentType"] = content_type or _NO_TYPE
         self._update(kind, found, doc)
@@ -233,6 +241,15 @@ class FileTree(Actor):
         content, expires_ms = self.system.ids.new(now_ms), now_ms + self.system.limits.upload_form_s * 1000
         self._contents.reserve(self, content, expires_ms)
         return {"content": content.hex(), "size": size, "expires": expires_ms}
+
+    def _discard_content(self, kind: Kind, doc: Doc) -> None:
+        self._contents.discard(self, bytes.fromhex(doc["content"]), doc["fileSize"])
+        self._count(kind, -1, -doc["fileSize"])
+
+    def _count(self, kind: Kind, files: int, size_bytes: int) -> None:
+        """Count complete files and their bytes, for the summary of the application."""
+        counts = {STORED_FILES: files, STORED_BYTES: size_bytes}
+        self.add(keys.COUNTS, keys.total_key(kind.name, self.ref.parent), counts)
 
     def _discard_upload(self, doc: Doc) -> None:
         if UPLOAD in doc:
@@ -270,7 +287,7 @@ class FileTree(Actor):
     def _erase(self, kind: Kind, found: Found) -> None:
         self._discard_upload(found.doc)
         if "content" in found.doc:
-            self._contents.discard(self, bytes.fromhex(found.doc["content"]), found.doc["fileSize"])
+            self._discard_content(kind, found.doc)
         records.erase(self, kind, self.ref.parent, found.id, found.doc)
 
     def _check_size(self, size: int) -> None:
@@ -323,7 +340,7 @@ class FileTree(Actor):
                     "authorId": by.id,
                     "status": "completed",
                     "type": "directory",
-                    **_place_fields(parent, name),
+                    **place_fields(parent, name),
                 }
                 records.write(self, kind, self.ref.parent, id, None, directory)
                 parent = id.hex()
@@ -342,7 +359,7 @@ class FileTree(Actor):
             raise Invalid(
                 f"name: {path_of(names)[:200]} exists, with the id {taken.id.hex()}, and is {what}; {advice}."
             )
-        return _place_fields(parent, names[-1])
+        return place_fields(parent, names[-1])
 
     async def _check_extent(self, kind: Kind, directory: bytes, names: tuple[str, ...]) -> None:
         """Check that all that is in a directory stays within the bounds of paths if the directory is moved."""
@@ -360,38 +377,3 @@ def _extent(snapshot: Snapshot, *, application: bytes, kind: Kind, directory: by
         depth = max(depth, len(above) + 1)
         chars = max(chars, sum(len(name) + 1 for name in (*above, found.doc["name"])))
     return depth, chars
-
-
-def _place_fields(parent: str, name: str) -> Doc:
-    return {"name": name, PARENT: parent, PLACE: place(parent, name)}
-
-
-def _content_fields(content: bytes, stored: Stored) -> Doc:
-    return {"content": content.hex(), "fileSize": stored.size_bytes, "sha256": stored.sha256}
-
-
-def _type_fields(body: FilePost) -> Doc:
-    """The fields of a new file that tell of its content."""
-    fields: Doc = {}
-    if body.content_type:
-        fields["contentType"] = body.content_type
-    if body.file_dimensions is not UNSET:
-        fields["fileDimensions"] = msgspec.to_builtins(body.file_dimensions)
-    return fields
-
-
-def _named_types(body: FilePatch) -> dict[str, Any]:
-    """The changed fields of a file that tell of its content; None for those that are removed."""
-    named: dict[str, Any] = {}
-    if body.content_type is not UNSET:
-        named["contentType"] = body.content_type or None
-    if body.file_dimensions is not UNSET:
-        named["fileDimensions"] = msgspec.to_builtins(body.file_dimensions)
-    return named
-
-
-def _check_directory(body: FilePost) -> None:
-    """Raise `Invalid` for a directory with fields of a file. Clients send empty ones."""
-    for field, value in (("fileSize", body.file_size), ("contentType", body.content_type)):
-        if value is not UNSET and value:
-            raise Invalid(f"{field}: is for files; a directory has no content.")

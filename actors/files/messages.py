@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -17,11 +18,13 @@ from trunkline.store.object_store import Stored
 
 FileName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 DirectoryPath = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+_TYPE: Final = r"[0-9A-Za-z!#$&^_.+-]+/[0-9A-Za-z!#$&^_.+-]+ *(;[ -~]*)?"
+_TYPE_CHARS_MAX: Final = 1024
 ContentType = Annotated[
     str,
     Meta(
-        max_length=1024,
-        pattern=r"^(|[0-9A-Za-z!#$&^_.+-]+/[0-9A-Za-z!#$&^_.+-]+ *(;[ -~]*)?)(?!\n)$",
+        max_length=_TYPE_CHARS_MAX,
+        pattern=rf"^(|{_TYPE})(?!\n)$",
         extra={FORM: "a media type of at most 1024 characters, such as image/png"},
     ),
 ]
@@ -30,6 +33,13 @@ FileSize = Annotated[int, Meta(ge=0)]
 FileType = Literal["file", "directory"]
 UrlTtl = Annotated[int, Meta(ge=0, le=604_800)]
 """Seconds for which a link works; 0: no link. A week at most, as for the results of jobs."""
+
+
+def usable_type(text: str | None) -> str | None:
+    """The media type of a part of a form, if a file can have it."""
+    if text is None or len(text) > _TYPE_CHARS_MAX or re.fullmatch(_TYPE, text, re.ASCII) is None:
+        return None
+    return text
 
 
 class FileDimensions(Body, frozen=True):
@@ -277,7 +287,7 @@ class FileView(RecordView, frozen=True, kw_only=True):
     url: str | None = None
 
 
-class UploadForm(View, frozen=True):
+class DirectUpload(View, frozen=True):
     """Where a content is uploaded: a form with these fields, and the file as the last field, named `file`."""
 
     url: str
@@ -287,4 +297,4 @@ class UploadForm(View, frozen=True):
 class FileUploadView(FileView, frozen=True, kw_only=True):
     """A file with the form for its content."""
 
-    upload: UploadForm | None = None
+    upload: DirectUpload | None = None

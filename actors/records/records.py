@@ -181,6 +181,12 @@ def total(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str | None = Non
     return 0 if raw is None else int(decode(raw).get(name, 0))
 
 
+def counted(snapshot: Snapshot, kind: Kind, parent: bytes, name: str) -> int:
+    """A number that the owner of the records counts beside their total."""
+    raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
+    return 0 if raw is None else int(decode(raw).get(name, 0))
+
+
 def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Iterator[tuple[bytes, Doc]]:
     """Yield `(id, document)` of every record of the kind under `parent`, in the order of ids.
 

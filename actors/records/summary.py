@@ -18,6 +18,10 @@ COUNTS: Final = frozenset({
 })  # fmt: skip
 """The names of all counts of the API, also of those that this server does not show."""
 
+STORED_FILES: Final = "stored"
+STORED_BYTES: Final = "bytes"
+"""What a kind of files counts beside its records: those that are complete, and their bytes."""
+
 
 class SummaryChoice(Query, frozen=True):
     """The counts in the summary (comma-separated field names; default: all)."""

@@ -217,7 +217,7 @@ def _visible(sent: Json, shown: Json) -> Json:
 
 
 def _kept(value: Any, bytes_max: int) -> Json | None:
-    """A JSON object without secrets, links and revisions; only its length if it is too large."""
+    """A JSON object without secrets, signed links and revisions; only its length if it is too large."""
     if not isinstance(value, dict) or not value:
         return None
     kept: Json = _without_secrets(value)
@@ -228,11 +228,16 @@ def _kept(value: Any, bytes_max: int) -> Json | None:
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            name: HIDDEN if SECRET.search(name) and isinstance(each, str) else _without_secrets(each)
+            name: HIDDEN if isinstance(each, str) and _is_secret(name, each) else _without_secrets(each)
             for name, each in value.items()
             if name not in ("_links", "_etag")
         }
     return [_without_secrets(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_secret(name: str, text: str) -> bool:
+    """Whether a text must not be kept: also a link, or the signature of a form, that needs no token."""
+    return SECRET.search(name) is not None or "?token=" in text or name == "signature"
 
 
 def _text(value: Any) -> str:

@@ -34,10 +34,12 @@ class BodyStream:
         self.bytes_max = 0
         """The bound on its length; set before it is read."""
         self.received_bytes = 0
+        self._advice = ""
 
-    def limit(self, bytes_max: int) -> None:
-        """Set the bound. Raises PayloadTooLarge if more is announced."""
+    def limit(self, bytes_max: int, advice: str = "") -> None:
+        """Set the bound. Raises PayloadTooLarge, with the advice, if more is announced."""
         self.bytes_max = bytes_max
+        self._advice = advice
         if self.announced_bytes is not None and self.announced_bytes > bytes_max:
             raise self._too_large()
 
@@ -71,5 +73,5 @@ class BodyStream:
 
     def _too_large(self) -> PayloadTooLarge:
         return PayloadTooLarge(
-            f"The body has more than {self.bytes_max} bytes, which this call takes at most."
+            f"The body has more than {self.bytes_max} bytes, which this call takes at most.{self._advice}"
         )

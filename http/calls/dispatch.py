@@ -305,7 +305,8 @@ class Dispatcher:
         if route.streams_body:
             limits, stream = self.system.limits, call.request.stream
             assert stream is not None
-            stream.limit(getattr(limits, route.body_limit) + limits.form_fields_bytes_max)
+            bytes_max = getattr(limits, route.body_limit) + limits.form_fields_bytes_max
+            stream.limit(bytes_max, route.body_advice)
         if route.decoder is not None and (call.request.body or not route.optional_body):
             if call.request.body:
                 check(call.request, self.system.limits.body_bytes_max)

@@ -51,6 +51,7 @@ SPECIAL_PARAMETERS: Final[Mapping[str, tuple[str, Callable[[str], Any], Mapping[
     "name": ("name", _text, {"pattern": r"^[0-9a-zA-Z_-]{1,255}$"}),
     "jobId": ("job", parse_job_id, {"pattern": r"^([A-Fa-f0-9]{24}|[0-9a-zA-Z_-]{16})$"}),
     "webhookToken": ("webhookToken", _text, {"pattern": r"^[0-9a-f]{48}[0-9A-Za-z_-]{32}$"}),
+    "filePath": ("filePath", _text, {"minLength": 1}),
     "flowVersionId": ("flowVersion", _id_or_name("flowVersionId"), _NAMED),
     "experienceVersionIdOrName": (
         "experienceVersion",
@@ -59,6 +60,10 @@ SPECIAL_PARAMETERS: Final[Mapping[str, tuple[str, Callable[[str], Any], Mapping[
     ),
 }
 """The path parameters that are not ids of 24 hexadecimal digits: name, parser and form of each."""
+
+
+REST: Final = frozenset({"filePath"})
+"""The path parameters that are all segments of a path that are left, with the slashes between."""
 
 
 def parse_path(path: str) -> tuple[PathParameter, ...]:

@@ -66,6 +66,7 @@ DATA_TABLE_ACTOR = ActorAddress("dataTable", "dataTable")
 EXPERIENCE_ACTOR = ActorAddress("experience", "application")
 FLOW_ACTOR = ActorAddress("flow", "flow")
 EVENT_LOG_ACTOR = ActorAddress("eventLog", "application")
+FILE_TREE_ACTOR = ActorAddress("fileTree", "application")
 
 
 class LinkTemplates(NamedTuple):
@@ -120,6 +121,8 @@ class Route:
     """The handler reads the body in pieces while it arrives (`Request.stream`)."""
     body_limit: str = "multipart_bytes_max"
     """The limit of such a body, beside `form_fields_bytes_max`."""
+    body_advice: str = ""
+    """What somebody should do whose body is larger."""
     form: type[msgspec.Struct] | None = None
     """The fields of such a body, if it is a form (`form_data.py`). The type of a file is bytes."""
     reply: Any = Success

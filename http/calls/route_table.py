@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.names import similar_names
 from trunkline.actors.values.structs import Message
 from trunkline.http.calls.message_fields import FieldSources, field_sources
+from trunkline.http.calls.path_parameters import REST
 from trunkline.http.calls.route import Route
 
 RouteMatch = tuple[dict[str, Route], list[str]]
 """The routes of a path by method, and the values of its path parameters."""
+
+
+_PARAMETER: Final = "{}"
+_REST: Final = "{*}"
+_NO_SEGMENTS: Final = ("/", _PARAMETER, _REST)
+"""The names of nodes that are no literal segment of a path."""
 
 
 class RouteTable:
@@ -33,7 +40,7 @@ class RouteTable:
         for route in routes:
             node = self._root
             for part in route.path.strip("/").split("/"):
-                node = node.setdefault("{}" if part.startswith("{") else part, {})
+                node = node.setdefault(_node_name(part), {})
             methods: dict[str, Route] = node.setdefault("/", {})
             assert route.method not in methods, f"two routes for {route.method} {route.path}"
             methods[route.method] = route
@@ -43,16 +50,23 @@ class RouteTable:
     def match(self, path: str) -> RouteMatch | None:
         """The routes of a path by method, and the values of its path parameters; None for an unknown path.
 
-        A literal segment takes precedence over a path parameter.
+        A literal segment takes precedence over a path parameter. A parameter of `REST` is all segments that are left.
         """
         node = self._root
         values: list[str] = []
-        for part in path.strip("/").split("/"):
-            found = node.get(part) if part not in ("/", "{}") else None
+        parts = path.strip("/").split("/")
+        for number, part in enumerate(parts):
+            found = node.get(part) if part not in _NO_SEGMENTS else None
             if found is None:
-                found = node.get("{}")
-                if found is None or not part:
+                if not part:
                     return None
+                found = node.get(_PARAMETER)
+                if found is None:
+                    if _REST not in node:
+                        return None
+                    values.append("/".join(parts[number:]))
+                    node = node[_REST]
+                    break
                 values.append(part)
             node = found
         methods = node.get("/")
@@ -84,3 +98,10 @@ class RouteTable:
         literals = {path.removeprefix(before).partition("/")[0] for path in paths}
         similar = similar_names(word, sorted(each for each in literals if not each.startswith("{")))
         return f"{before}{similar[0]}" if similar else None
+
+
+def _node_name(part: str) -> str:
+    """The name of the node of a segment of a route's path."""
+    if not part.startswith("{"):
+        return part
+    return _REST if part[1:-1] in REST else _PARAMETER

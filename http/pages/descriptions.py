@@ -1095,6 +1095,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "path.name": "The name of the attribute",
     "path.webhookToken": "The token of the webhook",
     # Files.
+    "path.filePath": "The path of the file, with the slashes between its directories",
+    "PrivateFileForm.privateFile": "The file",
+    "FileForm.file": "The file",
     "privateFileId": "The id of the private file or directory",
     "fileId": "The id of the file or directory",
     "parentExists": "Whether there is the directory whose files are listed",
@@ -1114,7 +1117,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "s3etag": "The hash of the content",
     "moveIntoId": "The file that it is moved into; not used, because a move is done at once",
     "upload": "Where to send the content, and with which fields",
-    "UploadForm.fields": "The fields of the form; send them unchanged and in this order, before the file",
+    "DirectUpload.fields": "The fields of the form; send them unchanged and in this order, before the file",
     "urlTTL": "The seconds for which `url` works; 0: no `url`",
     "directory": "Keeps what is in the directory at this path; `/` is the root. Without it, the whole tree is listed",
     "FilePost.name": "The name; slashes in that of a new record create the directories between",
@@ -1135,7 +1138,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "FileView.url": "Where the content can be downloaded, if it has arrived",
     "FileUploadView.status": "`pending`, `completed` (its content has arrived) or `deleting` (with its directory)",
     "FileUploadView.url": "Where the content can be downloaded, if it has arrived",
-    "UploadForm.url": "The address to which the form is sent",
+    "DirectUpload.url": "The address to which the form is sent",
     "FilePatch.fileSize": "The number of bytes of the new content",
 }
 

@@ -365,6 +365,8 @@ def of_path(route: Route, placeholder: str) -> str:
         return "temperature"
     if placeholder == "webhookToken":
         return "TOKEN"
+    if placeholder == "filePath":
+        return "notes.txt"
     if placeholder == "apiTokenId":
         placeholder = "userApiTokenId" if route.area == "user" else "applicationApiTokenId"
     if placeholder == "dashboardId" and not route.path.startswith("/applications"):

@@ -82,11 +82,11 @@ async def download(call: Call) -> Response:
     return await serve(call, signatures.read_link(call.query.token, call.now_ms))
 
 
-async def serve(call: Call, link: Link) -> Response:
-    """The response with the content that a link names, or a range of it, or 304."""
+async def serve(call: Call, link: Link, caching: str = "private, max-age=0, must-revalidate") -> Response:
+    """The response with the content that a link names, or a range of it, or 304. `caching` is its `Cache-Control`."""
     system, request = call.service.system, call.request
     etag = f'"{link.stored.sha256}"'
-    headers = _headers(link, etag)
+    headers = _headers(link, etag, caching)
     if etag in (request.header(b"if-none-match") or ""):
         return Response(304, headers)
     size_bytes = link.stored.size_bytes
@@ -132,7 +132,7 @@ def _range(asked: str | None, size_bytes: int) -> _Part | None:
     return _Part(first, max(0, min(last, size_bytes - 1) - first + 1))
 
 
-def _headers(link: Link, etag: str) -> Headers:
+def _headers(link: Link, etag: str, caching: str) -> Headers:
     # A type with other characters could add a header of its own.
     type = link.type if _TYPE.fullmatch(link.type) else "application/octet-stream"
     shown = "inline" if _INLINE.fullmatch(type.lower()) else "attachment"
@@ -145,7 +145,7 @@ def _headers(link: Link, etag: str) -> Headers:
         (b"accept-ranges", b"bytes"),
         (b"etag", etag.encode()),
         (b"repr-digest", f"sha-256=:{digest}:".encode()),
-        (b"cache-control", b"private, max-age=0, must-revalidate"),
+        (b"cache-control", caching.encode()),
         (b"content-security-policy", b"sandbox; default-src 'none'"),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"no-referrer"),

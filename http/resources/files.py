@@ -42,7 +42,15 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS, json_response
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, LinkTemplates, NoQuery, Route
+from trunkline.http.calls.route import APP_PATH, FILE_TREE_ACTOR, LinkTemplates, NoQuery, Route
+from trunkline.http.resources.file_contents import (
+    ADVICE,
+    PUBLIC_DOWNLOAD,
+    PUBLIC_PATH,
+    FileForm,
+    PrivateFileForm,
+    receive_content,
+)
 
 
 class _Files:
@@ -90,6 +98,15 @@ class _Files:
         await self._ask(call, PatchFile(tree=self._tree, file=id, body=call.body, if_match=call.if_match))
         return await self._respond(call, 201, with_form=True)
 
+    async def upload(self, call: Call) -> Response:
+        """Send the content of a small file, as the only part of a form; it has the name of the kind of file.
+
+        If the file waits for content of a certain size, this must be it. Larger files are sent by the form that the
+        creation or the change of a file gives.
+        """
+        await receive_content(call, self._tree)
+        return await self._respond(call, 200)
+
     async def move(self, call: Call) -> Response:
         """Move or rename a file, or a directory with all that is in it.
 
@@ -136,7 +153,7 @@ class _Files:
             if isinstance(answers[0], DomainError):
                 raise answers[0]
             begin = DeleteDirectory(tree=self._tree, file=id, job=answers[0], if_match=call.if_match)
-            return _actor(call), begin
+            return FILE_TREE_ACTOR.ref(call.ids), begin
 
         call.service.system.check_load()
         await call.service.system.ask_each([(application, queue)], then_mark)
@@ -154,7 +171,7 @@ class _Files:
     async def _ask(self, call: Call, message: Message) -> Any:
         system = call.service.system
         system.check_load()
-        return (await system.ask(_actor(call), message)).value
+        return (await system.ask(FILE_TREE_ACTOR.ref(call.ids), message)).value
 
     async def _read(self, call: Call) -> ShownFile:
         id = call.ids[self._kind.name]
@@ -191,7 +208,7 @@ class _Files:
         contents = call.service.system.component(Contents)
         if not self._private:
             path = quote(f"{call.application.hex()}/{file.path}")
-            file.shown["url"] = f"{contents.signatures.base_url}/files/{path}"
+            file.shown["url"] = f"{contents.signatures.base_url}{PUBLIC_PATH}/{path}"
             return
         ttl_s = getattr(call.query, "url_ttl", call.service.system.limits.url_ttl_default_s)
         if ttl_s:
@@ -203,10 +220,6 @@ class _Files:
                 content_type=content.type,
                 expires_ms=call.now_ms + ttl_s * 1000,
             )
-
-
-def _actor(call: Call) -> Ref:
-    return Ref("fileTree", call.application, call.application)
 
 
 def _routes(tree: TreeName) -> tuple[Route, ...]:
@@ -279,6 +292,19 @@ def _routes(tree: TreeName) -> tuple[Route, ...]:
         ),
         Route(
             method="POST",
+            path=f"{one_path}/upload",
+            operation=f"{tree}.upload",
+            summary=f"Send the content of a small {noun}",
+            handler=files.upload,
+            form=PrivateFileForm if private else FileForm,
+            streams_body=True,
+            body_advice=ADVICE,
+            access="write",
+            also={412: "If-Match names another revision than the stored one"},
+            **shown,
+        ),
+        Route(
+            method="POST",
             path=f"{one_path}/move",
             operation=f"{tree}.move",
             summary=f"Move a {noun} or a directory",
@@ -291,4 +317,8 @@ def _routes(tree: TreeName) -> tuple[Route, ...]:
     )
 
 
-ROUTES = (*_routes("privateFile"), *_routes("file"))
+ROUTES = (
+    *_routes("privateFile"),
+    *_routes("file"),
+    PUBLIC_DOWNLOAD,
+)

@@ -19,7 +19,7 @@ SHELLS = [name for name in ("sh", "bash", "zsh") if shutil.which(name) is not No
 
 # For a machine without curl: the few options that the printed lines use, in their meaning.
 STAND_IN = f"""#!{sys.executable}
-import argparse, urllib.parse, urllib.request
+import argparse, json, urllib.parse, urllib.request
 parser = argparse.ArgumentParser()
 parser.add_argument("-s", action="store_true")
 parser.add_argument("-N", action="store_true")
@@ -29,11 +29,34 @@ parser.add_argument("-d")
 parser.add_argument("-o", default="/dev/stdout")
 parser.add_argument("-X")
 parser.add_argument("--data-urlencode")
-parser.add_argument("url")
+parser.add_argument("-F", action="append", default=[])
+parser.add_argument("-K")
+parser.add_argument("url", nargs="?")
 given = parser.parse_args()
 headers = dict(header.split(": ", 1) for header in given.H)
 body = None if given.d is None else given.d.encode()
 url = given.url
+parts = []
+for line in open(given.K) if given.K else ():
+    option, _, value = line.strip().partition(" = ")
+    if option == "url":
+        url = value
+    else:
+        name, _, text = json.loads(value).partition("=")
+        parts.append((f'name="{{name}}"', "", text.encode()))
+for part in given.F:
+    name, _, file = part.partition("=@")
+    file, _, type = file.partition(";type=")
+    about = f'name="{{name}}"; filename="{{file}}"'
+    with open(file, "rb") as opened:
+        parts.append((about, f"Content-Type: {{type}}\\r\\n" if type else "", opened.read()))
+if parts:
+    headers["Content-Type"] = "multipart/form-data; boundary=stand-in"
+    body = b""
+    for about, type, data in parts:
+        head = f"--stand-in\\r\\nContent-Disposition: form-data; {{about}}\\r\\n{{type}}\\r\\n"
+        body += head.encode() + data + b"\\r\\n"
+    body += b"--stand-in--\\r\\n"
 if given.data_urlencode is not None:
     name, _, value = given.data_urlencode.partition("=")
     url += "?" + urllib.parse.urlencode([(name, value)])

@@ -47,6 +47,7 @@ async def test_the_calls_to_copy_work_as_they_stand(tmp_path: Path, checkout: Pa
                 '"pieces":7',
             ):
                 assert expected in said, (shell, expected, said)
+            assert said.count("The pump was oiled.") == 2, (shell, said)
             exported = (tmp_path / "states.csv").read_text("utf-8")
             assert len(exported.splitlines()) == 4, (shell, exported)
         lines.append("export APP DEVICE TOKEN")

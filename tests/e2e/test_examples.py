@@ -27,6 +27,8 @@ NEED_ANOTHER_SERVER = frozenset(
     {"auth.authenticateUserSaml", "auth.authenticateUserCodehost", "me.connectCodehost"}
 )
 """They are refused where no identity provider and no code host is configured."""
+CONTENT = b"text"
+"""What is sent as a file."""
 COLLEAGUE, PASSWORD = "colleague@example.com", "Another-horse-8"
 
 ANY_FIELDS = {"dashboard.validateContext"}
@@ -74,7 +76,7 @@ async def run(client: httpx.AsyncClient, example: Example) -> httpx.Response:
     """Call the operation. Of a stream only the beginning is read: an event, or the first comment."""
     given: Json = {"params": example.query} | ({} if example.body is None else {"json": example.body})
     if example.file is not None:
-        given |= {"data": example.fields, "files": {example.file: ("a.txt", b"text")}}
+        given |= {"data": example.fields, "files": {example.file: ("a.txt", CONTENT)}}
     if not example.is_stream:
         return await client.request(example.method, example.path, **given)
     beginning = b"event: deviceState" if example.path.endswith("/stateStream") else b":"
@@ -94,6 +96,18 @@ async def ended_job(client: httpx.AsyncClient, path: str) -> Json:
             job: Json = (await client.get(path)).json()
             if job["status"] not in ("queued", "inProgress"):
                 return job
+
+
+async def fill_in_file(client: httpx.AsyncClient, examples: dict[str, Example]) -> None:
+    """Upload a file by its form, and give the examples the form and the link."""
+    path = examples["privateFiles.post"].path
+    file = {"name": "a.txt", "type": "file", "fileSize": len(CONTENT)}
+    made = (await client.post(path, json=file)).json()
+    upload = examples["uploads.post"]
+    upload.fields = made["upload"]["fields"]
+    assert (await run(client, upload)).is_success
+    link = (await client.get(f"{path}/{made['id']}")).json()["url"]
+    examples["contents.get"].query["token"] = token_of(link)
 
 
 async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_dir: Path) -> None:
@@ -120,8 +134,7 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     device |= {"key": key["key"], "secret": key["secret"]}
     job = await ended_job(client, examples["applicationJobLog.get"].path)
     examples["downloads.get"].query["token"] = token_of(job["output"]["file"]["url"])
-    for name in ("uploads.post", "contents.get"):
-        del examples[name]  # they belong to a file
+    await fill_in_file(client, examples)
     webhook = (await run(client, examples["webhook.get"])).json()
     for example in examples.values():
         if example.id.startswith("webhookAddress."):

@@ -37,6 +37,7 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "auth.verifyEmailPage",
         "contents.get",
         "downloads.get",
+        "files.download",
         "orgInvites.get",
         "orgInvites.post",
         "uploads.post",
