@@ -56,19 +56,23 @@ from trunkline.actors.webhooks.alexa import AlexaCertificates, Fetch
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import backup
+from trunkline.store.contents_location import FOLDER, location_of
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import DirectoryInUse, StoreError
 from trunkline.store.keyring import FILE
 from trunkline.store.reseal import Rotation, rotate_keys
+from trunkline.store.s3 import S3Place
 
 __all__ = [
+    "FOLDER",
     "DirectoryInUse",
     "FirstUser",
     "StoreError",
     "UserLine",
     "add_user",
     "back_up",
+    "bucket_of",
     "check",
     "delete_account",
     "delete_user",
@@ -111,6 +115,9 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
     store = Store.open(
         Path(settings.data_dir),
         encryption_keys=_keys_file(settings),
+        bucket=bucket_of(settings),
+        part_bytes=limits.blobs_part_bytes,
+        file_threads_max=limits.file_threads_max,
         map_size_bytes=settings.map_size_bytes,
         store_size_max_bytes=settings.store_size_max_bytes,
         journal_bytes_max=limits.journal_bytes_max,
@@ -318,7 +325,7 @@ def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
     """
     path = Path(settings.data_dir)
     keys_file = _keys_file(settings)
-    with Store.open(path, encryption_keys=keys_file, lost_keys=discard) as store:
+    with Store.open(path, encryption_keys=keys_file, lost_keys=discard, bucket=bucket_of(settings)) as store:
         return rotate_keys(
             store,
             keys_file or path / FILE,
@@ -332,6 +339,27 @@ def _keys_file(settings: Settings) -> Path | None:
     return None if settings.encryption_keys_file is None else Path(settings.encryption_keys_file)
 
 
-def back_up(path: Path, target: Path) -> None:
-    """Copy a data directory consistently, with the contents of its files. A server may be running on it."""
-    backup.backup(path, target, partial(all_contents, KINDS))
+def bucket_of(settings: Settings) -> S3Place | None:
+    """The bucket of the contents of files; None if they are in the data directory."""
+    if settings.blobs is None:
+        return None
+    name, _, prefix = settings.blobs.removeprefix("s3://").strip("/").partition("/")
+    return S3Place(
+        name,
+        prefix,
+        endpoint=settings.s3_endpoint,
+        region=settings.blobs_region,
+        access_key=settings.blobs_access_key,
+        secret_key=settings.blobs_secret_key,
+    )
+
+
+def back_up(path: Path, target: Path) -> str:
+    """Copy a data directory consistently, with the contents of its files if they are in it; return where they are.
+
+    A server may be running on it.
+    """
+    location = location_of(path)
+    contents = partial(all_contents, KINDS)
+    backup.backup(path, target, contents if location == FOLDER else backup.no_contents)
+    return location

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -27,21 +28,25 @@ from trunkline.actors.records import records
 from trunkline.actors.tables.check import row_problems
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs
+from trunkline.store.contents_location import FOLDER, location_of
 from trunkline.store.directory import CONTENTS
 from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
 from trunkline.store.keyring import FILE, Keyring
+from trunkline.store.object_store import ObjectStore
 from trunkline.store.reseal import seal_problems
+from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
 
 _PROGRAM: Final = "trunkline.actors.check"
 _REASON_CHARACTERS_MAX: Final = 300
 
 
-def check(path: Path, keys_file: Path | None = None) -> backup.Report:
+def check(path: Path, keys_file: Path | None = None, bucket: S3Place | None = None) -> backup.Report:
     """Verify the data directory or backup at `path` in another process. Raises BackupRefused if there is none.
 
-    `keys_file` holds the encryption keys of stored secrets, if they are not in the directory.
+    `keys_file` holds the encryption keys of stored secrets, and `bucket` the contents of files, if they are not in the
+    directory.
     """
     report = backup.Report()
     refused: str | None = None
@@ -49,8 +54,11 @@ def check(path: Path, keys_file: Path | None = None) -> backup.Report:
     with tempfile.TemporaryFile("w+") as errors:
         command = [sys.executable, "-m", _PROGRAM, str(path), str(keys_file or path / FILE)]
         with subprocess.Popen(  # noqa: S603 - our own program
-            command, stdout=subprocess.PIPE, stderr=errors, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         ) as child:
+            # Not as an argument, which other users of the machine may see: it has a secret.
+            with suppress(BrokenPipeError), cast("Any", child.stdin) as given:
+                json.dump(None if bucket is None else asdict(bucket), given)
             for line in cast("Any", child.stdout):
                 match json.loads(line):
                     case ["stage", stage]:
@@ -81,7 +89,12 @@ def _death(path: Path, stage: str, code: int, reason: str) -> str:
     )
 
 
-def verify(path: Path, report: backup.Report | None = None, keys_file: Path | None = None) -> backup.Report:
+def verify(
+    path: Path,
+    report: backup.Report | None = None,
+    keys_file: Path | None = None,
+    bucket: S3Place | None = None,
+) -> backup.Report:
     """Verify the data directory or backup at `path` in this process, which damaged pages may end."""
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
@@ -90,11 +103,21 @@ def verify(path: Path, report: backup.Report | None = None, keys_file: Path | No
         yield from _seal_problems(snapshot, keys_file or path / FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))
-        yield from content_problems(KINDS, snapshot, contents)
+        yield from _content_problems(path, snapshot, bucket)
 
-    contents = Blobs(path / CONTENTS)
-    with contents.kept() if (path / CONTENTS).is_dir() else nullcontext():
+    with Blobs(path / CONTENTS).kept() if (path / CONTENTS).is_dir() else nullcontext():
         return backup.verify(path, partial(records.index_keys, KINDS), problems, report)
+
+
+def _content_problems(path: Path, snapshot: Snapshot, bucket: S3Place | None) -> Iterator[str]:
+    location = location_of(path)
+    if location != (FOLDER if bucket is None else bucket.location):
+        yield f"The contents of files are in {location} and were not checked; give that as the setting blobs."
+        return
+    contents: ObjectStore = Blobs(path / CONTENTS)
+    if bucket is not None:
+        contents = S3Store(bucket, part_bytes=0, connections=1)
+    yield from content_problems(KINDS, snapshot, contents)
 
 
 def _seal_problems(snapshot: Snapshot, keys_file: Path) -> Iterator[str]:
@@ -127,9 +150,11 @@ def _tell(*what: Any) -> None:
 
 def _main(path: Path, keys_file: Path) -> None:
     faulthandler.enable()
+    given = json.load(sys.stdin)
+    bucket = None if given is None else S3Place(**given)
     report = _ToldReport()
     try:
-        verify(path, report, keys_file)
+        verify(path, report, keys_file, bucket)
     except BackupRefused as refusal:
         _tell("refused", str(refusal))
         return

@@ -36,6 +36,7 @@ _SERVICE_VARIABLE: Final = re.compile(
 )
 _SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://", re.ASCII)
 _ORIGIN: Final = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?", re.ASCII)
+_BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -54,6 +55,19 @@ class Settings:
     encryption_keys_file: str | None = _setting(
         None, "The file with the encryption keys of stored secrets. Default: encryption-keys in data_dir."
     )
+    blobs: str | None = _setting(
+        None,
+        "The bucket for the contents of files, such as s3://bucket/prefix, at AWS or at s3_endpoint. Default: the "
+        "folder contents in data_dir.",
+    )
+    blobs_region: str | None = _setting(
+        None, "The region of that bucket. Default: AWS_DEFAULT_REGION, or us-east-1."
+    )
+    blobs_access_key: str | None = _setting(
+        None,
+        "The id of the access key for that bucket. Default: AWS_ACCESS_KEY_ID, or what the machine offers.",
+    )
+    blobs_secret_key: str | None = _setting(None, "The secret of blobs_access_key.", secret=True)
     host: str = _setting("127.0.0.1", "The address to listen on; 0.0.0.0 or :: for every interface.")
     port: int = _setting(
         8080, "The TCP port to listen on; 0 lets the system choose.", minimum=0, maximum=65_535
@@ -173,6 +187,9 @@ class Settings:
             _check(field, getattr(self, field.name), field.name)
         _check_pair(self, "admin_email", "admin_password")
         _check_pair(self, "certfile", "keyfile")
+        _check_pair(self, "blobs_access_key", "blobs_secret_key")
+        if self.blobs is not None and _BUCKET.fullmatch(self.blobs) is None:
+            raise SettingsError("blobs", f"is {self.blobs!r}", "give a bucket such as s3://bucket/prefix")
         if self.smtp_user is None and (self.smtp_password or self.smtp_password_file):
             raise SettingsError(
                 "smtp_user", "is not set although there is a password", "set it or leave both out"

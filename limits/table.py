@@ -187,6 +187,12 @@ class Limits:
         "form",
     )
     form_parts_max: int = _bound(100, "parts", "Fields and files; an upload form has nine.", "form")
+    blobs_part_bytes: int = _bound(
+        8 * MIB,
+        "bytes",
+        "A part of a file on its way to a bucket is in memory; a file has up to 10,000 parts.",
+        "upload",
+    )
     file_threads_max: int = _bound(
         8, "threads", "Uploads and downloads of files wait in them for the disk or the object store."
     )

@@ -32,6 +32,7 @@ import lmdb
 from trunkline.store import codec, keys, pages
 from trunkline.store.blobs import Blobs
 from trunkline.store.checksums import opened
+from trunkline.store.contents_location import FILE as CONTENTS_LOCATION
 from trunkline.store.directory import (
     CONTENTS,
     DATA_FILE,
@@ -70,7 +71,12 @@ NamedContents = Callable[[Snapshot], Iterable[tuple[str, Stored]]]
 """Returns the name, size and hash of each content that the records of a store name."""
 
 
-def backup(directory: Path, target: Path, contents: NamedContents = lambda _snapshot: ()) -> None:
+def no_contents(_snapshot: Snapshot) -> Iterable[tuple[str, Stored]]:
+    """For a store whose contents are at another place."""
+    return ()
+
+
+def backup(directory: Path, target: Path, contents: NamedContents = no_contents) -> None:
     """Copy the data directory `directory` to `target`, which must be missing or empty. On disk when this returns.
 
     `contents` names the files to copy beside the store. Another process may be using the directory; if this process
@@ -132,11 +138,11 @@ def copy_store(
             memory_map.env.copy(str(draft / STORE))
             _sync_file(data_file(draft))
             sync_directory(draft / STORE)
-            for name in (SECRET, KEYS_FILE):
+            for name in (SECRET, KEYS_FILE, CONTENTS_LOCATION):
                 if (directory / name).exists():
                     write_private(draft / name, (directory / name).read_bytes())
             copy_more(draft)
-            names = (f"{STORE}/{DATA_FILE}", SECRET, KEYS_FILE)
+            names = (f"{STORE}/{DATA_FILE}", SECRET, KEYS_FILE, CONTENTS_LOCATION)
             write_manifest(draft, [name for name in names if (draft / name).exists()])
             draft.rename(target)
         except BaseException:

@@ -9,7 +9,8 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
     DIRECTORY/crash      why the process before died, if it did (`crash_record.py`)
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
     DIRECTORY/results/   files that jobs produced, until they expire
-    DIRECTORY/contents/  the contents of files of applications (`blobs.py`)
+    DIRECTORY/contents/  the contents of files of applications (`blobs.py`), unless they are in a bucket (`s3.py`)
+    DIRECTORY/contents-location  where they are (`contents_location.py`)
     DIRECTORY/outbox/    mail, where no mail server is configured
     DIRECTORY/backups/   a copy made before each migration to another format
 """
@@ -28,6 +29,7 @@ import trio
 from trunkline.store import migrations, pages
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
+from trunkline.store.contents_location import remember
 from trunkline.store.crash_record import CrashRecord
 from trunkline.store.directory import CONTENTS, STORE, DataDirectory, data_file, has_data
 from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
@@ -38,6 +40,7 @@ from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
+from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -102,6 +105,9 @@ class Store:
         *,
         encryption_keys: Path | None = None,
         lost_keys: bool = False,
+        bucket: S3Place | None = None,
+        part_bytes: int = 8 * MIB,
+        file_threads_max: int = 8,
         map_size_bytes: int = 64 * GIB,
         store_size_max_bytes: int | None = None,
         journal_bytes_max: int = 64 * MIB,
@@ -116,10 +122,11 @@ class Store:
         """Lock the directory, open or create its contents, and migrate them to the current format.
 
         `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the
-        key that the store uses. `map_size_bytes` is address space, not memory and not disk; the map grows by itself.
-        With `store_size_max_bytes` the file never gets larger than that. `sync_delay_s` and `monotonic_s` are
-        described at `Journal`. Before anything is read, the pages of the file are verified for at most
-        `start_check_s`.
+        key that the store uses. `bucket` is where the contents of files are, if they are not in the directory; they are
+        sent to it in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not
+        memory and not disk; the map grows by itself. With `store_size_max_bytes` the file never gets larger than that.
+        `sync_delay_s` and `monotonic_s` are described at `Journal`. Before anything is read, the pages of the file are
+        verified for at most `start_check_s`.
         Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
         """
         locked = DataDirectory.open(directory)
@@ -139,7 +146,7 @@ class Store:
                 keys_file = encryption_keys or directory / KEYS_FILE
                 keyring = _migrate(memory_map, directory, keys_file, lost_keys=lost_keys)
                 results = Blobs.prepare(directory / RESULTS)
-                contents = Blobs.prepare(directory / CONTENTS)
+                contents = _contents(directory, bucket, part_bytes, file_threads_max)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
                 crash.begin()
             except BaseException:
@@ -252,6 +259,13 @@ def _check_before(directory: Path, died: str | None, seconds_max: float) -> None
             pages=found.pages,
             start_check_s=seconds_max,
         )
+
+
+def _contents(directory: Path, bucket: S3Place | None, part_bytes: int, threads: int) -> ObjectStore:
+    """Open the object store of the contents of files."""
+    folder = Blobs.prepare(directory / CONTENTS)
+    remember(directory, bucket)
+    return folder if bucket is None else S3Store.prepare(bucket, part_bytes=part_bytes, connections=threads)
 
 
 def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_keys: bool) -> Keyring:

@@ -41,6 +41,10 @@ class ReadQueueFull(Overloaded):
     """The long reads that wait for a thread have reached their bound."""
 
 
+class StoreUnreachable(Overloaded):
+    """The service that keeps the contents of files cannot be reached, or refuses a request."""
+
+
 class DirectoryInUse(StoreError):
     """Another process holds this data directory."""
 

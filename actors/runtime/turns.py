@@ -21,7 +21,7 @@ from trunkline.actors.runtime.actor import Actor, Handler
 from trunkline.actors.runtime.subscription import Ending
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.store.batch import Batch
-from trunkline.store.errors import JournalFull, StoreError, StoreFull
+from trunkline.store.errors import JournalFull, StoreError, StoreFull, StoreUnreachable
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.host import Host
@@ -264,6 +264,10 @@ def as_domain_error(failure: StoreError) -> DomainError:
     """Return the error for callers of a failure of the store."""
     if isinstance(failure, JournalFull):
         return Overloaded(f"{failure} Nothing of this call was stored. Try again in a second.")
+    if isinstance(failure, StoreUnreachable):
+        return Overloaded(
+            "The store of files cannot be reached; nothing of this call was stored.", retry_after_s=5
+        )
     if isinstance(failure, StoreFull):
         return StorageFull(
             "The disk of the server is full; nothing of this call was stored. Reads still work."

@@ -163,6 +163,13 @@ def serve_command(
             help="The authorities of client certificates; clients are then asked for one.",
         ),
     ] = None,
+    blobs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="s3://BUCKET/PREFIX",
+            help="Where the contents of files are kept (default: in the data directory).",
+        ),
+    ] = None,
     engine: Annotated[
         str | None,
         typer.Option(metavar="fast|stock", help="The HTTP engine (default: fast); stock is for comparisons."),
@@ -176,7 +183,9 @@ def serve_command(
     from trunkline.http.serve import configure_logging, serve
 
     tls = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs}
-    settings = _settings(config, limits, data_dir=data, host=host, port=port, engine=engine, **tls)
+    settings = _settings(
+        config, limits, data_dir=data, host=host, port=port, engine=engine, blobs=blobs, **tls
+    )
     configure_logging(settings)
     if ignored := service_variables(os.environ):
         structlog.get_logger("trunkline.serve").warning(
@@ -324,8 +333,10 @@ def backup_command(
 ) -> None:
     """Copy a consistent snapshot of a data directory, also while a server runs."""
     path = _existing_directory(data, config).data_dir
-    boot.back_up(Path(path), target)
+    location = boot.back_up(Path(path), target)
     OUT.print(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
+    if location != boot.FOLDER:
+        OUT.print(f"The contents of files are in {location}; they are not in the copy.")
 
 
 @app.command("check")
@@ -333,7 +344,8 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     """Read a whole data directory or backup and verify its contents, also while a server runs."""
     settings = _existing_directory(data, config)
     path, keys_file = settings.data_dir, settings.encryption_keys_file
-    report = boot.check(Path(path), None if keys_file is None else Path(keys_file))
+    bucket = boot.bucket_of(settings)
+    report = boot.check(Path(path), None if keys_file is None else Path(keys_file), bucket)
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
         table.add_row(name, str(count))

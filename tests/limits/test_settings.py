@@ -59,12 +59,15 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
     special |= {"codehost_url": "https://api.example.com/user"}
     special |= {"client_certificates": "optional"}
+    special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
+    special |= {"archive_format": "parquet"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
     together = (
         ("admin_email", "admin_password"),
         ("certfile", "keyfile", "ca_certs"),
         ("smtp_user", "smtp_password"),
+        ("blobs_access_key", "blobs_secret_key"),
     )
     environ = {f"TRUNKLINE_{other.upper()}": "x" for group in together if name in group for other in group}
     if name == "smtp_password_file":

@@ -5,18 +5,37 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.s3_service import Service, s3_service
 from trunkline.store.blobs import Blobs
-from trunkline.store.errors import StoreBroken
+from trunkline.store.contents_location import FILE, location_of, remember
+from trunkline.store.errors import StoreBroken, StoreUnreachable
 from trunkline.store.object_store import ObjectStore, Stored
+from trunkline.store.s3 import S3Place, S3Store
+
+PART_BYTES = 5 * 2**20
+"""The least that the service takes for a part that is not the last one."""
 
 
-@pytest.fixture(params=["folder"])
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with s3_service() as service:
+        yield service
+
+
+@pytest.fixture(params=["folder", "bucket"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
-    return Blobs.prepare(tmp_path / "contents")
+    if request.param == "folder":
+        return Blobs.prepare(tmp_path / "contents")
+    return s3_store(request.getfixturevalue("service"), tmp_path.name)
+
+
+def s3_store(service: Service, prefix: str) -> S3Store:
+    return S3Store.prepare(service.bucket(prefix), part_bytes=PART_BYTES, connections=2)
 
 
 def written(store: ObjectStore, name: str, content: bytes) -> Stored:
@@ -34,7 +53,7 @@ def read(store: ObjectStore, name: str, stored: Stored | None = None) -> bytes |
         return content.read()
 
 
-@pytest.mark.parametrize("size", [0, 1, 70_001])
+@pytest.mark.parametrize("size", [0, 1, 70_001, 2 * PART_BYTES + 1])
 def test_what_was_written_is_read(store: ObjectStore, size: int) -> None:
     content = os.urandom(size)
     stored = written(store, "a/one", content)
@@ -54,11 +73,14 @@ def test_two_drafts_of_one_name_do_not_mix(store: ObjectStore) -> None:
     assert read(store, "a/one", stored) == b"first " * 3
 
 
-def test_a_draft_that_is_not_finished_leaves_nothing(store: ObjectStore, tmp_path: Path) -> None:
+def test_a_draft_that_is_not_finished_leaves_nothing(
+    store: ObjectStore, tmp_path: Path, service: Service
+) -> None:
     with store.write("a/one") as draft:
-        draft.write(bytes(100_000))
+        draft.write(bytes(PART_BYTES + 1))
     assert read(store, "a/one") is None
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["lock"]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] in ([], ["lock"])
+    assert service.unfinished() == 0
 
 
 def test_ranges_are_read_and_a_changed_object_is_noticed(store: ObjectStore) -> None:
@@ -120,3 +142,53 @@ def test_nothing_is_removed_while_files_are_copied(tmp_path: Path) -> None:
         assert not allowed
     with blobs.removing() as allowed:
         assert allowed
+
+
+def test_what_a_crash_left_in_a_bucket_is_aborted_at_the_next_start(service: Service) -> None:
+    store = s3_store(service, "crash")
+    store.write("a/one").write(bytes(PART_BYTES + 1))
+    other = s3_store(service, "crash2").write("a/one")
+    other.write(bytes(PART_BYTES + 1))
+    assert service.unfinished() == 2
+    s3_store(service, "crash")
+    assert service.unfinished() == 1, "those of other prefixes stay"
+    other.__exit__(None, None, None)
+    assert service.unfinished() == 0
+
+
+def test_a_bucket_that_is_missing_or_cannot_be_reached(service: Service) -> None:
+    with pytest.raises(StoreBroken, match="NoSuchBucket"):
+        S3Store.prepare(service.bucket(name="no-such-bucket"), part_bytes=PART_BYTES, connections=1)
+    with s3_service() as other:
+        bucket = other.bucket()
+        store = s3_store(other, "files")
+        stored = written(store, "a/one", b"content")
+        other.kill()
+        for call in (
+            lambda: written(store, "a/two", b"content"),
+            lambda: read(store, "a/one", stored),
+            lambda: store.remove("a/one"),
+            lambda: store.remove_folder("a"),
+        ):
+            with pytest.raises(StoreUnreachable, match="cannot be reached"):
+                call()
+        # A server starts all the same: its devices do not need files.
+        S3Store.prepare(bucket, part_bytes=PART_BYTES, connections=1)
+
+
+def test_a_data_directory_remembers_where_its_contents_are(tmp_path: Path) -> None:
+    contents = Blobs.prepare(tmp_path / "contents")
+    bucket = S3Place("one", "files")
+    assert location_of(tmp_path) == "folder"
+    remember(tmp_path, None)
+    assert not (tmp_path / FILE).exists()
+    written(contents, "a/one", b"content")
+    with pytest.raises(StoreBroken, match="are in its folder contents; start without --blobs"):
+        remember(tmp_path, bucket)
+    contents.remove("a/one")
+    remember(tmp_path, bucket)
+    assert location_of(tmp_path) == "s3://one/files"
+    remember(tmp_path, S3Place("one", "files", secret_key="another"))
+    for other, words in ((None, "with --blobs s3://one/files"), (S3Place("one"), "s3://one/files")):
+        with pytest.raises(StoreBroken, match=words):
+            remember(tmp_path, other)
