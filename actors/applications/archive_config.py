@@ -6,7 +6,7 @@ the archive (`actors/archives/`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
@@ -108,17 +108,22 @@ _EXPORT_UNSUPPORTED: Final[Mapping[str, str]] = {
     "repo": "the export is a zip file in the archive; leave it out",
 }
 
-_PLACE_AND_CONTENT: Final = (
-    "directory", "mode", "deviceIds", "deviceTags", "includeDevices", "includeEvents",
-)  # fmt: skip
-
 
 def archives_otherwise(old: Doc | None, new: Doc) -> bool:
     """Whether days that were archived by the configuration `old` would look otherwise, or lie elsewhere, by `new`."""
-    if old is None:
-        return True
-    buckets = [config.get("s3", {}).get("bucket") for config in (old, new)]
-    return buckets[0] != buckets[1] or any(old.get(name) != new.get(name) for name in _PLACE_AND_CONTENT)
+    return old is None or _place_and_content(old) != _place_and_content(new)
+
+
+def _place_and_content(config: Doc) -> tuple[Any, ...]:
+    return (
+        config.get("directory", ""),
+        config.get("s3", {}).get("bucket"),
+        config.get("mode", "all"),
+        config["deviceIds"],
+        config.get("deviceTags", []),
+        config.get("includeDevices", True),
+        config.get("includeEvents", False),
+    )
 
 
 def stored_config(actor: Actor, config: ArchiveConfig, old: Doc | None) -> Doc:
@@ -135,7 +140,8 @@ def stored_config(actor: Actor, config: ArchiveConfig, old: Doc | None) -> Doc:
         ("dataTablesMode", "dataTableIds", "dataTable", "data table"),
     ):
         new[ids] = [id.lower() for id in new.get(ids, ())]
-        _check_records(actor, ids, kind, noun, new[ids])
+        # One that was deleted since may stay, so that a configuration can be sent back as it was read.
+        _check_records(actor, ids, kind, noun, new[ids], (old or {}).get(ids, ()))
         selects = new[ids] or (mode == "mode" and new.get("deviceTags"))
         if new.get(mode) == "whitelist" and not selects:
             raise Invalid(
@@ -171,8 +177,11 @@ def _stored_bucket(actor: Actor, new: Doc, old: Doc) -> Doc:
     return new
 
 
-def _check_records(actor: Actor, field: str, kind: str, noun: str, ids: Iterable[str]) -> None:
+def _check_records(
+    actor: Actor, field: str, kind: str, noun: str, ids: Sequence[str], known: Collection[str]
+) -> None:
     application, journal = actor.ref.id, actor.system.journal
     for position, id in enumerate(ids):
-        if journal.get(keys.RECORDS, keys.record_key(kind, application, bytes.fromhex(id))) is None:
+        key = keys.record_key(kind, application, bytes.fromhex(id))
+        if id not in known and journal.get(keys.RECORDS, key) is None:
             raise Invalid(f"{FIELD}.{field}[{position}]: there is no {noun} {id} in this application.")

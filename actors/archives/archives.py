@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.applications.archive_config import SECRET_FIELD
+from trunkline.actors.archives.slices import Place
 from trunkline.actors.archives.tables import Format, has_parquet
-from trunkline.actors.archives.writing import Place
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.limits.errors import SettingsError

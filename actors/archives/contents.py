@@ -114,12 +114,12 @@ def next_day_of(snapshot: Snapshot, device: bytes, day: int) -> int | None:
 
 
 def device_parts(snapshot: Snapshot, device: bytes, doc: Doc, day: int) -> Iterator[Part]:
-    """Yield what a device has for a day: states, commands, changes of the connection."""
+    """Yield what a device has for a day, in the order of the names, which is that of the manifest."""
     span = (day * DAY_MS, (day + 1) * DAY_MS - 1)
     kinds: tuple[tuple[What, tuple[Column, ...], Rows], ...] = (
-        ("states", state_columns(doc), _states(snapshot, device, doc, span)),
         ("commands", _COMMANDS, _commands(snapshot, device, span)),
         ("connections", _CONNECTIONS, _connections(snapshot, device, span)),
+        ("states", state_columns(doc), _states(snapshot, device, doc, span)),
     )
     for what, columns, rows in kinds:
         first = next(rows, None)

@@ -26,15 +26,8 @@ from trunkline.actors.applications.archive_days import (
 )
 from trunkline.actors.archives.archives import Archives
 from trunkline.actors.archives.manifest import What
-from trunkline.actors.archives.writing import (
-    Place,
-    Written,
-    first_day,
-    write_day,
-    write_events,
-    write_export,
-    write_tables,
-)
+from trunkline.actors.archives.slices import Place, Written
+from trunkline.actors.archives.writing import first_day, write_day, write_events, write_export, write_tables
 from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.messages import QueueJob

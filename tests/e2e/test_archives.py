@@ -39,6 +39,7 @@ def manifest(path: Path) -> dict[str, Json]:
     for line in lines:
         content = (root / line["path"]).read_bytes()
         assert (len(content), hashlib.sha256(content).hexdigest()) == (line["bytes"], line["sha256"])
+    assert len({line["path"] for line in lines}) == len(lines)
     return {line["path"]: line for line in lines}
 
 
@@ -112,16 +113,18 @@ async def test_commands_connections_and_deleted_devices_are_archived(server: Ser
     device = await server.device(application)
     await server.call("POST", f"{device}/command", {"name": "go", "payload": [1]})
     await server.call("POST", f"{device}/setConnectionStatus", {"status": "connected"})
+    await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
     _, day = days_ago(server, 0)
     await server.call("DELETE", device)
     await configure(server, application)
     server.move_clock(33 * 86_400)
     server.token = await server.log_in()
-    await done(server, application, "archiveData", date=day)
     root = folder(server, application)
-    found = manifest(root / f"manifests/days/{day[:4]}/{day}.jsonl")
-    commands, connections = (root / path for path in found)
-    assert [line["what"] for line in found.values()] == ["commands", "connections"]
+    for _ in range(2):
+        await done(server, application, "archiveData", date=day)
+        found = manifest(root / f"manifests/days/{day[:4]}/{day}.jsonl")
+        assert [line["what"] for line in found.values()] == ["commands", "connections", "states"]
+    commands, connections, _ = (root / path for path in found)
     assert [(line["name"], line["payload"]) for line in table(commands)] == [("go", "[1]")]
     assert [line["connected"] for line in table(connections)] == ["true"]
 
@@ -134,6 +137,8 @@ async def test_backfill_archives_each_earlier_day_once(server: Server) -> None:
         await server.call("POST", f"{device}/state", {"data": {"temp": 1}, "time": time_ms})
     await server.call("POST", f"{other}/state", {"data": {"temp": 1}, "time": times[2]})
     await configure(server, application, mode="blacklist", deviceIds=[id_of(other)])
+    await server.call("DELETE", other)
+    await configure(server, application, mode="blacklist", deviceIds=[id_of(other)], includeDevices=True)
     log = await done(server, application, "backfillArchiveData")
     days = [days_ago(server, days)[1] for days in (400, 50, 33)]
     files = sorted(path.name for path in folder(server, application).rglob("*.csv"))

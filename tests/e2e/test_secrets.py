@@ -114,6 +114,12 @@ async def plant(server: ServerProcess) -> tuple[list[str], list[str]]:
         await server.call("POST", path, {**body, "noSuchField": PLANTED}, status=400)
         await server.call("PATCH", f"{path}/{record['id']}", {"name": 5, "noSuchField": PLANTED}, status=400)
         paths += [path, f"{path}/{record['id']}"]
+    bucket = {"bucket": "my-bucket", "accessKeyId": "KEYID", "secretAccessKey": PLANTED}
+    await server.call("PATCH", application, {"archiveConfig": {"s3": bucket}})
+    await server.call(
+        "PATCH", application, {"archiveConfig": {"s3": bucket | {"region": PLANTED}}}, status=400
+    )
+    paths.append(application)
     certificate = {"name": "c", "certificate": f"{cert}{key}"}
     await server.call("POST", f"{application}/certificates", certificate, status=400)
     generated = await server.call("PATCH", "/me/generateTwoFactorAuth")
