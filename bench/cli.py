@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from trunkline.bench.cli_run import DIFFERENT, run_command, write_result
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
+from trunkline.bench.errors import BenchError
 from trunkline.bench.load_cli import load_commands
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.options import (
@@ -87,6 +88,20 @@ def replay_command(
     )
 
 
+@bench_app.command("files")
+def files_command(
+    size: Annotated[int, typer.Option(help="Bytes of the file.", min=1)] = 2_000_000_000,
+    range_bytes: Annotated[int, typer.Option(help="Bytes that one download asks for.", min=1)] = 64_000_000,
+    pid: Annotated[int | None, typer.Option(help="The server's process; else found by its port.")] = None,
+    url: Url = DEFAULT_URL,
+    email: Email = "",
+    password: Password = "",
+    token: Token = "",
+) -> None:
+    """Upload a large file by its signed form, download it in ranges, and compare the hashes."""
+    run_command(lambda: _files(size, range_bytes, pid, url, email, password, token))
+
+
 def demo(
     url: Annotated[str, typer.Argument(help="The server's address.")] = DEFAULT_URL,
     email: Email = "",
@@ -155,6 +170,36 @@ async def _replay(
     )
     write_result(result, json, html)
     return 0 if counts.equal and counts.acknowledged and not counts.refused else DIFFERENT
+
+
+async def _files(
+    size: int, range_bytes: int, pid: int | None, url: str, email: str, password: str, token: str
+) -> int:
+    import httpx
+
+    from trunkline.bench.files import FileTransfer
+
+    console = output()
+    session = await sign_in(url, email, password, token)
+    monitor = find_server(session.origin, pid)
+    try:
+        done = await FileTransfer(session, size, range_bytes).run(monitor)
+    except httpx.HTTPError as problem:
+        raise BenchError(f"A transfer broke off: {type(problem).__name__}.") from None
+    mb = 1_000_000
+    console.print(
+        f"uploaded   {size / mb:,.0f} MB in {done.upload_s:.1f} s: {size / mb / done.upload_s:,.0f} MB/s"
+    )
+    console.print(
+        f"downloaded {size / mb:,.0f} MB in {done.download_s:.1f} s: {size / mb / done.download_s:,.0f} MB/s"
+    )
+    console.print(f"hashes     {'equal' if done.equal else 'DIFFERENT'}")
+    if monitor is not None:
+        console.print(
+            f"memory     {done.before_bytes / mb:,.0f} MB before, {done.upload_peak_bytes / mb:,.0f} MB at most in the "
+            f"upload, {done.download_peak_bytes / mb:,.0f} MB in the download, {done.after_bytes / mb:,.0f} MB after"
+        )
+    return 0 if done.equal else DIFFERENT
 
 
 async def _demo(url: str, email: str, password: str, token: str, application: str | None) -> int:
