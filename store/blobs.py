@@ -37,6 +37,9 @@ from trunkline.store.object_store import Content, Stored, checked_name
 DRAFTS = "drafts"
 LOCK = "lock"
 BUFFER_BYTES = 256 * 1024
+SYNC_BYTES = 8 << 20
+"""How much of a large file waits to be written to the disk. A commit of the store has to wait for what other files have
+written, so a gigabyte that is written at once would hold up all writes."""
 _OWNER_ONLY = 0o600
 
 
@@ -164,6 +167,7 @@ class FileDraft:
         self._hash = hashlib.sha256()
         self._file: BinaryIO | None = None
         self.size_bytes = 0
+        self._synced_bytes = 0
 
     def __enter__(self) -> FileDraft:
         try:
@@ -183,10 +187,19 @@ class FileDraft:
         assert self._file is not None
         try:
             self._file.write(piece)
+            self.size_bytes += len(piece)
+            if self.size_bytes - self._synced_bytes >= SYNC_BYTES:
+                self._sync(self._file)
         except OSError as error:
             raise translate(error, f"writing of {self._path.name}") from error
         self._hash.update(piece)
-        self.size_bytes += len(piece)
+
+    def _sync(self, file: BinaryIO) -> None:
+        file.flush()
+        os.fdatasync(file.fileno())
+        # Otherwise a large file takes the place of the store's pages in memory.
+        os.posix_fadvise(file.fileno(), 0, self.size_bytes, os.POSIX_FADV_DONTNEED)
+        self._synced_bytes = self.size_bytes
 
     def finish(self) -> Stored:
         """Give the file its final name. It is complete and on disk when this returns."""

@@ -19,6 +19,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from trunkline.actors.contents.downloads import Downloads
+from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.retention import Retention
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
@@ -84,6 +86,7 @@ class MetricsCollector(Collector):
         yield from self._actors()
         yield from self._streams()
         yield from self._jobs()
+        yield from self._files()
         yield from self._retention()
         yield from self._journal()
         yield from self._process()
@@ -168,6 +171,13 @@ class MetricsCollector(Collector):
             ended.add_metric([status], count)
         yield ended
         yield _gauge("downloads_open", "Results that are being fetched.", jobs.results.downloads)
+
+    def _files(self) -> Iterator[Metric]:
+        system = self._dispatcher.system
+        yield _gauge("uploads_open", "Files that are being uploaded.", system.component(Uploads).running)
+        yield _gauge(
+            "file_downloads_open", "Files that are being downloaded.", system.component(Downloads).running
+        )
 
     def _retention(self) -> Iterator[Metric]:
         removed = CounterMetricFamily(

@@ -316,6 +316,26 @@ async def test_a_body_is_asked_for_only_if_it_will_be_taken(library: Library) ->
     assert library.stored(book) is not None
 
 
+async def test_http2_uploads_and_downloads(start_server: Callable[..., Any]) -> None:
+    data = CONTENT * 300
+    async with start_server(http2_prior_knowledge=True) as server, library_of(server) as library:
+        book, short = await library.order(len(data)), await library.order(5)
+        client = httpx.AsyncClient(
+            base_url=server.url, http1=False, http2=True, trust_env=False, timeout=PATIENCE_S
+        )
+        async with client:
+            files = {"file": ("a.bin", data)}
+            sent = await client.post("/uploads", data=book.form["fields"], files=files)
+            assert (sent.http_version, sent.status_code) == ("HTTP/2", 200), sent.text
+            files = {"file": ("a.bin", b"123456")}
+            refused = await client.post("/uploads", data=short.form["fields"], files=files)
+            assert refused.status_code == 413, refused.text
+            found = await client.get(library.link(book), headers={"Range": "bytes=10-"})
+            assert (found.status_code, found.content) == (206, data[10:])
+        await settled(library)
+        assert len(library.files()) == 1
+
+
 async def test_a_slow_client_is_told(start_server: Callable[..., Any]) -> None:
     async with start_server(limits={"body_timeout_s": 0.2}) as server, library_of(server) as library:
         book = await library.order(len(CONTENT))
