@@ -25,6 +25,7 @@ async def export_application(job: Job) -> Doc:
     def fill(snapshot: Snapshot, write: Write) -> None:
         job.total = count_resources(snapshot, job.application, job.input)
         counts.update(write_bundle(job.system, snapshot, job.application, job.input, write, count))
+        job.total = job.completed  # records that are being deleted are counted, and are in no bundle
 
     job.completed, job.total = 0, None
     file = await job.write_file(f"application-{job.application.hex()}.zip", ZIP, fill)

@@ -270,12 +270,7 @@ def _versions(snapshot: Snapshot, application: bytes) -> Lines:
         yield line(id, {"notFoundReply": None, "unauthorizedReply": None} | _body(VersionPost, doc))
 
 
-def version_lines(
-    snapshot: Snapshot,
-    application: bytes,
-    version: bytes,
-    name: VersionPart,
-) -> Lines:
+def version_lines(snapshot: Snapshot, application: bytes, version: bytes, name: VersionPart) -> Lines:
     """The lines of the endpoints or the views of a named version."""
     reader = VERSION_CONTENT[name]
     rank = None if reader.rank is None else reader.rank(snapshot, application)

@@ -120,6 +120,7 @@ async def test_two_bundles_of_the_same_application_are_equal_but_for_the_time(se
     again = await export(server, whole.path, **ALL)
     assert first.entries() == again.entries()
     assert first.names == again.names
+    assert {info.date_time[0] for each in (first, again) for info in each.archive.infolist()} == {1980}
     assert first.manifest.exported_at != again.manifest.exported_at
 
 
