@@ -162,7 +162,9 @@ class _Writer:
     def _stored_contents(self, portable: Portable) -> None:
         for each in contents(self._snapshot, self._application, portable.kinds[0]):
             with self._contents.open(self._application, each.content, each.stored) as content:
-                self._add(contents_path(portable, each.id.hex()), self._pieces(content))
+                path = contents_path(portable, each.id.hex())
+                # Most files are compressed already; and one that shrinks to nothing would look like a bomb.
+                self._add(path, self._pieces(content), compressed=False)
 
     def _pieces(self, content: Content) -> Iterator[bytes]:
         while piece := content.read(PIECE_BYTES):
@@ -184,10 +186,10 @@ class _Writer:
         self._add(path, encoded())
         return number
 
-    def _add(self, path: str, pieces: Iterable[bytes]) -> None:
+    def _add(self, path: str, pieces: Iterable[bytes], *, compressed: bool = True) -> None:
         # The manifest comes last.
         if len(self._archive.filelist) + 1 >= self._entries_max:
             raise PayloadTooLarge(
                 f"A bundle has at most {self._entries_max} entries; leave files or rows out, or remove data tables."
             )
-        self._archive.add(path, pieces)
+        self._archive.add(path, pieces, compressed=compressed)

@@ -27,10 +27,13 @@ class Archive(zipfile.ZipFile):
         super().__init__(_Sink(write), "w", zipfile.ZIP_DEFLATED)
         self._dated = dated
 
-    def add(self, name: str, pieces: Iterable[bytes]) -> None:
-        """Write a file from its pieces."""
+    def add(self, name: str, pieces: Iterable[bytes], *, compressed: bool = True) -> None:
+        """Write a file from its pieces. What would not become smaller may be written as it is."""
         info = zipfile.ZipInfo(name, time.localtime()[:6] if self._dated else _FIRST_DATE)
         info.compress_type = self.compression
+        if not compressed:
+            # Not the method "stored": many programs cannot read that from a stream that has sizes behind the files.
+            info._compresslevel = 0  # type: ignore[attr-defined]  # noqa: SLF001
         info.external_attr = _OWNER_ONLY << 16
         with (
             self.open(info, "w", force_zip64=True) as member,
