@@ -20,6 +20,7 @@ from trunkline.actors.applications.readme import README
 from trunkline.actors.archives.jobs import ARCHIVE_DATA, ARCHIVE_EVENTS, ARCHIVE_TABLES, BACKFILL
 from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
+from trunkline.actors.bundles.clone import CLONE
 from trunkline.actors.bundles.export import APPLICATION_EXPORT
 from trunkline.actors.contents.uploads import UploadOwner
 from trunkline.actors.dashboards.actor import UserJobs
@@ -82,6 +83,7 @@ from trunkline.actors.tables.actor import DataTable
 from trunkline.actors.tables.export import ROW_EXPORT
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
+from trunkline.actors.templates.apply import APPLY_TEMPLATE, CREATE_FROM_TEMPLATE
 from trunkline.actors.webhooks.actor import Webhook
 from trunkline.actors.webhooks.resource import WEBHOOKS
 
@@ -212,6 +214,10 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     # Files.
     DELETE_DIRECTORY,
     DELETE_PRIVATE_DIRECTORY,
+    # Clones and templates.
+    CLONE,
+    APPLY_TEMPLATE,
+    CREATE_FROM_TEMPLATE,
     # Bundles.
     APPLICATION_EXPORT,
     # Archives.

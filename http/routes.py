@@ -13,6 +13,7 @@ from trunkline.http.resources import (
     auth,
     bulk_devices,
     bundles,
+    clones,
     contents,
     credentials,
     dashboards,
@@ -67,6 +68,7 @@ TABLE = RouteTable(
         *dashboards.ROUTES,
         *credentials.ROUTES,
         *notebooks.ROUTES,
+        *clones.ROUTES,
         # Files.
         *files.ROUTES,
     ),

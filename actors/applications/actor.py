@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import msgspec
 from msgspec import UNSET
@@ -26,11 +26,12 @@ from trunkline.actors.applications.messages import (
     CreateApplication,
     DeleteApplication,
     ExpireCounts,
+    NoteTemplate,
     PatchApplication,
     PatchGlobals,
     TransferApplication,
 )
-from trunkline.actors.applications.readme import README, PatchReadme
+from trunkline.actors.applications.readme import README, PatchReadme, ReadmePatch
 from trunkline.actors.jobs.owner import JobOwner
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
@@ -142,6 +143,15 @@ class Application(RecordOwner, JobOwner):
     def _put_archived(self, days: ArchiveDays) -> None:
         self.put(keys.META, keys.archive_key(self.ref.id), days.encoded())
 
+    def on_note_template(self, message: NoteTemplate) -> None:
+        """Note that a template was applied. Twice changes nothing."""
+        id, applied = self.ref.id, self.doc.get("appliedTemplateIds", [])
+        if message.template not in applied:
+            self.change({"appliedTemplateIds": [*applied, message.template]})
+        key = keys.record_key(README.name, id, id)
+        if message.readme and self.system.journal.get(keys.RECORDS, key) is None:
+            self.on_patch_readme(PatchReadme(body=ReadmePatch(content=message.readme), by=message.by))
+
     def on_delete_application(self, message: DeleteApplication) -> None:
         """Delete the record now, and store a marker for the sweeper, which removes the application's data."""
         check_match(message.if_match, self.raw)
@@ -154,12 +164,10 @@ class Application(RecordOwner, JobOwner):
         self.after_commit(partial(self.system.forget_children, self.ref.id))
 
     def _named(self, body: ApplicationPost | ApplicationPatch) -> Doc:
-        """Return the fields that the body sets, as they are stored. Raises `Invalid` for unsupported fields."""
+        """Return the fields that the body sets, as they are stored. Raises `Invalid` for what does not fit."""
         named: Doc = msgspec.to_builtins(body)
-        named.pop("orgId", None)  # the owner of a new application, which the message names
-        for field, what in _UNSUPPORTED.items():
-            if named.pop(field, None) is not None:
-                raise Invalid(f"{field}: {what} not supported by this server yet; leave the field out.")
+        for field in ("orgId", "applicationTemplateId"):
+            named.pop(field, None)  # the message names the owner, and a job applies the template
         if named.get("expUserTokenCutoff") is not None:
             named["expUserTokenCutoff"] = parse_iso(named["expUserTokenCutoff"], field="expUserTokenCutoff")
         seen = [item["key"] for item in named.get("globals") or ()]
@@ -189,9 +197,3 @@ class Application(RecordOwner, JobOwner):
         if slug is not None and self.system.journal.get(keys.UNIQUE, experience_slug_key(slug)) is not None:
             raise Invalid(taken)
         self.claim("endpointSlug", slug, taken)
-
-
-_UNSUPPORTED: Final = {
-    "applicationTemplateId": "application templates are",
-    "appliedTemplateIds": "application templates are",
-}

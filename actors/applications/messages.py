@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.applications.archive_config import ArchiveConfig
+from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.summary import SummaryChoice
 from trunkline.actors.values.structs import BLANK, FORM, Body, Message
@@ -150,6 +151,14 @@ class ExpireCounts(Message, frozen=True):
     hours: list[int]
 
 
+class NoteTemplate(Message, frozen=True):
+    """A template was applied. An application without a readme gets that of the template."""
+
+    template: str
+    readme: str
+    by: Creator
+
+
 class DeleteApplication(Message, frozen=True):
     """Delete an application and, in the background, everything in it."""
 
@@ -201,5 +210,6 @@ class ApplicationView(RecordView, frozen=True, kw_only=True):
     blob_url_ttl: int | float | None = msgspec.field(default=None, name="blobUrlTTL")
     ftue_tracking: list[Any] | None = None
     archive_config: ArchiveConfig | None = None
+    applied_template_ids: list[Id] | None = None
     summary: dict[str, Any] | None = None
     links: Links | None = msgspec.field(default=None, name="_links")

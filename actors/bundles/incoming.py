@@ -28,10 +28,12 @@ from trunkline.actors.experience.views import VIEWS
 from trunkline.actors.flows.bodies import FlowPatch
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.flows.messages import CreateFlow, CreateFlowVersion, PatchFlow, VersionCreation
+from trunkline.actors.notebooks.resource import NOTEBOOK, NOTEBOOKS
 from trunkline.actors.plain.certificates import AUTHORITIES
 from trunkline.actors.plain.credentials import CREDENTIAL
 from trunkline.actors.plain.device_recipes import RECIPES
 from trunkline.actors.plain.integrations import INTEGRATIONS
+from trunkline.actors.plain.resource_jobs import RESOURCE_JOBS
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
 from trunkline.actors.runtime.ref import Ref
@@ -242,6 +244,8 @@ INCOMING: Final[Mapping[str, Incoming]] = {
     "FlowVersion": Incoming(make=_flow_version, kind=FLOW_VERSION, same=("version", "flowId")),
     "ExperienceFlowVersion": Incoming(make=_flow_version, kind=FLOW_VERSION, same=("version", "flowId")),
     "Dashboard": Incoming(make=_plain(DASHBOARDS), kind=DASHBOARD),
+    "Notebook": Incoming(make=_plain(NOTEBOOKS), kind=NOTEBOOK),
+    "ResourceJob": Incoming(make=_plain(RESOURCE_JOBS), kind=RESOURCE_JOBS.kind),
 }
 """By name of the resource. Rows of data tables are imported in arrays (`creation.py`)."""
 

@@ -79,7 +79,7 @@ class Steps:
         ref = Ref("application", ROOT, target.application)
         body = ApplicationPost(
             name=target.name or said.name,
-            description=said.description,
+            description=self.plan.with_new_ids(said.description),
             endpoint_default_cors=said.endpoint_default_cors,
             blob_url_ttl=said.blob_url_ttl,
         )
@@ -87,7 +87,12 @@ class Steps:
         if self.plan.view.get(keys.RECORDS, keys.record_key("application", ROOT, target.application)) is None:
             asks.append((ref, CreateApplication(body=body, user=ROOT, job=target.job)))
         if isinstance(said.readme, str):
-            asks.append((ref, PatchReadme(body=ReadmePatch(content=said.readme), by=target.by)))
+            asks.append(
+                (
+                    ref,
+                    PatchReadme(body=ReadmePatch(content=self.plan.with_new_ids(said.readme)), by=target.by),
+                )
+            )
         return Step("Application", body.name, "", asks)
 
     def _step(self, portable: Portable, each: Numbered) -> Step:

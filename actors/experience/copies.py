@@ -84,8 +84,8 @@ def _set_replies(owner: Actor, message: ImportVersion) -> None:
     assert found is not None
     named = VERSIONS.stored(message.body)
     taken = (*REPLIES, "description")
-    new = {name: value for name, value in found.doc.items() if name not in taken or name in named}
-    new |= {name: named[name] for name in REPLIES if named.get(name) is not None}
+    new = {name: value for name, value in found.doc.items() if name not in taken}
+    new |= {name: named[name] for name in taken if named.get(name) is not None}
     for field in REPLIES:
         check_reply(owner, field, new.get(field), message.id)
     records.write(owner, VERSIONS.kind, owner.ref.id, message.id, found.doc, new)

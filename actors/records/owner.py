@@ -191,8 +191,10 @@ def check_unused(change: Change, kind: Kind, field: str, body_field: str) -> Non
 
 
 def check_reference(change: Change, kind: Kind, id: str, field: str) -> None:
-    """Raise `Invalid` for `field` if the application has no record of the kind with this id."""
+    """Raise `Invalid` for `field` if the application has no record of the kind with this id. An import may have it."""
     owner = change.owner
+    if change.is_import:
+        return
     key = keys.record_key(kind.name, owner.ref.id, bytes.fromhex(id))
     if owner.system.journal.get(keys.RECORDS, key) is None:
         raise Invalid(f"{field}: there is no {kind.noun} {id.lower()} in this application.")

@@ -116,6 +116,11 @@ class System:
         """Register an object that actors and readers get by its type."""
         self._components[type(component)] = component
 
+    @property
+    def kinds(self) -> Iterable[type[Actor]]:
+        """The kinds of actors."""
+        return self._turns.kinds.values()
+
     def component(self, type: type[T]) -> T:
         """The component of this type. Raises KeyError if there is none."""
         component: T = self._components[type]

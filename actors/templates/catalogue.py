@@ -7,14 +7,16 @@ the categories of the package. A file that does not fit refuses the start.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
+from trunkline.actors.bundles.reader import Memory
 from trunkline.actors.records.page import all_of, envelope, glob_match
-from trunkline.actors.templates.form import COUNTED, Category, Template, reference_problem
+from trunkline.actors.templates.form import COUNTED, Category, Template, bundle_of, reference_problem
 from trunkline.actors.templates.messages import CategoryChoice, TemplatePage
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.timestamps import iso, parse_iso
@@ -36,6 +38,7 @@ class Catalogue:
         self, templates: Mapping[str, Template], readmes: Mapping[str, str], categories: Sequence[Category]
     ) -> None:
         self.templates = templates
+        self._readmes = readmes
         self._categories = [_show_category(category) for category in categories]
         self._shown = {id: _show(template, readmes[id]) for id, template in templates.items()}
         self.unique_keywords = sorted({each for doc in self._shown.values() for each in doc["keywords"]})
@@ -69,6 +72,15 @@ class Catalogue:
         if found is None:
             raise NotFound(f"There is no application template {id.hex()}.")
         return {**found}
+
+    def bundle(self, id: str, *, without: AbstractSet[str] = frozenset()) -> Memory:
+        """The bundle of what a template creates, without the globals of these keys. Raises `NotFound`."""
+        self.get(bytes.fromhex(id))
+        return bundle_of(self.templates[id], without=without)
+
+    def readme(self, id: str) -> str:
+        """The readme of a template; empty if it has none."""
+        return self._readmes[id]
 
     def list_categories(self, query: CategoryChoice) -> Doc:
         """All categories, or one with those below it; none if there is no such category."""
@@ -193,7 +205,7 @@ def _check(template: Template, categories: set[str]) -> None:
     for id in template.category_ids:
         if id not in categories:
             raise _Problem(f"there is no category {id}")
-    problem = reference_problem(template.resources)
+    problem = reference_problem(template)
     if problem is not None:
         raise _Problem(problem)
 

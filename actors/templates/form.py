@@ -1,32 +1,44 @@
 """The form of the files of a catalogue of application templates.
 
 A catalogue is a folder with `categories.json`, and for each template `<name>.json` and its readme `<name>.md`. The
-resources of a template are the bodies with which the API creates them, in the order in which they are to be created.
-A resource may have an id; later bodies use that id where they need the one of the created record.
+resources of a template are those of a bundle (`bundles/portable.py`): `type` is the name of one with a small first
+letter, `body` is a body with which the API creates it, and `more` is what that body cannot say. A resource may have an
+id; other resources use that id where they need the one of the created record, and the id of the template where they
+need the one of the application.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.applications.messages import Global
-from trunkline.actors.dashboards.messages import DashboardPost
-from trunkline.actors.devices.messages import DevicePost
-from trunkline.actors.plain.device_recipes import RecipePost
-from trunkline.actors.tables.messages import TablePost
+from trunkline.actors.bundles.portable import (
+    BY_NAME,
+    FORMAT,
+    PORTABLE,
+    VERSION,
+    BundleApplication,
+    Line,
+    Manifest,
+    Portable,
+    ResourceName,
+    rows_path,
+)
+from trunkline.actors.bundles.reader import Memory
 from trunkline.actors.values.structs import Body
 from trunkline.actors.values.terms import IsoText, Key, Name
-from trunkline.actors.webhooks.resource import WebhookPost
 
 TemplateId = Annotated[str, Meta(pattern="^[0-9a-f]{24}$", max_length=24)]
 """An id in a file: in lower case, so that equal ids are equal texts."""
 _Text = Annotated[str, Meta(max_length=1024)]
-_ID: Final = re.compile(r"[0-9a-fA-F]{24}")
+_ID: Final = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{24}(?![0-9A-Fa-f])")
 _Row = dict[str, str | int | float | bool | None]
 
 
@@ -41,52 +53,58 @@ class Category(Body, frozen=True):
 
 
 class _Resource(Body, frozen=True, kw_only=True, tag_field="type"):
-    """A record to create. `id` stands for the id of the created record in later bodies."""
+    """A resource to create. `id` stands for the id of the created record in other resources."""
 
     id: TemplateId | UnsetType = UNSET
 
 
-class DeviceRecipeResource(_Resource, frozen=True, kw_only=True, tag="deviceRecipe"):
-    """A device recipe."""
-
-    body: RecipePost
-
-
-class DeviceResource(_Resource, frozen=True, kw_only=True, tag="device"):
-    """A device."""
-
-    body: DevicePost
-
-
-class DataTableResource(_Resource, frozen=True, kw_only=True, tag="dataTable"):
+class _Table(_Resource, frozen=True, kw_only=True):
     """A data table with its first rows."""
 
-    body: TablePost
     rows: Annotated[tuple[_Row, ...], Meta(max_length=1000)] = ()
 
 
-class DashboardResource(_Resource, frozen=True, kw_only=True, tag="dashboard"):
-    """A dashboard."""
-
-    body: DashboardPost
+def _type_of(portable: Portable) -> str:
+    return portable.name[0].lower() + portable.name[1:]
 
 
-class WebhookResource(_Resource, frozen=True, kw_only=True, tag="webhook"):
-    """A webhook."""
+_LEFT_OUT: Final = frozenset({"Global", "DataTableRow", "ExperienceVersion", "File", "PrivateFile"})
+"""What a template says in another way, and what would need more than a JSON file."""
+_TABLE: Final = "DataTable"
 
-    body: WebhookPost
+
+def _structs() -> dict[ResourceName, type[_Resource]]:
+    """By name: the struct of each resource that a template may have."""
+    structs: dict[ResourceName, type[_Resource]] = {}
+    for portable in PORTABLE:
+        if portable.name in _LEFT_OUT:
+            continue
+        more: Any = portable.more
+        is_optional = all(not field.required for field in msgspec.structs.fields(more))
+        structs[portable.name] = msgspec.defstruct(  # type: ignore[assignment]
+            f"{portable.name}Resource",
+            [("body", portable.body), ("more", more, more()) if is_optional else ("more", more)],
+            bases=(_Table if portable.name == _TABLE else _Resource,),
+            module=__name__,
+            frozen=True,
+            kw_only=True,
+            tag=_type_of(portable),
+        )
+    return structs
 
 
-Resource = DeviceRecipeResource | DeviceResource | DataTableResource | DashboardResource | WebhookResource
-
+_STRUCTS: Final = _structs()
+_PARTS: Final = frozenset({"ExperienceDevelopConfig", "ExperienceFlowVersion", "FlowVersion"})
+_NAME_OF: Final = {struct: name for name, struct in _STRUCTS.items()}
 COUNTED: Final = {
-    "deviceRecipeCount": DeviceRecipeResource,
-    "deviceCount": DeviceResource,
-    "dataTableCount": DataTableResource,
-    "dashboardCount": DashboardResource,
-    "webhookCount": WebhookResource,
+    f"{_type_of(BY_NAME[name])}Count": struct for name, struct in _STRUCTS.items() if name not in _PARTS
 }
 """The fields of the summary of a template, each with the resources that it counts."""
+
+if TYPE_CHECKING:
+    Resource = _Resource
+else:
+    Resource = Union[tuple(_STRUCTS.values())]  # noqa: UP007 - its members are not known to the parser
 
 
 class Template(Body, frozen=True):
@@ -108,17 +126,19 @@ class Template(Body, frozen=True):
     resources: Annotated[tuple[Resource, ...], Meta(max_length=1000)] = ()
 
 
-def reference_problem(resources: Sequence[Resource]) -> str | None:
-    """The first problem with the ids of resources: one that is there twice, or is used before its resource."""
-    known: set[str] = set()
-    for position, resource in enumerate(resources):
-        for text in _texts(msgspec.to_builtins(resource.body)):
-            if _is_id(text) and text not in known:
-                return f"resources[{position}] names {text}, which no resource before it has"
+def reference_problem(template: Template) -> str | None:
+    """The first problem with the ids of resources: one that is there twice, or that no resource has."""
+    known: set[str] = {template.id}
+    for position, resource in enumerate(template.resources):
         if resource.id is not UNSET:
             if resource.id in known:
                 return f"resources[{position}] has the id {resource.id}, which another one has already"
             known.add(resource.id)
+    for position, resource in enumerate(template.resources):
+        for text in _texts(msgspec.to_builtins(resource)):
+            for found in _ID.findall(text):
+                if found.lower() not in known:
+                    return f"resources[{position}] names {found}, which no resource has"
     return None
 
 
@@ -133,5 +153,36 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _is_id(text: str) -> bool:
-    return _ID.fullmatch(text) is not None
+# As a bundle.
+
+
+def bundle_of(template: Template, *, without: AbstractSet[str] = frozenset()) -> Memory:
+    """The bundle of what a template creates, without the globals of these keys."""
+    globals = [each for each in template.globals if each.key not in without]
+    entries: dict[str, list[Line]] = {
+        BY_NAME["Global"].path: [Line(body=msgspec.to_builtins(each)) for each in globals]
+    }
+    counts: dict[Any, int] = {"Global": len(globals)}
+    for position, resource in enumerate(template.resources):
+        name = _NAME_OF[type(resource)]
+        portable = BY_NAME[name]
+        id = resource.id
+        if id is UNSET:
+            id = hashlib.sha256(f"{template.id} {position}".encode()).hexdigest()[:24]
+        parts = msgspec.to_builtins(resource)
+        line = Line(id=id, body=parts["body"], more=parts.get("more", {}))
+        entries.setdefault(portable.path, []).append(line)
+        counts[name] = counts.get(name, 0) + 1
+        rows = parts.get("rows", ())
+        if rows:
+            entries[rows_path(id)] = [Line(body=row) for row in rows]
+            counts["DataTableRow"] = counts.get("DataTableRow", 0) + len(rows)
+    manifest = Manifest(
+        format=FORMAT,
+        version=VERSION,
+        exported_at=template.last_updated,
+        application_id=template.id,
+        application=BundleApplication(name=template.name),
+        resources=counts,
+    )
+    return Memory(manifest, entries)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from trunkline.actors.jobs.messages import NotifyBody
 from trunkline.actors.records.page import Page
 from trunkline.actors.values.structs import Query, View
 from trunkline.actors.values.terms import Id, Key, RecordView
@@ -18,6 +19,12 @@ class TemplatePage(Page, frozen=True):
     filter_field: Literal["name", "authorName"] | None = None
     keywords: Annotated[list[Key], Meta(max_length=100)] | None = None
     category_id: Id | None = None
+
+
+class TemplateApplication(NotifyBody, frozen=True, kw_only=True):
+    """The template that is applied, and who is told of its end if it takes long."""
+
+    template_id: Id
 
 
 class CategoryChoice(Query, frozen=True):

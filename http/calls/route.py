@@ -131,6 +131,10 @@ class Route:
     ok: int = 200
     job: Any = None
     """The response with status 202, if the operation may queue a job instead of acting at once."""
+    problems: Any = None
+    """The response with status 422, if the operation checks many resources and shows all that is wrong with them."""
+    checked: Any = None
+    """The response with status 200, if the operation may only check instead of creating something."""
     refusal: Any = None
     """The response with status 400, if it says more than other errors."""
     access: AccessLevel = "read"

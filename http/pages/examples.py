@@ -355,6 +355,9 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "resourceJob.patch": {"description": "Every morning."},
     "resourceJob.execute": {},
+    # Clones and templates.
+    "application.clone": {"dryRun": True},
+    "application.applyTemplate": {"templateId": IDS["templateId"]},
 }
 """The body of each operation that takes one."""
 

@@ -153,7 +153,8 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
     """The document as a JSON-ready dictionary."""
     types: list[Any] = [ErrorBody]
     for route in table.routes:
-        parts = (route.body, route.form, _item(route), route.job, route.refusal, route.query)
+        replies = (_item(route), route.job, route.refusal, route.problems, route.checked)
+        parts = (route.body, route.form, *replies, route.query)
         types += [each for each in parts if each is not None]
         if route.event is not None:
             types.append(route.event[1])
@@ -354,6 +355,12 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.refusal is not None:
         forms = [by_type[repr(route.refusal)], error["application/json"]["schema"]]
         found["400"]["content"] = {"application/json": {"schema": {"anyOf": forms}}}
+    if route.problems is not None:
+        content = {"application/json": {"schema": by_type[repr(route.problems)]}}
+        found["422"] = {"description": "Everything that is wrong; nothing was changed", "content": content}
+    if route.checked is not None:
+        content = {"application/json": {"schema": by_type[repr(route.checked)]}}
+        found["200"] = {"description": "Only checked: it can be done", "content": content}
     if route.throttle is not None and route.handler is None:
         headers = {
             name: {"description": description, "schema": {"type": "string"}}

@@ -35,11 +35,15 @@ from trunkline.actors.applications.payload_counts import (
     PayloadStats,
 )
 from trunkline.actors.authority import session_claims
+from trunkline.actors.bundles.messages import PartProblems
 from trunkline.actors.devices.counts import CountDevices, CountRange, DeviceCounts
 from trunkline.actors.devices.period_summaries import ListPeriodSummaries, PeriodPage, PeriodSummary
+from trunkline.actors.jobs.messages import JobQueued
 from trunkline.actors.records.messages import CreateRecord, GetRecord
 from trunkline.actors.records.summary import SummaryChoice
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Forbidden, Invalid, NotFound
+from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import parse_iso
 from trunkline.http.calls.access import check_access
@@ -48,6 +52,8 @@ from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH, Route
+from trunkline.http.resources.clones import template_id
+from trunkline.http.resources.jobs import do_small_job, queued
 
 
 async def create_application(call: Call) -> Response:
@@ -60,9 +66,28 @@ async def create_application(call: Call) -> Response:
             check_access(call, "org", org, call.route.level)
         except NotFound as missing:
             raise Invalid(f"orgId: {missing.message[0].lower()}{missing.message[1:]}") from None
+    if isinstance(body.application_template_id, str):
+        return await _create_from_template(call, body, org)
     message = CreateApplication(body=body, user=call.ids["user"], org=org)
     await service.system.ask(service.ref(call), message)
     return json_response(call, 201, await service.read(call, GetApplication))
+
+
+async def _create_from_template(call: Call, body: ApplicationPost, org: bytes | None) -> Response:
+    """Create an application with what a template describes: all of it, or nothing."""
+    assert isinstance(body.application_template_id, str)
+    owner = org or call.ids["user"]
+    input = {
+        "templateId": template_id(call, body.application_template_id, "applicationTemplateId"),
+        "body": msgspec.to_builtins(body),
+        "ownerType": "user" if org is None else "organization",
+    }
+    job = (call.route.operation, Ref("userJobs", ROOT, owner))
+    id, output = await do_small_job(call, owner, input, owner=job)
+    if output is None:
+        return queued(call, id)
+    call.ids = {**call.ids, "application": bytes.fromhex(output["applicationId"])}
+    return json_response(call, 201, await call.service.read(call, GetApplication))
 
 
 async def create_token(call: Call) -> Response:
@@ -119,6 +144,8 @@ ROUTES = (
         to=APPLICATION_ACTOR,
         reply=ApplicationView,
         ok=201,
+        job=JobQueued,
+        problems=PartProblems,
         access="write",
         area="organization",
     ),

@@ -26,6 +26,7 @@ from trunkline.actors.values.errors import (
     DomainError,
     Forbidden,
     Invalid,
+    InvalidParts,
     NotFound,
     PayloadTooLarge,
     PreconditionFailed,
@@ -110,7 +111,10 @@ async def do_small_job(
     if found is None or found.doc["status"] not in ENDED:
         return id, None
     if found.doc["status"] != "completed":
-        error = found.doc["error"]
+        error, details = found.doc["error"], found.doc.get("output") or {}
+        if "validationErrors" in details:
+            problems = details["validationErrors"]
+            raise InvalidParts(error["message"], problems, count=details["count"], logged_max=len(problems))
         raise _REFUSALS.get(error["name"], Crashed)(error["message"])
     return id, found.doc["output"]
 

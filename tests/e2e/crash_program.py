@@ -4,6 +4,7 @@ CRASH_STEP=N       dies at the Nth step of the file system that concerns the dat
 CRASH_SIGNAL=NAME  the signal that it sends itself at that step, instead of SIGKILL
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
+CRASH_HELD_PARTS=N the creation of what a bundle describes gets no further than N parts, and prints that it is held
 CRASH_HELD_JOB=N   a job gets no further than N lines of its file, N messages to the actor it works on, or N files
 
 It dies by a signal that no handler sees, as with kill -9.
@@ -21,6 +22,7 @@ import trio
 
 from trunkline.actors.jobs.job import Job
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.runtime.system import System
 from trunkline.http.cli.main import main
 from trunkline.store import env
 from trunkline.store.archive_folder import Directory
@@ -130,6 +132,23 @@ def hold_jobs(steps: int) -> None:
     setattr(Results, "write", written)  # noqa: B010
 
 
+def hold_creations(parts: int) -> None:
+    """Whoever kills the server then finds a clone or a template in its middle."""
+    ask: Any = System.ask_in_order
+    left = parts
+
+    async def asked(system: System, asks: Any) -> Any:
+        nonlocal left
+        if left == 0:
+            sys.stdout.write("the creation is held\n")
+            sys.stdout.flush()
+            await trio.sleep_forever()
+        left -= 1
+        return await ask(system, asks)
+
+    setattr(System, "ask_in_order", asked)  # noqa: B010
+
+
 if __name__ == "__main__":
     fault = os.environ
     if "CRASH_STEP" in fault:
@@ -139,6 +158,8 @@ if __name__ == "__main__":
         die_at_growth(int(count), float(delay))
     if "CRASH_SYNC_S" in fault:
         slow_disk(float(fault["CRASH_SYNC_S"]))
+    if "CRASH_HELD_PARTS" in fault:
+        hold_creations(int(fault["CRASH_HELD_PARTS"]))
     if "CRASH_HELD_JOB" in fault:
         hold_jobs(int(fault["CRASH_HELD_JOB"]))
     main()

@@ -66,7 +66,8 @@ class Documented:
         """The differences between the response and the document; empty if there is none."""
         status = response.status_code
         found = self.operation(method, path)
-        own = found is not None and "anyOf" in json.dumps(found[1]["responses"].get(str(status)))
+        said = "" if found is None else json.dumps(found[1]["responses"].get(str(status)))
+        own = "anyOf" in said or status == _MANY_PROBLEMS
         problems = _error_problems(response, self._error, says_more=own) if status >= 400 else []
         if found is None or (status in _EVERYWHERE and str(status) not in found[1]["responses"]):
             return problems
@@ -99,6 +100,10 @@ class Documented:
         return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
 
 
+_MANY_PROBLEMS = 422
+"""The status of a `Validation` with a list of what is not acceptable."""
+
+
 def _error_problems(response: httpx.Response, error: Draft202012Validator, *, says_more: bool) -> list[str]:
     """Check the form of an error: `{type, message}`, the type of the status, and its headers."""
     if response.request.method == "HEAD":
@@ -110,7 +115,7 @@ def _error_problems(response: httpx.Response, error: Draft202012Validator, *, sa
     if says_more:
         body = {name: body.get(name) for name in ("type", "message")}
     problems = [f"error{found.json_path[1:]}: {found.message[:300]}" for found in error.iter_errors(body)]
-    if not problems and _STATUS[body["type"]] != response.status_code:
+    if not problems and response.status_code not in (_STATUS[body["type"]], _MANY_PROBLEMS):
         problems.append(f"type {body['type']} with status {response.status_code}")
     header = _HEADERS.get(response.status_code)
     if header is not None and header not in response.headers:

@@ -36,11 +36,11 @@ ORDER = {
         "recipes",
         "experience",
         "dashboards",
-        "templates",
         "notebooks",
         "files",
         "bundles",
         "archives",
+        "templates",
     ),
     "http": ("wire", "calls", "streams", "pages", "resources", "cli"),
 }
