@@ -2,7 +2,7 @@
 
 Owns the calls and the translation of their errors. The bucket, its region and its keys come from a user, and nothing
 else does: the endpoint is that of AWS, or the one that the operator has chosen for all buckets, and no keys of the
-server's own machine are looked for. boto3 is loaded with the first bucket.
+server's own machine are looked for.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trunkline.store.archive_folder import BUFFER_BYTES, Draft
-from trunkline.store.errors import StoreBroken, StoreError
+from trunkline.store.errors import StoreError, StoreUnreachable
+from trunkline.store.s3 import S3Place, s3_client
 
-CONNECT_S: Final = 10
-READ_S: Final = 60
-ATTEMPTS_MAX: Final = 4
 PUT_BYTES_MAX: Final = 5 * 1000**3
 """What one call may put; a larger file is put in parts, which also become visible together."""
 
@@ -33,46 +31,18 @@ class BucketRefuses(StoreError):
 
 
 class Bucket:
-    """The `Target` of archives in a bucket. Names of files are put after `prefix`. Thread-safe."""
+    """The `Target` of archives in a bucket. The prefix of the place stands before the names of files. Thread-safe."""
 
-    def __init__(
-        self,
-        *,
-        bucket: str,
-        prefix: str,
-        access_key_id: str,
-        secret_access_key: str,
-        region: str | None,
-        endpoint: str | None,
-    ) -> None:
-        """`endpoint` is the URL of the operator's service; None for AWS. Loads boto3: not for the event loop."""
-        import boto3
-        from botocore.config import Config
-
-        self._bucket = bucket
-        self._prefix = prefix
-        session = boto3.session.Session(
-            aws_access_key_id=access_key_id,
-            aws_secret_access_key=secret_access_key,
-            region_name=region or "us-east-1",
-        )
-        checksums = "when_supported" if endpoint is None else "when_required"
-        self._client: Any = session.client(
-            "s3",
-            endpoint_url=endpoint,
-            config=Config(
-                connect_timeout=CONNECT_S,
-                read_timeout=READ_S,
-                retries={"total_max_attempts": ATTEMPTS_MAX, "mode": "standard"},
-                signature_version="s3v4",
-                request_checksum_calculation=checksums,
-                response_checksum_validation=checksums,
-                s3={"addressing_style": "auto" if endpoint is None else "path"},
-            ),
-        )
+    def __init__(self, place: S3Place, connections: int) -> None:
+        """Raises ValueError without keys: boto3 would look for those of the server's machine."""
+        if place.access_key is None or place.secret_key is None:
+            raise ValueError("the bucket of an archive needs the keys of its owner")
+        self._bucket = place.name
+        self._prefix = place.prefix
+        self._client = s3_client(place, connections)
 
     def put(self, name: str, draft: Draft) -> None:
-        """Upload a draft. Raises BucketRefuses or StoreBroken."""
+        """Upload a draft. Raises BucketRefuses or StoreUnreachable."""
         draft.flush()
         with draft.path.open("rb") as file, _Translated(self._bucket):
             place = {"Bucket": self._bucket, "Key": self._prefix + name}
@@ -82,7 +52,7 @@ class Bucket:
                 self._client.upload_fileobj(file, **place)
 
     def read(self, name: str) -> Iterator[bytes] | None:
-        """The pieces of a file; None if there is none. Raises BucketRefuses or StoreBroken."""
+        """The pieces of a file; None if there is none. Raises BucketRefuses or StoreUnreachable."""
         from botocore.exceptions import ClientError
 
         with _Translated(self._bucket):
@@ -118,9 +88,9 @@ class _Translated:
                     f"The bucket {self._bucket} refuses with {code}: check its name, its region, its keys, and that "
                     "they may list the bucket, and get and put objects in it."
                 ) from None
-            raise StoreBroken(f"The bucket {self._bucket} failed with {code}.") from None
+            raise StoreUnreachable(f"The bucket {self._bucket} failed with {code}.") from None
         if isinstance(error, BotoCoreError):
-            raise StoreBroken(
+            raise StoreUnreachable(
                 f"The bucket {self._bucket} cannot be reached ({type(error).__name__})."
             ) from None
 

@@ -66,7 +66,7 @@ class S3Store:
     """Implements `ObjectStore` in a bucket."""
 
     def __init__(self, bucket: S3Place, *, part_bytes: int, connections: int) -> None:
-        self._client = _client(bucket, connections)
+        self._client = s3_client(bucket, connections)
         self._bucket = bucket.name
         self._prefix = f"{bucket.prefix}/" if bucket.prefix else ""
         self._part_bytes = part_bytes
@@ -289,7 +289,8 @@ def _md5(data: bytes) -> str:
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
 
 
-def _client(bucket: S3Place, connections: int) -> Any:
+def s3_client(bucket: S3Place, connections: int) -> Any:
+    """A client of the service. Its requests have bounded times. Thread-safe; slow to make."""
     import boto3
     from botocore.config import Config
 

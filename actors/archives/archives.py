@@ -13,6 +13,7 @@ from trunkline.actors.records.kinds import APPLICATION
 from trunkline.limits.errors import SettingsError
 from trunkline.store.archive_bucket import Bucket
 from trunkline.store.archive_folder import ArchiveFolder, Target
+from trunkline.store.s3 import S3Place
 
 if TYPE_CHECKING:
     from trunkline.limits.settings import Settings
@@ -38,6 +39,7 @@ class Archives:
         self._folder = ArchiveFolder(path)
         self._endpoint = settings.s3_endpoint
         self._keyring = keyring
+        self._connections = settings.limits.archive_put_files_max
         self._folder.remove_drafts()
 
     def place(self, application: bytes, config: Doc) -> Place:
@@ -54,11 +56,12 @@ class Archives:
         secret = self._keyring.unseal(
             s3["secretAccessKey"], kind=APPLICATION.name, id=application, field=SECRET_FIELD
         )
-        return Bucket(
-            bucket=s3["bucket"],
+        place = S3Place(
+            name=s3["bucket"],
             prefix=f"{directory}/{id}/" if directory else f"{id}/",
-            access_key_id=s3["accessKeyId"],
-            secret_access_key=secret,
-            region=s3.get("region"),
             endpoint=self._endpoint,
+            region=s3.get("region"),
+            access_key=s3["accessKeyId"],
+            secret_key=secret,
         )
+        return Bucket(place, self._connections)

@@ -27,12 +27,17 @@ from trunkline.actors.events.kind import EVENT
 from trunkline.actors.events.reads import EventPresenter
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.unreadable import UNREADABLE
 from trunkline.actors.tables.columns import UPDATED
 from trunkline.actors.tables.pages import open_rows
 from trunkline.actors.values.ids import row_created_ms
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.errors import StoreDamaged
 from trunkline.store.snapshot import Snapshot
+
+FAILURES: Final = (*UNREADABLE, StoreDamaged)
+"""What a stored value raises that cannot be read."""
 
 Rows = Iterator[list[Any]]
 
@@ -75,7 +80,7 @@ class Part(NamedTuple):
 # Devices.
 
 
-def selects(config: Doc, id: str, tags: list[Mapping[str, str]]) -> bool:
+def _selects(config: Doc, id: str, tags: list[Mapping[str, str]]) -> bool:
     """Whether a configuration selects a device."""
     mode = config.get("mode", "all")
     if mode == "all":
@@ -84,18 +89,27 @@ def selects(config: Doc, id: str, tags: list[Mapping[str, str]]) -> bool:
     return named if mode == "whitelist" else not named
 
 
-def device_ids(snapshot: Snapshot, application: bytes, after: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the id and the stored record of each device after the id `after`, in the order of ids.
+def device_ids(snapshot: Snapshot, application: bytes, after: bytes) -> Iterator[bytes]:
+    """Yield the id of each device after the id `after`, in the order of ids.
 
     With deleted devices, which can be restored: their data is still there.
     """
 
-    def stored(kind: str) -> Iterator[tuple[bytes, bytes]]:
+    def stored(kind: str) -> Iterator[bytes]:
         prefix = keys.record_prefix(kind, application)
-        for key, raw in snapshot.range(keys.RECORDS, prefix + after + b"\x00", keys.prefix_end(prefix)):
-            yield bytes(key[-keys.ID_BYTES :]), raw
+        for key in snapshot.keys(keys.RECORDS, prefix + after + b"\x00", keys.prefix_end(prefix)):
+            yield bytes(key[-keys.ID_BYTES :])
 
     return merge(stored(DEVICE.name), stored(DELETED_DEVICE.name))
+
+
+def selected_device(snapshot: Snapshot, application: bytes, device: bytes, config: Doc) -> Doc | None:
+    """The record of a device; None if the configuration does not select it."""
+    for kind in (DEVICE, DELETED_DEVICE):
+        found = records.find(snapshot, kind, application, device)
+        if found is not None:
+            return found.doc if _selects(config, device.hex(), found.doc["tags"]) else None
+    return None
 
 
 def next_day_of(snapshot: Snapshot, device: bytes, day: int) -> int | None:
@@ -183,9 +197,15 @@ def events_from(snapshot: Snapshot, application: bytes, first_ms: int, end_ms: i
 
 
 def next_event_day(snapshot: Snapshot, application: bytes, day: int) -> int | None:
-    """The first day from `day` on in which an event was created."""
+    """The first day from `day` on in which an event was created; None if there is none.
+
+    The answer is `day` if the next event cannot be read: then no day is passed over.
+    """
     for id in events_from(snapshot, application, day * DAY_MS, None):
-        found = records.find(snapshot, EVENT, application, id)
+        try:
+            found = records.find(snapshot, EVENT, application, id)
+        except FAILURES:
+            return day
         if found is not None:
             return int(found.doc["creationDate"]) // DAY_MS
     return None

@@ -8,31 +8,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 import trio
 
 from trunkline.actors.applications.archive_days import day_text
-from trunkline.actors.archives.contents import Part
+from trunkline.actors.archives.contents import FAILURES, Part
 from trunkline.actors.archives.manifest import Entry, What, line, lines_of, merged
 from trunkline.actors.archives.tables import Format, open_table
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.jobs.results import PAUSE_PIECES, PAUSE_S
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.unreadable import UNREADABLE
 from trunkline.actors.values.timestamps import iso
 from trunkline.store.archive_folder import Draft, Drafts, Target
-from trunkline.store.errors import StoreDamaged
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.job import Job
     from trunkline.actors.runtime.system import System
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
-
-FAILURES: Final = (*UNREADABLE, StoreDamaged)
-"""What a stored value raises that cannot be read."""
 
 _log = structlog.get_logger("trunkline.archives")
 

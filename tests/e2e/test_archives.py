@@ -16,6 +16,8 @@ from tests.e2e.test_exports import ended
 from trunkline.actors.applications.archive_days import day_text, oldest_unarchived_ms
 from trunkline.actors.archives.schedule import queue_due
 from trunkline.actors.retention import Retention
+from trunkline.store import keys
+from trunkline.store.batch import Batch
 
 DAY_MS = 86_400_000
 
@@ -212,6 +214,41 @@ async def test_events_and_data_tables_are_archived(server: Server) -> None:
     await done(server, application, "archiveData", date=today)
     assert table(root / f"events/{today[:4]}/{today[5:7]}/{today}.csv") == [row]
     manifest(root / f"manifests/days/{today[:4]}/{today}.jsonl")
+
+
+async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -> None:
+    """And does not keep the rest from being archived."""
+    application = await server.application()
+    devices = [await server.device(application, name) for name in ("a", "b", "c")]
+    start_ms, day = days_ago(server, 32)
+    for device in devices:
+        await server.call("POST", f"{device}/state", {"data": {"temp": 1}, "time": start_ms})
+    await configure(server, application)
+    point = keys.point_key(bytes.fromhex(id_of(devices[1])), start_ms)
+    with server.system.store.snapshot() as snapshot:
+        good = snapshot.get(keys.TIMELINE, point)
+    assert good is not None
+    await write(server, point, b"\xff")
+    await queue_due(server.system)
+    (log,) = (await server.call("GET", f"{application}/jobLogs"))["items"]
+    log = await ended(server, application, log["id"])
+    assert log["status"] == "errored"
+    assert f"device {id_of(devices[1])} on {day}" in log["error"]["message"]
+    assert "(files: 2)" in log["error"]["message"]
+    path = folder(server, application) / f"manifests/days/{day[:4]}/{day}.jsonl"
+    assert len(manifest(path)) == 2
+    await write(server, point, good)
+    await queue_due(server.system)
+    for log in (await server.call("GET", f"{application}/jobLogs"))["items"]:
+        await ended(server, application, log["id"])
+    assert len(manifest(path)) == 3
+
+
+async def write(server: Server, key: bytes, value: bytes) -> None:
+    """Write to the timeline of a device, past its actor."""
+    batch = Batch()
+    batch.put(keys.TIMELINE, key, value)
+    await server.system.journal.submit(batch).wait()
 
 
 # The schedule.
