@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from trunkline.actors.values.structs import View
 from trunkline.actors.values.terms import Id, IsoTime
+
+MANIFESTS: Final = "manifests"
+OWN_FOLDERS: Final = frozenset({MANIFESTS, "devices", "events", "dataTables", "allEvents", "exports"})
+"""The folders in the directory of an archive."""
 
 What = Literal["states", "commands", "connections", "events", "rows", "application"]
 

@@ -14,11 +14,12 @@ from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
-from trunkline.actors.archives.manifest import Entry, entry_of
+from trunkline.actors.applications.archive_days import DAY_MS, day_number, day_text
+from trunkline.actors.archives.manifest import MANIFESTS, OWN_FOLDERS, Entry, entry_of
 from trunkline.actors.values.errors import Invalid
 
 PIECE_BYTES: Final = 256 * 1024
-_MANIFESTS: Final = "manifests"
+DAY_MAX: Final = day_number("9999-12-31")
 _STATE_COLUMNS: Final = 3
 """The columns of a state before its attributes."""
 
@@ -43,16 +44,17 @@ class Checked(NamedTuple):
 def check_archive(folder: Path, report: Callable[[str], None]) -> Checked:
     """Verify all files that the manifests list. Calls `report` with a sentence for each problem."""
     manifests, files, size = 0, 0, 0
-    for path in _manifests(folder):
-        manifests += 1
-        try:
-            for entry, file in _listed(path):
-                problem = _problem(entry, file)
-                if problem is not None:
-                    report(f"{file}: {problem}")
-                files, size = files + 1, size + entry.bytes
-        except (msgspec.DecodeError, ValueError, OSError) as failure:
-            report(f"{path}: cannot be read: {failure}")
+    for root in _archives(folder):
+        for path in sorted((root / MANIFESTS).rglob("*.jsonl")):
+            manifests += 1
+            try:
+                for entry, file in _listed(root, path):
+                    problem = _problem(entry, file)
+                    if problem is not None:
+                        report(f"{file}: {problem}")
+                    files, size = files + 1, size + entry.bytes
+            except Invalid as failure:
+                report(failure.message)
     return Checked(manifests, files, size)
 
 
@@ -68,40 +70,56 @@ def read_device(
     A state is as the API takes it: `time`, `data`, and `meta` and `flowVersion` where it has them. Other entries have
     the names of their columns. Raises `Invalid` for a file that is not what was written, before its first entry.
     """
-    for path in _manifests(folder):
-        if path.parent.parent.name != "days":
-            continue
-        for entry, file in _listed(path):
-            if entry.device_id != device or entry.what != what:
+    first, last = (day_text(min(time_ms // DAY_MS, DAY_MAX)) for time_ms in (start_ms, end_ms))
+    for root in _archives(folder):
+        for path in sorted((root / MANIFESTS / "days").rglob("*.jsonl")):
+            if not first <= path.stem <= last:
                 continue
-            problem = _problem(entry, file)
-            if problem is not None:
-                raise Invalid(f"{file}: {problem}")
-            for row in _rows(entry, file):
-                if start_ms <= row[1] <= end_ms:
-                    yield _state(entry, row) if what == "states" else _entry(entry, row)
+            for entry, file in _listed(root, path):
+                if entry.device_id == device and entry.what == what:
+                    yield from _read(entry, file, start_ms, end_ms)
 
 
-def _manifests(folder: Path) -> Iterator[Path]:
-    """Yield the manifests in a folder; of one archive in the order of their days."""
+def _read(entry: Entry, file: Path, start_ms: int, end_ms: int) -> Iterator[dict[str, Any]]:
+    problem = _problem(entry, file)
+    if problem is not None:
+        raise Invalid(f"{file}: {problem}")
+    for row in _rows(entry, file):
+        if start_ms <= row[1] <= end_ms:
+            yield _state(entry, row) if entry.what == "states" else _entry(entry, row)
+
+
+def _archives(folder: Path) -> list[Path]:
+    """The archives in a folder: it may be one, and have others in it."""
     if not folder.is_dir():
         raise Invalid(f"{folder}: is no folder; name one with an archive.")
-    found = sorted(path for path in folder.rglob("*.jsonl") if _MANIFESTS in path.parts)
+    found: list[Path] = []
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
+        inner = {each.name: each for each in path.iterdir() if each.is_dir() and not each.is_symlink()}
+        if MANIFESTS in inner:
+            found.append(path)
+            # Its own folders may have millions of files.
+            inner = {name: each for name, each in inner.items() if name not in OWN_FOLDERS}
+        waiting += inner.values()
     if not found:
         raise Invalid(f"{folder}: has no archive, since there are no manifests in it.")
-    yield from found
+    return sorted(found)
 
 
-def _listed(manifest: Path) -> Iterator[Listed]:
-    """Yield the lines of a manifest."""
-    root = next(parent for parent in manifest.parents if parent.name == _MANIFESTS).parent
-    with manifest.open("rb") as lines:
-        for raw in lines:
-            entry = entry_of(raw)
-            file = root / entry.path
-            if not file.resolve().is_relative_to(root.resolve()):
-                raise ValueError(f"the path {entry.path!r} leads out of the archive")
-            yield Listed(entry, file)
+def _listed(root: Path, manifest: Path) -> Iterator[Listed]:
+    """Yield the lines of a manifest. Raises `Invalid` for one that cannot be read."""
+    try:
+        with manifest.open("rb") as lines:
+            for raw in lines:
+                entry = entry_of(raw)
+                file = root / entry.path
+                if not file.resolve().is_relative_to(root.resolve()):
+                    raise Invalid(f"{manifest}: the path {entry.path!r} leads out of the archive.")
+                yield Listed(entry, file)
+    except (msgspec.MsgspecError, OSError) as failure:
+        raise Invalid(f"{manifest}: cannot be read: {failure}") from failure
 
 
 def _problem(entry: Entry, file: Path) -> str | None:

@@ -15,7 +15,7 @@ import trio
 
 from trunkline.actors.applications.archive_days import day_text
 from trunkline.actors.archives.contents import FAILURES, Part
-from trunkline.actors.archives.manifest import Entry, What, line, lines_of, merged
+from trunkline.actors.archives.manifest import MANIFESTS, Entry, What, line, lines_of, merged
 from trunkline.actors.archives.tables import Format, open_table
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.jobs.results import PAUSE_PIECES, PAUSE_S
@@ -174,7 +174,7 @@ class ManifestFile:
         self.new = drafts.new()
         self._place = place
         self._drafts = drafts
-        self._name = name
+        self._name = f"{MANIFESTS}/{name}"
 
     def store(self) -> None:
         """Write the manifest. In a worker thread."""

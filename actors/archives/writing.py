@@ -59,7 +59,7 @@ async def write_day(job: Job, place: Place, day: int, kinds: frozenset[What]) ->
     config, application, text = place.config, place.application, day_text(day)
     done, next_day = Written(), _NextDay()
     with place.drafts() as drafts:
-        manifest = ManifestFile(place, drafts, f"manifests/days/{text[:4]}/{text}.jsonl")
+        manifest = ManifestFile(place, drafts, f"days/{text[:4]}/{text}.jsonl")
 
         def read_devices(snapshot: Snapshot, slice: Slice, after: bytes) -> bytes | None:
             """Read the devices after an id; the id of the last one, None if there are no more."""
@@ -148,7 +148,7 @@ async def write_tables(job: Job, place: Place, day: int) -> Written:
     tables = await job.read(selected)
     job.completed, job.total, done = 0, len(tables), Written()
     with place.drafts() as drafts:
-        manifest = ManifestFile(place, drafts, f"manifests/dataTables/{text}.jsonl")
+        manifest = ManifestFile(place, drafts, f"dataTables/{text}.jsonl")
         for id, name in tables:
             read_table = partial(read, id=id, name=name)
             what = f"data table {id.hex()}"
@@ -166,7 +166,7 @@ async def write_events(job: Job, place: Place, day: int) -> Written:
         slice.add(event_part(snapshot, place.application, 0, None), f"allEvents/{text}", day)
 
     with place.drafts() as drafts:
-        manifest = ManifestFile(place, drafts, f"manifests/allEvents/{text}.jsonl")
+        manifest = ManifestFile(place, drafts, f"allEvents/{text}.jsonl")
         done = await _write_file(job, place, drafts, manifest, "events", read)
         await trio.to_thread.run_sync(manifest.store)
     return done
@@ -180,7 +180,7 @@ async def write_export(job: Job, place: Place, day: int) -> Written:
         slice.add_export(job.system, snapshot, f"exports/{text}.zip", day)
 
     with place.drafts() as drafts:
-        manifest = ManifestFile(place, drafts, f"manifests/exports/{text}.jsonl")
+        manifest = ManifestFile(place, drafts, f"exports/{text}.jsonl")
         done = await _write_file(job, place, drafts, manifest, "the application", read)
         await trio.to_thread.run_sync(manifest.store)
     return done
