@@ -23,6 +23,7 @@ from typing import Any, Final, cast
 
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.contents.named import content_problems
+from trunkline.actors.files.tree import tree_problems
 from trunkline.actors.jobs.results import result_problems
 from trunkline.actors.records import records
 from trunkline.actors.tables.check import row_problems
@@ -100,6 +101,7 @@ def verify(
     def problems(snapshot: Snapshot) -> Iterator[str]:
         yield from records.unique_problems(KINDS, snapshot)
         yield from row_problems(snapshot)
+        yield from tree_problems(snapshot)
         yield from _seal_problems(snapshot, keys_file or path / FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))

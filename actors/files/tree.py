@@ -13,9 +13,12 @@ from trunkline.actors.files.kind import FILE, PARENT, PLACE, PRIVATE_FILE, place
 from trunkline.actors.files.paths import path_of, split_path
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind, facet_index
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.records.revision import Found
+from trunkline.actors.records.unreadable import UNREADABLE
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -167,6 +170,25 @@ def in_order(snapshot: Snapshot, application: bytes, kind: Kind) -> Iterator[tup
         doc = decode(raw)
         if doc["type"] == "file" and tree.status(doc) == "completed":
             yield Found(bytes(key[-keys.ID_BYTES :]), doc, bytes(raw)), tree.place_of(doc).path
+
+
+def tree_problems(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a sentence for each record whose directory does not exist; used by the verification of a store."""
+    for kind in (FILE, PRIVATE_FILE):
+        prefix = keys.kind_prefix(kind.name)
+        for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+            application, id = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), bytes(key[-keys.ID_BYTES :])
+            if records.find(snapshot, APPLICATION, ROOT, application) is None:
+                continue  # the sweep removes its records in no order
+            try:
+                parent: str = decode(raw)[PARENT]
+                above = (
+                    Tree(snapshot.get, application, kind).record(bytes.fromhex(parent)) if parent else None
+                )
+            except UNREADABLE:
+                continue  # the check of the records reports it
+            if parent and (above is None or above.doc["type"] != "directory"):
+                yield f"records: the directory {parent} of the {kind.noun} {id.hex()} does not exist"
 
 
 class _Child(NamedTuple):

@@ -28,6 +28,7 @@ from tests.e2e.lists import FILLED
 from tests.e2e.test_lists import LISTS, choices
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.events.kind import EVENT
+from trunkline.actors.files.kind import FILE, PRIVATE_FILE
 from trunkline.actors.flows.kind import FLOW
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
@@ -48,6 +49,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "devices.getCompositeState": DEVICE,
     "events.get": EVENT,
     "flows.get": FLOW,
+    "privateFiles.get": PRIVATE_FILE,
+    "files.get": FILE,
 } | {
     operation: route.resource.kind
     for operation, route in LISTS.items()

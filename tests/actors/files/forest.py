@@ -30,7 +30,7 @@ from trunkline.store.object_store import Stored
 
 BY = Creator("0123456789abcdef01234567", "user", "owner@example.com")
 Path = tuple[str, ...]
-DIRECTORIES_MAX, CHARS_MAX = 4, 12
+DIRECTORIES_MAX, CHARS_MAX = 3, 9
 
 
 @dataclass
@@ -155,10 +155,15 @@ class Forest:
         if entry is None:
             return
         allowed = not entry.deleting and not entry.is_directory
+        before = await self._read(files.GetFile(tree=tree, application=self.house.application, file=entry.id))
         body = files.FilePatch(file_size=size)
         await self._try(files.PatchFile(tree=tree, file=entry.id, body=body), allowed=allowed)
         if allowed:
             entry.promised = size
+        if before.upload is not None:  # the form of an earlier answer is good no more
+            content, stored = before.upload.content, Stored(before.upload.size_bytes, "0" * 64)
+            late = CompleteUpload(kind=tree, record=entry.id, content=content, stored=stored)
+            await self._try(late, allowed=False)
 
     async def upload(self, tree: TreeName, number: int, *, by_form: bool) -> None:
         """Send content: by the newest form, or by the operation for small files."""

@@ -18,8 +18,11 @@ from hypothesis import strategies as st
 
 from tests.actors.contents.shelf import library
 from tests.actors.files.forest import CHARS_MAX, DIRECTORIES_MAX, Forest
+from trunkline.actors.files.tree import tree_problems
 from trunkline.actors.sweep import sweep
 from trunkline.limits.table import Limits
+from trunkline.store import keys
+from trunkline.store.batch import Batch
 
 LIMITS = Limits.off().override(
     {"file_directories_max": DIRECTORIES_MAX, "file_path_chars_max": CHARS_MAX, "erased_files_max": 2}
@@ -57,6 +60,21 @@ async def take(forest: Forest, step: tuple[Any, ...]) -> None:
             await forest.promise(tree, number, size)
         case ("upload", tree, number, by_form):
             await forest.upload(tree, number, by_form=by_form)
+
+
+async def test_a_record_without_its_directory_is_a_problem(tmp_path: Path) -> None:
+    async with library(tmp_path / "data", limits=Limits.off()) as house:
+        forest = Forest(house)
+        await forest.create("privateFile", ("a",), ("b", "c"), 1)
+        directory = forest.models["privateFile"][("a", "b")]
+        with house.system.store.snapshot() as snapshot:
+            assert list(tree_problems(snapshot)) == []
+        batch = Batch()
+        batch.delete(keys.RECORDS, keys.record_key("privateFile", house.application, directory.id))
+        await house.system.journal.submit(batch).wait()
+        with house.system.store.snapshot() as snapshot:
+            (problem,) = tree_problems(snapshot)
+        assert directory.id.hex() in problem
 
 
 @pytest.mark.slow
