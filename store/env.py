@@ -11,6 +11,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
     DIRECTORY/results/   files that jobs produced, until they expire
     DIRECTORY/contents/  the contents of files of applications (`blobs.py`), unless they are in a bucket (`s3.py`)
     DIRECTORY/contents-location  where they are (`contents_location.py`)
+    DIRECTORY/archives/  archives of applications, unless they are elsewhere (`archive_folder.py`)
     DIRECTORY/outbox/    mail, where no mail server is configured
     DIRECTORY/backups/   a copy made before each migration to another format
 """

@@ -66,7 +66,7 @@ class S3Store:
     """Implements `ObjectStore` in a bucket."""
 
     def __init__(self, bucket: S3Place, *, part_bytes: int, connections: int) -> None:
-        self._client = s3_client(bucket, connections)
+        self._client = _client(bucket, connections)
         self._bucket = bucket.name
         self._prefix = f"{bucket.prefix}/" if bucket.prefix else ""
         self._part_bytes = part_bytes
@@ -97,7 +97,7 @@ class S3Store:
             more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
 
     def request(self, operation: str, **arguments: Any) -> Any:
-        """Make one request. Raises StoreFull, StoreBroken or StoreUnreachable; `_Missing` if there is nothing."""
+        """Make one request. Raises StoreFull, StoreBroken or StoreUnreachable; `Missing` if there is nothing."""
         with self.translated():
             return getattr(self._client, operation)(Bucket=self._bucket, **arguments)
 
@@ -121,7 +121,7 @@ class S3Store:
         code = str(response.get("Error", {}).get("Code", "?"))
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         if code in _MISSING:
-            return _Missing(f"{self._location} has no such object.")
+            return Missing(f"{self._location} has no such object.")
         if code in _FULL or status == 507:
             return StoreFull(f"{self._location} is full: {code}.")
         if code == "NoSuchBucket" or status in (301, 400, 401, 403):
@@ -139,7 +139,7 @@ class S3Store:
         key = self._prefix + checked_name(name)
         try:
             head = self.request("head_object", Key=key)
-        except _Missing:
+        except Missing:
             return None
         return Content(_S3Source(self, key, head["ContentLength"]), stored)
 
@@ -271,7 +271,7 @@ class _S3Source:
         self._ahead = b""
 
 
-class _Missing(StoreBroken):
+class Missing(StoreBroken):
     """There is no such object."""
 
 
@@ -289,8 +289,7 @@ def _md5(data: bytes) -> str:
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
 
 
-def s3_client(bucket: S3Place, connections: int) -> Any:
-    """A client of the service. Its requests have bounded times. Thread-safe; slow to make."""
+def _client(bucket: S3Place, connections: int) -> Any:
     import boto3
     from botocore.config import Config
 

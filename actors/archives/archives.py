@@ -58,7 +58,7 @@ class Archives:
         )
         place = S3Place(
             name=s3["bucket"],
-            prefix=f"{directory}/{id}/" if directory else f"{id}/",
+            prefix=f"{directory}/{id}" if directory else id,
             endpoint=self._endpoint,
             region=s3.get("region"),
             access_key=s3["accessKeyId"],

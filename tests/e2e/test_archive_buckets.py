@@ -76,7 +76,8 @@ async def test_a_bucket_that_refuses_ends_the_job_with_a_sentence(tmp_path: Path
         queued = await server.call("GET", f"{application}/archiveData?date={start_ms}", status=202)
         log = await ended(server, application, queued["jobId"])
         assert log["status"] == "errored"
-        assert log["error"]["message"].startswith(
-            "archiveConfig.s3: The bucket no-bucket refuses with NoSuchBucket"
+        message = log["error"]["message"]
+        assert message.startswith(
+            f"archiveConfig.s3: s3://no-bucket/{id_of(application)} cannot be used: NoSuchBucket"
         )
         assert not any((tmp_path / "data" / "archives" / ".drafts").iterdir())
