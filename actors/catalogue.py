@@ -61,7 +61,7 @@ from trunkline.actors.flows.messages import FLOW_BY_VERSION_FIELDS, FLOW_FIELDS,
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
-from trunkline.actors.notebooks.actor import Notebook
+from trunkline.actors.notebooks.actor import Notebook, Notebooks
 from trunkline.actors.notebooks.export import INPUT_EXPORT
 from trunkline.actors.notebooks.resource import NOTEBOOKS
 from trunkline.actors.organizations.actor import Organization
@@ -103,6 +103,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     UserJobs,
     # Notebooks.
     Notebook,
+    Notebooks,
     # Files.
     FileTree,
 )

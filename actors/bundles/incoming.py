@@ -244,7 +244,7 @@ INCOMING: Final[Mapping[str, Incoming]] = {
     "FlowVersion": Incoming(make=_flow_version, kind=FLOW_VERSION, same=("version", "flowId")),
     "ExperienceFlowVersion": Incoming(make=_flow_version, kind=FLOW_VERSION, same=("version", "flowId")),
     "Dashboard": Incoming(make=_plain(DASHBOARDS), kind=DASHBOARD),
-    "Notebook": Incoming(make=_plain(NOTEBOOKS), kind=NOTEBOOK),
+    "Notebook": Incoming(make=_plain(NOTEBOOKS, "notebooks"), kind=NOTEBOOK),
     "ResourceJob": Incoming(make=_plain(RESOURCE_JOBS), kind=RESOURCE_JOBS.kind),
 }
 """By name of the resource. Rows of data tables are imported in arrays (`creation.py`)."""

@@ -1,16 +1,51 @@
-"""The notebook actor: its mailbox has the throttle of the exports of one notebook.
+"""The notebooks of an application, and the throttle of each.
 
-Its record belongs to the application, which may change it between two calls, so the actor keeps nothing.
+`Notebooks` is the only writer of the records, and of the names of their contents. `Notebook` keeps nothing: its mailbox
+has the throttle of the exports of one notebook.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from trunkline.actors.notebooks.messages import BeginInputExport
-from trunkline.actors.notebooks.resource import NOTEBOOK
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.notebooks.messages import BeginInputExport, SetNotebookFile
+from trunkline.actors.notebooks.resource import NOTEBOOK, discard_file
+from trunkline.actors.records import records
+from trunkline.actors.records.owner import RecordParent, by_fields
+from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
 from trunkline.store import keys
+
+
+class Notebooks(RecordParent):
+    """All notebooks of one application. `ref.parent` and `ref.id` are both the application's id."""
+
+    kind: ClassVar[str] = "notebooks"
+    noun: ClassVar[str] = "application"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return True  # it exists as long as its application
+
+    def on_set_notebook_file(self, message: SetNotebookFile) -> None:
+        """Give a notebook a file, which was written already, in place of the one that it has."""
+        raw, old = self._record(NOTEBOOK, message.record)
+        check_match(message.if_match, raw)
+        stored = message.stored
+        discard_file(self, message.record, old)
+        self.system.component(Contents).keep(self, message.content, stored.size_bytes)
+        new = {
+            **old,
+            "jupyterFileName": message.name,
+            "content": message.content,
+            "fileSize": stored.size_bytes,
+            "sha256": stored.sha256,
+            "lastUpdated": records.next_update_ms(self.system.clock.wall_ms(), old),
+            **by_fields("lastUpdated", message.by),
+        }
+        records.write(self, NOTEBOOK, self.ref.id, message.record, old, new)
 
 
 class Notebook(Actor):

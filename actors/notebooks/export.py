@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.named import PIECE_BYTES
 from trunkline.actors.devices.connection_export import connection_lines
 from trunkline.actors.devices.record_export import DEVICE_COLUMNS, device_row, shown_devices
 from trunkline.actors.devices.state_export import DeviceSelection, read_selection, table_lines
 from trunkline.actors.events.export import EVENT_COLUMNS, shown_events
+from trunkline.actors.files.kind import TREES
+from trunkline.actors.files.paths import split_path
+from trunkline.actors.files.tree import Tree
 from trunkline.actors.jobs.archive import Archive
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.queue import JobQueue
@@ -35,6 +40,7 @@ from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import is_id
 from trunkline.actors.values.template import fill_all, has_template
 from trunkline.actors.values.timestamps import resolve_range
+from trunkline.store.object_store import Stored
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
@@ -119,7 +125,7 @@ def _resolved(snapshot: Snapshot, message: PrepareInputs, input: Doc, at: str) -
         elif type == "eventData":
             new["query"] = query
         elif type == "applicationFile":
-            raise Invalid("filePath: this server has no files yet.")
+            _find_file(snapshot, message.application, input)
     except NotFound:
         raise Invalid(
             f"{at}.dataTableId: there is no data table {input['dataTableId']} in this application."
@@ -134,6 +140,16 @@ def _selection(snapshot: Snapshot, application: bytes, input: Doc) -> DeviceSele
     return read_selection(snapshot, application, options, query_field="queryJson")
 
 
+def _find_file(snapshot: Snapshot, application: bytes, input: Doc) -> tuple[bytes, Stored]:
+    """The content of a file of the application. Raises `Invalid` if there is no complete file at the path."""
+    tree = Tree(snapshot.get, application, TREES["privateFile" if input.get("private") else "file"])
+    found = tree.find(split_path(input["filePath"], "filePath"))
+    contents = () if found is None or tree.kind.contents is None else tree.kind.contents(found.doc)
+    for content, stored in contents:
+        return content, stored
+    raise Invalid(f"filePath: there is no complete file {input['filePath'][:100]}.")
+
+
 # The job.
 
 
@@ -143,6 +159,7 @@ async def export_inputs(job: Job) -> Doc:
     limits = job.system.limits
     job.completed, job.total = 0, len(inputs)
     fetched = await _fetch(job, inputs)
+    contents = job.system.component(Contents)
     lines = CsvLines()
 
     def write_inputs(snapshot: Snapshot, write: Write) -> None:
@@ -151,6 +168,8 @@ async def export_inputs(job: Job) -> Doc:
             for position, each in enumerate(inputs):
                 if position in fetched:
                     archive.add(each["fileName"], [fetched[position]])
+                elif each["inputType"] == "applicationFile":
+                    archive.add(each["fileName"], _file_pieces(contents, snapshot, job.application, each))
                 else:
                     pieces = _PIECES[each["inputType"]](snapshot, job.application, each, lines, limits)
                     archive.add(each["fileName"], pieces)
@@ -180,6 +199,12 @@ async def _fetch(job: Job, inputs: list[Doc]) -> dict[int, bytes]:
             raise Invalid(f"inputs[{position}].sourceUrl: {failure}") from None
         left -= len(fetched[position])
     return fetched
+
+
+def _file_pieces(contents: Contents, snapshot: Snapshot, application: bytes, input: Doc) -> Iterator[bytes]:
+    with contents.open(application, *_find_file(snapshot, application, input)) as file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
 
 
 def _states(

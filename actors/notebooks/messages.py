@@ -10,8 +10,10 @@ from typing import Annotated, Any, ClassVar
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.jobs.messages import NotifyBody
+from trunkline.actors.records.messages import Creator
 from trunkline.actors.values.structs import Body, Message, Query, View
 from trunkline.actors.values.terms import Id, IsoTime, OptionalTemplateId, QueryTime, Timestamp
+from trunkline.store.object_store import Stored
 
 TemplateContext = Annotated[str, Meta(max_length=32767)]
 
@@ -55,6 +57,17 @@ class BeginInputExport(Message, frozen=True):
     """Count a call that exports the inputs of a notebook."""
 
     throttle: ClassVar[str | None] = "notebook_export"
+
+
+class SetNotebookFile(Message, frozen=True):
+    """Give a notebook the file of this name, whose content was reserved and written."""
+
+    record: bytes
+    name: str
+    content: bytes
+    stored: Stored
+    by: Creator
+    if_match: str | None = None
 
 
 class PrepareInputs(Message, frozen=True):

@@ -1,4 +1,4 @@
-"""The records of notebooks. Their file is written by `notebooks/actor.py`; nothing executes them."""
+"""The records of notebooks. Their files are contents (`actors/contents/`); nothing executes them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.notebooks.forms import Inputs, Outputs, check_inputs
-from trunkline.actors.records.kind import Doc, Kind
+from trunkline.actors.records.kind import Doc, Kind, NamedContents
 from trunkline.actors.records.owner import check_reference
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Change, Ids, Resource
+from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.values.structs import Body, View
 from trunkline.actors.values.template import has_template
 from trunkline.actors.values.terms import Description, Id, RecordView
+from trunkline.store.object_store import Stored
 
 _LongName = Annotated[str, Meta(min_length=1, max_length=1024)]
 _ImageVersion = Literal["v1", "v2", "v3", "v4"]
@@ -68,6 +71,8 @@ class NotebookView(RecordView, frozen=True, kw_only=True):
     stats: NotebookStats
     description: str | None = None
     image_version: str | None = None
+    jupyter_file_name: str | None = None
+    jupyter_file_url: str | None = None
 
 
 _STATS: Final = {"minutesThisPeriod": 0, "runsThisPeriod": 0, "errorsThisPeriod": 0}
@@ -101,11 +106,23 @@ def _stats(_ids: Ids, _doc: Doc, _query: Any) -> Doc:
     return {"stats": _STATS}
 
 
+def _contents(doc: Doc) -> NamedContents:
+    """The content of the file, if there is one."""
+    return ((doc["content"], Stored(doc["fileSize"], doc["sha256"])),) if "content" in doc else ()
+
+
+def discard_file(owner: Actor, _id: bytes, doc: Doc) -> None:
+    """Stage the removal of the content that a record names and will not name any more."""
+    for content, stored in _contents(doc):
+        owner.system.component(Contents).discard(owner, content, stored.size_bytes)
+
+
 NOTEBOOK: Final = Kind(
     name="notebook",
     noun="notebook",
     indexes=("name", "creationDate", "lastUpdated", "lastExecutionRequested"),
     counted_as="notebookCount",
+    contents=_contents,
 )
 
 NOTEBOOKS: Final = Resource(
@@ -116,5 +133,6 @@ NOTEBOOKS: Final = Resource(
     page=NotebookPage,
     view=NotebookView,
     check=_check,
+    before_delete=discard_file,
     derive=_stats,
 )

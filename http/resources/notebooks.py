@@ -13,6 +13,8 @@ from trunkline.actors.applications.notebook_minutes import (
     MinuteRange,
     NotebookMinuteCounts,
 )
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.jobs.messages import JobQueued
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.notebooks.messages import (
@@ -25,11 +27,13 @@ from trunkline.actors.notebooks.messages import (
     PrepareInputs,
     ResourceJobExecution,
     ResourceJobExecutionLog,
+    SetNotebookFile,
 )
 from trunkline.actors.notebooks.resource import NOTEBOOKS
 from trunkline.actors.plain.resource_jobs import RESOURCE_JOBS, ResourceJobRemoval
 from trunkline.actors.query.text import parse_query
-from trunkline.actors.records.messages import GetRecord
+from trunkline.actors.records import records
+from trunkline.actors.records.messages import GetRecord, ListRecords, PatchRecord
 from trunkline.actors.records.resource import Resource
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.structs import View
@@ -38,9 +42,10 @@ from trunkline.actors.values.timestamps import parse_report_time, resolve_range
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import protocol_error, rate_limit
+from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
-from trunkline.http.calls.route import APP_PATH, ActorAddress, Route
+from trunkline.http.calls.route import APP_PATH, ActorAddress, LinkTemplates, Route
 from trunkline.http.resources.jobs import queue_job
 from trunkline.http.resources.triggered_flows import remove_with_flows
 
@@ -48,6 +53,10 @@ _NOTEBOOKS: Final = APP_PATH + "/notebooks"
 _NOTEBOOK: Final = _NOTEBOOKS + "/{notebookId}"
 _RESOURCE_JOBS: Final = APP_PATH + "/resource-jobs"
 _NOTEBOOK_ACTOR: Final = ActorAddress("notebook", "notebook")
+_NOTEBOOKS_ACTOR: Final = ActorAddress("notebooks", "application")
+_FILE_NAME_CHARS_MAX: Final = 1024
+_RESERVED_MS: Final = 3_600_000
+"""An upload that runs keeps its reservation; what is left of one that was cut is removed after this time."""
 
 
 class ExecutionStarted(View, frozen=True):
@@ -126,6 +135,81 @@ def _resource(call: Call) -> Resource:
     return NOTEBOOKS if NOTEBOOKS.kind.name in call.ids else RESOURCE_JOBS
 
 
+class NotebookForm(msgspec.Struct, frozen=True, rename="camel"):
+    """A form with the file of a notebook."""
+
+    jupyter_file: bytes
+
+
+async def upload(call: Call) -> Response:
+    """Upload the file of a notebook as the only part of a form, named `jupyterFile`; it replaces an earlier one."""
+    system, application, id = call.service.system, call.application, call.ids["notebook"]
+    contents, bytes_max = system.component(Contents), system.limits.multipart_bytes_max
+    await _check_exists(call)
+    form = FormData(call)
+    part = await form.expect_file("jupyterFile")
+    for name in form.fields:
+        raise Invalid(f"{name[:100]}: is no field of this form; send only jupyterFile.")
+    file_name = part.file_name or "notebook.ipynb"
+    if not 0 < len(file_name) <= _FILE_NAME_CHARS_MAX:
+        raise Invalid(f"jupyterFile: its file name must have 1 to {_FILE_NAME_CHARS_MAX} characters.")
+    system.check_load()
+    with system.component(Uploads).slot():
+        content = system.ids.new(call.now_ms)
+        await contents.reserve_now(application, content, call.now_ms + _RESERVED_MS)
+        with contents.in_use(application, content):
+            stored = await contents.write(application, content, part, bytes_max)
+            await form.expect_end()
+            message = SetNotebookFile(
+                record=id,
+                name=file_name,
+                content=content,
+                stored=stored,
+                by=call.principal.creator,
+                if_match=call.if_match,
+            )
+            await system.ask(_NOTEBOOKS_ACTOR.ref(call.ids), message)
+    return await show_notebook(call)
+
+
+async def show_notebook(call: Call) -> Response:
+    """A notebook; its file has a link that expires."""
+    if call.route.method == "PATCH":
+        await call.service.system.ask(call.service.ref(call), call.service.message(call, PatchRecord))
+    shown = await call.service.read_message(GetRecord(resource=NOTEBOOKS.name, ids=call.ids, query=None))
+    _add_link(call, shown)
+    return json_response(call, 200, shown)
+
+
+async def list_notebooks(call: Call) -> Response:
+    """A page of notebooks; their files have links that expire."""
+    shown = await call.service.read(call, ListRecords)
+    for each in shown["items"]:
+        _add_link(call, each)
+    return json_response(call, 200, shown)
+
+
+def _add_link(call: Call, shown: dict[str, Any]) -> None:
+    """Add the link to the file of a notebook. It stays the same for a while, so that the entity tag does, too."""
+    if "jupyterFileName" not in shown:
+        return
+    system, id = call.service.system, bytes.fromhex(shown["id"])
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, NOTEBOOKS.kind, call.application, id)
+    if found is None or NOTEBOOKS.kind.contents is None:
+        return
+    ttl_ms = system.limits.url_ttl_default_s * 1000
+    for content, stored in NOTEBOOKS.kind.contents(found.doc):
+        shown["jupyterFileUrl"] = system.component(Contents).link(
+            call.application,
+            content,
+            stored,
+            file_name=found.doc["jupyterFileName"],
+            content_type="application/x-ipynb+json",
+            expires_ms=(call.now_ms // ttl_ms + 2) * ttl_ms,
+        )
+
+
 async def _check_exists(call: Call) -> None:
     await call.service.read_message(GetRecord(resource=_resource(call).name, ids=call.ids, query=None))
 
@@ -179,8 +263,34 @@ def _resource_jobs() -> tuple[Route, ...]:
     return tuple(dataclasses.replace(each, ok=201) if each.method == "PATCH" else each for each in routes)
 
 
+def _notebooks() -> tuple[Route, ...]:
+    """The routes of a plain resource, with links to files in the answers."""
+
+    def with_links(route: Route) -> Route:
+        if route.method not in ("GET", "PATCH"):
+            return route
+        is_list = isinstance(route.reply, tuple)
+        handler = list_notebooks if is_list else show_notebook
+        uses = (PatchRecord,) if route.method == "PATCH" else ()
+        return dataclasses.replace(route, handler=handler, uses=(*route.uses, *uses))
+
+    return tuple(map(with_links, resource_routes(_NOTEBOOKS, NOTEBOOKS, to=_NOTEBOOKS_ACTOR)))
+
+
 ROUTES = (
-    *resource_routes(_NOTEBOOKS, NOTEBOOKS),
+    *_notebooks(),
+    Route(
+        method="POST",
+        path=_NOTEBOOK + "/upload",
+        operation="notebook.upload",
+        summary="Upload the file of a notebook",
+        handler=upload,
+        streams_body=True,
+        form=NotebookForm,
+        reply=NOTEBOOKS.view,
+        links=LinkTemplates({"self": _NOTEBOOK, "application": APP_PATH}),
+        access="write",
+    ),
     *_executions(_NOTEBOOK, NOTEBOOKS, NotebookExecution, NotebookExecutionLog, "notebook.execute"),
     Route(
         method="GET",

@@ -16,6 +16,9 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.receivers import Line
 from tests.patience import PATIENCE_S
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.named import content_problems
 
 StartServer = Callable[..., Any]
 
@@ -107,7 +110,13 @@ async def test_the_inputs_of_a_notebook_are_exported_as_one_archive(start_server
             },
             {"inputType": "eventData", "fileName": "events.csv", "queryJson": '{"level": "error"}'},
             {"inputType": "externalUrl", "fileName": "page.txt", "sourceUrl": url},
+            {"inputType": "applicationFile", "fileName": "own", "filePath": "/in/a.txt", "private": True},
         ]
+        body = {"name": "/in/a.txt", "type": "file", "fileSize": 3}
+        file = await server.call("POST", f"{application}/privateFiles", body, status=201)
+        async with server.client() as client:
+            path = f"{application}/privateFiles/{file['id']}/upload"
+            assert (await client.post(path, files={"privateFile": b"abc"})).is_success
         notebooks = f"{application}/notebooks"
         made = await server.call("POST", notebooks, {"name": "week", "inputs": inputs}, status=201)
         path = f"{notebooks}/{made['id']}/requestInputDataExport"
@@ -137,7 +146,7 @@ async def test_the_inputs_of_a_notebook_are_exported_as_one_archive(start_server
         assert [each["name"] for each in json.loads(files["devices.json"])] == ["other"]
         assert [line.split(",")[3] for line in lines["parts.csv"]] == ["part", "nut"]
         assert len(lines["events.csv"]) == 2
-        assert files["page.txt"] == "from elsewhere"
+        assert (files["page.txt"], files["own"]) == ("from elsewhere", "abc")
         later = {"name": "other", "inputs": [inputs[0]]}
         second = await server.call("POST", notebooks, later, status=201)
         body = {"relativeTo": now_ms - 604_800_000}
@@ -145,6 +154,41 @@ async def test_the_inputs_of_a_notebook_are_exported_as_one_archive(start_server
         log = await ended(server, application, queued)
         old = (await files_of(server, log))["all.csv"].splitlines()
         assert [line.split(",")[1] for line in old[1:]] == [str(now_ms - 700_000_000)] * 2
+
+
+async def test_the_file_of_a_notebook_is_uploaded_replaced_and_removed(server: Server) -> None:
+    application = await server.application()
+    made = await server.call("POST", f"{application}/notebooks", {"name": "n"}, status=201)
+    path = f"{application}/notebooks/{made['id']}"
+    assert "jupyterFileName" not in made
+    async with server.client() as client:
+        first = await client.post(f"{path}/upload", files={"jupyterFile": ("a b.ipynb", b'{"cells": []}')})
+        assert first.status_code == 200, first.text
+        old = first.json()["jupyterFileUrl"]
+        assert (await client.get(old)).content == b'{"cells": []}'
+        second = await client.post(f"{path}/upload", files={"jupyterFile": ("c.ipynb", b"new")})
+        assert second.json()["jupyterFileName"] == "c.ipynb"
+        link = (await server.call("GET", path))["jupyterFileUrl"]
+        assert (await client.get(link)).content == b"new"
+        (listed,) = (await server.call("GET", f"{application}/notebooks"))["items"]
+        assert listed["jupyterFileUrl"] == link
+        assert (await server.call("PATCH", path, {"description": "d"}))["jupyterFileUrl"] == link
+        contents = server.system.component(Contents)
+        assert await contents.sweep() is False
+        assert (await client.get(old)).status_code == 410
+        assert (await client.get(link)).status_code == 200
+        large = {"jupyterFile": ("l.ipynb", b"x" * (server.system.limits.multipart_bytes_max + 1))}
+        for files, status in ((large, 413), ({"file": ("x", b"x")}, 400)):
+            refusal = await client.post(f"{path}/upload", files=files)
+            assert refusal.status_code == status, refusal.text
+        missing = await client.post(f"{application}/notebooks/{'f' * 24}/upload", files={"jupyterFile": b"x"})
+        assert missing.status_code == 404
+        assert (await server.call("GET", path))["jupyterFileName"] == "c.ipynb"
+        await server.call("DELETE", path)
+        await contents.sweep()
+        assert (await client.get(link)).status_code == 410
+    with server.system.store.snapshot() as snapshot:
+        assert not list(content_problems(KINDS, snapshot, server.system.store.contents))
 
 
 REFUSED_INPUTS: dict[str, Any] = {
