@@ -109,6 +109,9 @@ _EXPORT_UNSUPPORTED: Final[Mapping[str, str]] = {
 }
 
 
+_KEYS: Final = ("accessKeyId", "secretAccessKey")
+
+
 def archives_otherwise(old: Doc | None, new: Doc) -> bool:
     """Whether days that were archived by the configuration `old` would look otherwise, or lie elsewhere, by `new`."""
     return old is None or _place_and_content(old) != _place_and_content(new)
@@ -160,13 +163,11 @@ def _refuse(doc: Doc, path: str, unsupported: Mapping[str, str]) -> None:
 
 
 def _stored_bucket(actor: Actor, new: Doc, old: Doc) -> Doc:
-    if (
-        old.get("bucket") == new["bucket"]
-        and new.get("accessKeyId", old["accessKeyId"]) == old["accessKeyId"]
-    ):
-        new = {"accessKeyId": old["accessKeyId"], "secretAccessKey": old["secretAccessKey"], **new}
+    same_key = new.get("accessKeyId") in (None, old.get("accessKeyId"))
+    if same_key and old.get("bucket") == new["bucket"]:
+        new = {name: old[name] for name in _KEYS if name in old} | new
     # Without keys of the caller, the library would look for those of the server's machine.
-    for name in ("accessKeyId", "secretAccessKey"):
+    for name in _KEYS:
         if name not in new:
             raise Invalid(f"{FIELD}.s3.{name}: is missing; an archive needs both keys of the bucket.")
     if isinstance(new["secretAccessKey"], str):

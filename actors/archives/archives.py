@@ -10,6 +10,7 @@ from trunkline.actors.archives.slices import Place
 from trunkline.actors.archives.tables import Format, has_parquet
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.values.errors import Invalid
 from trunkline.limits.errors import SettingsError
 from trunkline.store.archive_bucket import Bucket
 from trunkline.store.archive_folder import ArchiveFolder, Target
@@ -53,6 +54,8 @@ class Archives:
         s3 = config.get("s3")
         if s3 is None:
             return self._folder.directory(f"{id}/{directory}" if directory else id)
+        if "secretAccessKey" not in s3:  # it was discarded with a lost encryption key
+            raise Invalid("archiveConfig.s3.secretAccessKey: is lost on this server; set it again.")
         secret = self._keyring.unseal(
             s3["secretAccessKey"], kind=APPLICATION.name, id=application, field=SECRET_FIELD
         )
