@@ -24,6 +24,7 @@ from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.archives.archives import Archives
 from trunkline.actors.archives.schedule import run_schedule
 from trunkline.actors.authority import find_user
+from trunkline.actors.bundles.import_jobs import Imports
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES, UPLOADS
 from trunkline.actors.check import check, verify
 from trunkline.actors.contents.contents import Contents
@@ -146,6 +147,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
     system.add_component(Results(system))
+    system.add_component(Imports())
     system.add_component(Archives(settings, system.store.keyring))
     system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)

@@ -22,6 +22,7 @@ from trunkline.actors.audit.actor import AuditLog
 from trunkline.actors.audit.messages import AUDIT_ENTRY
 from trunkline.actors.bundles.clone import CLONE
 from trunkline.actors.bundles.export import APPLICATION_EXPORT
+from trunkline.actors.bundles.import_jobs import IMPORT_INTO, IMPORT_NEW
 from trunkline.actors.contents.uploads import UploadOwner
 from trunkline.actors.dashboards.actor import UserJobs
 from trunkline.actors.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
@@ -221,6 +222,8 @@ JOB_KINDS: Final[tuple[JobKind, ...]] = (
     CREATE_FROM_TEMPLATE,
     # Bundles.
     APPLICATION_EXPORT,
+    IMPORT_INTO,
+    IMPORT_NEW,
     # Archives.
     ARCHIVE_DATA,
     BACKFILL,

@@ -18,12 +18,12 @@ from trunkline.actors.accounts.messages import GetMe
 from trunkline.actors.accounts.recent_items import CheckRecentItem, ListRecentItems
 from trunkline.actors.applications import notebook_minutes, payload_counts
 from trunkline.actors.applications import reads as applications
-from trunkline.actors.applications.import_logs import ListImportLogs, list_import_logs
 from trunkline.actors.applications.messages import GetApplication, ListApplications
 from trunkline.actors.applications.readme import GetReadme, get_readme
 from trunkline.actors.applications.search import Search, search
 from trunkline.actors.audit import reads as audit
 from trunkline.actors.audit.messages import GetAuditLog, ListAuditLogs
+from trunkline.actors.bundles.import_logs import ListImportLogs, list_import_logs
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.certificate_login import AdmitCertificate, admit_certificate
 from trunkline.actors.dashboards import reads as dashboards

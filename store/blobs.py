@@ -81,15 +81,6 @@ class Blobs:
             raise translate(error, f"reading of {name}") from error
         return Content(source, stored)
 
-    def open_file(self, name: str) -> BinaryIO | None:
-        """Open a file for reading at any place; None if there is none."""
-        try:
-            return (self._path / name).open("rb")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise translate(error, f"reading of {name}") from error
-
     def remove(self, name: str) -> None:
         """Remove a file; no error if there is none."""
         try:
@@ -201,10 +192,11 @@ class FileDraft:
         os.posix_fadvise(file.fileno(), 0, self.size_bytes, os.POSIX_FADV_DONTNEED)
         self._synced_bytes = self.size_bytes
 
-    def finish(self) -> Stored:
-        """Give the file its final name. It is complete and on disk when this returns."""
+    def finish(self, name: str | None = None) -> Stored:
+        """Give the file its final name, or `name`. It is complete and on disk when this returns."""
         assert self._file is not None
-        folder = self._path.parent
+        path = self._path if name is None else self._path.with_name(checked_name(name))
+        folder = path.parent
         try:
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -212,7 +204,7 @@ class FileDraft:
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=0o700)
                 sync_directory(folder.parent)
-            self._draft.replace(self._path)
+            self._draft.replace(path)
             sync_directory(folder)
         except OSError as error:
             raise translate(error, f"writing of {self._path.name}") from error

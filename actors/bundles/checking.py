@@ -6,6 +6,7 @@ afterwards. Runs in a worker thread.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,8 +16,8 @@ import trio
 
 from trunkline.actors.bundles.plan import Plan, Problem, Target, View
 from trunkline.actors.bundles.rehearsal import Rehearsal
-from trunkline.actors.bundles.steps import Steps
-from trunkline.actors.values.errors import DomainError, InvalidParts, Overloaded, StorageFull
+from trunkline.actors.bundles.steps import Step, Steps
+from trunkline.actors.values.errors import DomainError, Invalid, InvalidParts, Overloaded, StorageFull
 from trunkline.store.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -65,14 +66,15 @@ def check_bundle(
     with Scratch(snapshot, bytes_max=limits.bundle_unpacked_bytes_max) as scratch:
         plan = Plan(source, target, limits, View(scratch))
         rehearsal = Rehearsal(system, scratch, actors)
-        problems += plan.problems[: limits.bundle_errors_max]
-        more += len(plan.problems) - len(problems)
+        problems += plan.problems
+        more += plan.refused - len(problems)
         for number, step in enumerate(Steps(plan, limits).all(), 1):
             if not number % PAUSE_STEPS:
                 time.sleep(PAUSE_S)
                 trio.from_thread.check_cancelled()
             refusal = step.refusal
             try:
+                _check_content(source, step)
                 for ref, message in step.asks:
                     rehearsal.ask(ref, message)
             except (Overloaded, StorageFull):
@@ -86,3 +88,18 @@ def check_bundle(
             else:
                 more += 1
     return Checked(plan.counts, problems, more)
+
+
+def _check_content(source: Source, step: Step) -> None:
+    """Raise `Invalid` if the content of a file is not what its line says."""
+    content = step.content
+    if content is None:
+        return
+    hash = hashlib.sha256()
+    size = 0
+    for piece in source.content(content.entry):
+        hash.update(piece)
+        size += len(piece)
+        trio.from_thread.check_cancelled()
+    if (size, hash.hexdigest()) != (content.size_bytes, content.sha256):
+        raise Invalid(f"more: the size and the sha256 are not those of the entry {content.entry}.")

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import trio
 
 from trunkline.actors.bundles.checking import check_bundle
 from trunkline.actors.bundles.creation import create_from, publish
+from trunkline.actors.bundles.import_files import open_bundle
 from trunkline.actors.bundles.plan import Target
 from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.jobs.job import Job, JobKind
-from trunkline.actors.jobs.results import Results, name_of
+from trunkline.actors.jobs.results import Results
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
@@ -39,7 +41,7 @@ async def clone_application(job: Job) -> Doc:
     `applicationId` of the clone and the numbers of `resources` by name. Raises `InvalidParts` if it cannot be cloned;
     then nothing was changed.
     """
-    target = Target(new_application(job), is_new=True, job=(job.owner.id, job.id), by=creator_of(job))
+    target = Target(new_application(job.id), is_new=True, job=(job.owner.id, job.id), by=creator_of(job))
     if _is_published(job, target.application):
         return {"applicationId": target.application.hex()}
     with closing(await _bundle_file(job)) as file:
@@ -70,9 +72,9 @@ async def import_source(
     return await create_from(system, source, target, progress)
 
 
-def new_application(job: Job) -> bytes:
+def new_application(job: bytes) -> bytes:
     """The id of the application that a job makes: the same in each attempt."""
-    return job.id[:4] + hashlib.sha256(job.id + b"application").digest()[:8]
+    return job[:4] + hashlib.sha256(job + b"application").digest()[:8]
 
 
 def creator_of(job: Job) -> Creator:
@@ -88,16 +90,16 @@ def _is_published(job: Job, application: bytes) -> bool:
 
 async def _bundle_file(job: Job) -> BinaryIO:
     """The bundle as a file; an earlier attempt may have written it."""
-    blobs, name = job.system.store.results, name_of(job.owner.id, job.id)
 
     def fill(snapshot: Snapshot, write: Write) -> None:
         application = bytes.fromhex(job.input["applicationId"])
         write_bundle(job.system, snapshot, application, job.input, write)
 
-    file = await trio.to_thread.run_sync(blobs.open_file, name)
+    opened = partial(open_bundle, job.system, job.owner.id, job.id)
+    file = await trio.to_thread.run_sync(opened)
     if file is None:
         await job.system.component(Results).write(job.owner.id, job.id, "clone.zip", "application/zip", fill)
-        file = await trio.to_thread.run_sync(blobs.open_file, name)
+        file = await trio.to_thread.run_sync(opened)
     if file is None:
         raise Crashed("The bundle of the clone is gone.")
     return file

@@ -20,7 +20,8 @@ import msgspec
 from trunkline.actors.accounts.passwords import hash_password
 from trunkline.actors.applications.messages import TransferApplication
 from trunkline.actors.bundles.plan import Plan, Target, View
-from trunkline.actors.bundles.steps import Step, Steps
+from trunkline.actors.bundles.steps import Content, Step, Steps
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.messages import CreateRecord
@@ -107,12 +108,32 @@ class _Creation:
             if step.refusal is not None:
                 raise _at(step, step.refusal)
             for ref, message in step.asks:
+                if step.content is not None:
+                    message = await self._with_content(ref.parent, message, step.content)
                 asks.append((ref, await self._prepared(message)))
                 steps.append(step)
         for start in range(0, len(asks), _TURNS_AT_ONCE):
             answers = await self._system.ask_in_order(asks[start : start + _TURNS_AT_ONCE])
             if answers and isinstance(answers[-1], DomainError):
                 raise _at(steps[start + len(answers) - 1], answers[-1])
+
+    async def _with_content(self, application: bytes, message: Any, content: Content) -> Any:
+        """Write the content of a file, and return the message that names it."""
+        system = self._system
+        contents = system.component(Contents)
+        now_ms = system.clock.wall_ms()
+        id = system.ids.new(now_ms)
+        # Nobody names it before the next message; after kill -9 it is removed when this has expired.
+        await contents.reserve_now(application, id, now_ms + 1000 * system.limits.job_result_keep_s)
+
+        def fill(write: Callable[[bytes], None]) -> None:
+            for piece in self._plan.source.content(content.entry):
+                write(piece)
+
+        stored = await contents.in_thread(
+            lambda: contents.write_blocking(application, id, fill, system.limits.file_bytes_max)
+        )
+        return msgspec.structs.replace(message, content=id, stored=stored)
 
     async def _prepared(self, message: Any) -> Any:
         """The message with the hash of a password instead of the password."""

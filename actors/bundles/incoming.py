@@ -25,10 +25,14 @@ from trunkline.actors.experience.kind import DOMAIN, ENDPOINT, GROUP, SLUG, USER
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS, VersionPatch
 from trunkline.actors.experience.views import VIEWS
+from trunkline.actors.files.kind import FILE, PRIVATE_FILE, TREES, TreeName
+from trunkline.actors.files.messages import CreateFile, SetContent
+from trunkline.actors.files.paths import split_path
+from trunkline.actors.files.tree import Tree
 from trunkline.actors.flows.bodies import FlowPatch
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.flows.messages import CreateFlow, CreateFlowVersion, PatchFlow, VersionCreation
-from trunkline.actors.notebooks.resource import NOTEBOOK, NOTEBOOKS
+from trunkline.actors.notebooks.resource import NOTEBOOKS
 from trunkline.actors.plain.certificates import AUTHORITIES
 from trunkline.actors.plain.credentials import CREDENTIAL
 from trunkline.actors.plain.device_recipes import RECIPES
@@ -44,6 +48,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.webhooks.resource import WEBHOOKS
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.object_store import Stored
 
 if TYPE_CHECKING:
     from trunkline.actors.bundles.portable import Portable
@@ -72,6 +77,11 @@ class Item:
     copies: dict[str, list[Copied]] = field(default_factory=dict)
 
     @property
+    def files(self) -> Ref:
+        """The actor of the files."""
+        return Ref("fileTree", self.application, self.application)
+
+    @property
     def experience(self) -> Ref:
         """The actor of the experience."""
         return Ref("experience", self.application, self.application)
@@ -94,6 +104,8 @@ _COMPARED: Final = frozenset({"columns", "password", "version"})
 """Fields that only the creation of a record takes, and that are compared in other ways."""
 
 Make = Callable[[Item], "Iterator[Ask]"]
+Find = Callable[[Get, bytes, "Doc"], bytes | None]
+"""Finds the record of an application that is the same as the one of a body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +113,13 @@ class Incoming:
     """How lines of one name are imported.
 
     `kind` is that of the records; `same` are the fields by which a record of the target is the same as that of a line,
-    the first of them indexed. `references` are fields with ids (or names, `named`) of records that may be left out if
-    they do not exist in the target.
+    the first of them indexed; or `find` finds it. `references` are fields with ids (or names, `named`) of records that
+    may be left out if they do not exist in the target.
     """
 
     make: Make
     kind: Kind | None = None
+    find: Find | None = None
     same: tuple[str, ...] = ("name",)
     references: Mapping[str, Kind] = field(default_factory=dict)
     named: Mapping[str, Kind] = field(default_factory=dict)
@@ -199,6 +212,32 @@ def _version(item: Item) -> Iterator[Ask]:
     )
 
 
+def _file(tree: TreeName) -> Make:
+    def make(item: Item) -> Iterator[Ask]:
+        if item.existing is None:
+            yield item.files, CreateFile(tree=tree, body=item.body, by=item.by, id=item.id)
+        elif item.body.type == "file":
+            # Its content is written when the file is changed.
+            content = SetContent(tree=tree, file=item.id, content=b"", stored=Stored(0, ""))
+            yield item.files, msgspec.structs.replace(content, content_type=item.body.content_type or None)
+
+    return make
+
+
+def _at_path(tree: TreeName) -> Find:
+    """Finds what is at the path of a file or a directory, if it is of the same type."""
+
+    def find(get: Get, application: bytes, body: Doc) -> bytes | None:
+        try:
+            names = split_path(f"{body.get('parentDirectory') or ''}/{body.get('name')}", "name")
+        except Invalid:
+            return None
+        found = Tree(get, application, TREES[tree]).find(names)
+        return found.id if found is not None and found.doc["type"] == body.get("type") else None
+
+    return find
+
+
 _DEVICES: Final = {"gatewayId": DEVICE, "parentId": DEVICE}
 
 INCOMING: Final[Mapping[str, Incoming]] = {
@@ -244,7 +283,9 @@ INCOMING: Final[Mapping[str, Incoming]] = {
     "FlowVersion": Incoming(make=_flow_version, kind=FLOW_VERSION, same=("version", "flowId")),
     "ExperienceFlowVersion": Incoming(make=_flow_version, kind=FLOW_VERSION, same=("version", "flowId")),
     "Dashboard": Incoming(make=_plain(DASHBOARDS), kind=DASHBOARD),
-    "Notebook": Incoming(make=_plain(NOTEBOOKS, "notebooks"), kind=NOTEBOOK),
+    "File": Incoming(make=_file("file"), kind=FILE, find=_at_path("file")),
+    "PrivateFile": Incoming(make=_file("privateFile"), kind=PRIVATE_FILE, find=_at_path("privateFile")),
+    "Notebook": Incoming(make=_plain(NOTEBOOKS, "notebooks"), kind=NOTEBOOKS.kind),
     "ResourceJob": Incoming(make=_plain(RESOURCE_JOBS), kind=RESOURCE_JOBS.kind),
 }
 """By name of the resource. Rows of data tables are imported in arrays (`creation.py`)."""

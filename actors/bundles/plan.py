@@ -93,14 +93,19 @@ class Plan:
         self.target = target
         self.view = view
         self.problems: list[Problem] = []
+        self.refused = 0
+        """The number of all problems, of which only the first are kept."""
         self.counts: dict[str, int] = {}
         self.secret = f"{secrets.token_urlsafe(24)}-aZ1"
         """A text that nobody knows, in the place of each secret that the export has removed."""
         self.source = source
         self._limits = limits
-        self._ids: set[bytes] = set()
+        self._ids: dict[bytes, int] = {}
+        """The ids of the resources that are taken, each with its place."""
         self.existing: dict[str, bytes] = {}
         self._used: set[bytes] = set()
+        job = target.job[1]
+        self._prefix = job[:4] + hashlib.sha256(job).digest()[:5]
         self.names = [portable for portable in PORTABLE if self.takes(portable.name)]
         self._read()
 
@@ -112,12 +117,12 @@ class Plan:
     # Ids.
 
     def new_id(self, old: str) -> bytes:
-        """The id of the record for a resource of the bundle."""
+        """The id of the record for a resource of the bundle, which must be known."""
         found = self.existing.get(old)
         if found is not None:
             return found
-        job = self.target.job[1]
-        return job[:4] + hashlib.sha256(job + bytes.fromhex(old)).digest()[:8]
+        # As in all ids: a second, what nobody else has, and a number. So records stay in the order of the bundle.
+        return self._prefix + self._ids[bytes.fromhex(old)].to_bytes(3, "big")
 
     def known(self, old: str) -> bool:
         """Whether an id, in lower case, is that of a resource of the bundle that is taken."""
@@ -168,8 +173,8 @@ class Plan:
             return  # the step of the line says so
         name = portable.name
         if INCOMING[name].kind is None:
-            if self.target.conflict != "create":
-                self._find_same(portable, line, "")
+            if name == "Global" and not self.target.is_new:
+                self._check_global(line)
             return
         if not isinstance(line.id, str):
             self._refuse(name, label_of(name, line), "", f"line {each.number}: has no id.")
@@ -201,7 +206,7 @@ class Plan:
             raise PayloadTooLarge(
                 f"importBundle: has more than {self._limits.bundle_records_max} resources, which is the bound."
             )
-        self._ids.add(id)
+        self._ids[id] = len(self._ids)
         return True
 
     def _count_rows(self) -> None:
@@ -227,25 +232,23 @@ class Plan:
 
     def _find_same(self, portable: Portable, line: Line, old: str) -> None:
         """Note the record of the target that is the same, or refuse the line because there is one."""
-        conflict = self.target.conflict
-        if conflict == "create":
+        incoming, conflict = INCOMING[portable.name], self.target.conflict
+        is_directory = incoming.find is not None and line.body.get("type") == "directory"
+        if conflict == "create" and not is_directory:
             return
-        incoming = INCOMING[portable.name]
-        if incoming.kind is None:
-            if portable.name == "Global" and conflict == "error" and line.body.get("key") in self.globals():
-                self._refuse(
-                    "Global", str(line.body["key"]), "", "the application has a global with this key already."
-                )
-            return
+        assert incoming.kind is not None
         wanted = {**self.with_new_ids(line.more), **line.body}
         own = self.new_id(old)
         if self.record(incoming.kind, own) is not None:
             self._used.add(own)  # an earlier attempt of this job has made it
             return
-        same = self._same(incoming.kind, incoming.same, wanted)
+        if incoming.find is not None:
+            same = incoming.find(self.view.get, self.target.application, line.body)
+        else:
+            same = self._same(incoming.kind, incoming.same, wanted)
         if same is None:
             return
-        if conflict == "error":
+        if conflict == "error" and not is_directory:
             self._refuse(
                 portable.name,
                 label_of(portable.name, line),
@@ -275,12 +278,22 @@ class Plan:
         raw = self.view.get(keys.RECORDS, keys.record_key(kind.name, self.target.application, id))
         return None if raw is None else decode(raw)
 
-    def globals(self) -> set[str]:
+    def globals(self) -> dict[Any, Any]:
+        """The globals of the target: their values as JSON texts, by key."""
         raw = self.view.get(keys.RECORDS, keys.record_key("application", ROOT, self.target.application))
-        return set() if raw is None else {each["key"] for each in decode(raw).get("globals", ())}
+        return {} if raw is None else {each["key"]: each["json"] for each in decode(raw).get("globals", ())}
+
+    def _check_global(self, line: Line) -> None:
+        """Refuse a global of which the target has another value, unless the conflict is resolved otherwise."""
+        key, value = line.body.get("key"), self.with_new_ids(line.body).get("json")
+        if self.target.conflict in ("create", "error") and self.globals().get(key, value) != value:
+            self._refuse(
+                "Global", str(key), "", "the application has a global with this key and another value."
+            )
 
     def _refuse(self, type: str, name: str, id: str, message: str) -> None:
-        if len(self.problems) <= self._limits.bundle_errors_max:
+        self.refused += 1
+        if len(self.problems) < self._limits.bundle_errors_max:
             self.problems.append(Problem(type=type, name=name[:255], id=id, message=message[:1000]))
 
 

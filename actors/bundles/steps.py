@@ -19,8 +19,9 @@ from trunkline.actors.bundles.incoming import (
     put_secrets,
 )
 from trunkline.actors.bundles.plan import COPIES, ROWS, Plan, Problem, label_of
-from trunkline.actors.bundles.portable import BY_NAME, Line, Portable, rows_path, version_path
+from trunkline.actors.bundles.portable import BY_NAME, Line, Portable, contents_path, rows_path, version_path
 from trunkline.actors.experience.copies import Copied
+from trunkline.actors.experience.kind import DEVELOP
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.messages import InsertRows, TruncateRows
 from trunkline.actors.values.errors import DomainError, Invalid
@@ -34,10 +35,22 @@ if TYPE_CHECKING:
     from trunkline.limits.table import Limits
 
 _ROWS_PER_STEP: Final = 500
+_FILES: Final = ("File", "PrivateFile")
+
+
+class Content(NamedTuple):
+    """The content of a file: its entry in the bundle, its size and its SHA-256 in hex."""
+
+    entry: str
+    size_bytes: int
+    sha256: str
 
 
 class Step(NamedTuple):
-    """What is done for a line: the asks, or why there are none. `counts`: how many resources are made by it."""
+    """What is done for a line: the asks, or why there are none. `counts`: how many resources are made by it.
+
+    `content` is written before the one message of a file is sent, and named in it.
+    """
 
     type: str
     name: str
@@ -45,6 +58,7 @@ class Step(NamedTuple):
     asks: list[Ask]
     refusal: DomainError | None = None
     counts: int = 0
+    content: Content | None = None
 
     def problem(self, refusal: DomainError) -> Problem:
         """The problem of this line."""
@@ -103,17 +117,26 @@ class Steps:
             label = label_of(name, line)
             old = line.id.lower() if isinstance(line.id, str) else ""
             asks = self._asks(portable, line, old)
+            content = self._content(portable, line, old) if asks and name in _FILES else None
         except DomainError as refusal:
             return Step(name, label, old, [], refusal)
-        return Step(name, label, old, asks, counts=1)
+        return Step(name, label, old, asks, counts=1, content=content)
+
+    def _content(self, portable: Portable, line: Line, old: str) -> Content | None:
+        """The content of a file. Raises `Invalid` if the bundle does not have it."""
+        if line.body.get("type") != "file":
+            return None
+        more = decode_body(portable, line.body, line.more)[1]
+        entry = contents_path(portable, old)
+        if not isinstance(more.sha256, str) or not isinstance(more.size, int):
+            raise Invalid("more: a file needs the size and the sha256 of its content.")
+        if entry not in self.plan.source.names():
+            raise Invalid(f"the bundle has no entry {entry} with the content of this file.")
+        return Content(entry, more.size, more.sha256)
 
     def _asks(self, portable: Portable, line: Line, old: str) -> list[Ask]:
         incoming, target = INCOMING[portable.name], self.plan.target
-        if (
-            incoming.kind is None
-            and target.conflict == "retain"
-            and line.body.get("key") in self.plan.globals()
-        ):
+        if incoming.kind is None and target.conflict == "retain" and self._is_set(portable.name, line):
             return []
         id = self.plan.new_id(old) if old else target.application
         existing = None if incoming.kind is None else self.plan.record(incoming.kind, id)
@@ -121,6 +144,12 @@ class Steps:
             return []  # an earlier attempt has made it, or it stays as it is
         item = self._item(portable, line, id, existing)
         return list(incoming.make(item))
+
+    def _is_set(self, name: str, line: Line) -> bool:
+        """Whether the target has this global, or settings of its version `develop`."""
+        if name == "Global":
+            return line.body.get("key") in self.plan.globals()
+        return self.plan.record(DEVELOP, self.plan.target.application) is not None
 
     def _item(self, portable: Portable, line: Line, id: bytes, existing: Doc | None) -> Item:
         target = self.plan.target
@@ -197,11 +226,11 @@ class Steps:
             position += 1
             try:
                 body = each.parse().body
-                rows.append(_checked_row(body))
+                rows.append(_checked_row(self.plan.with_new_ids(body)))
             except Invalid as refusal:
                 yield Step(ROWS, f"{label}, row {position}", old, [], refusal)
                 continue
-            ids.append(self._row_id(position))
+            ids.append(self._row_id(ref.id, position))
             size += len(each.raw) if isinstance(each.raw, bytes) else 0
             if len(rows) >= _ROWS_PER_STEP or size >= self._limits.body_bytes_max:
                 yield step()
@@ -209,10 +238,10 @@ class Steps:
         if rows:
             yield step()
 
-    def _row_id(self, position: int) -> bytes:
-        """The id of a row: the millisecond of the job, and its place, so that rows stay in their order."""
-        job = self.plan.target.job[1]
-        return timestamp_bytes(int.from_bytes(job[:4], "big") * 1000) + position.to_bytes(6, "big")
+    def _row_id(self, table: bytes, position: int) -> bytes:
+        """The id of a row: the second of the job, then the place of its table and its own, so that the order stays."""
+        seconds = int.from_bytes(self.plan.target.job[1][:4], "big")
+        return timestamp_bytes(seconds * 1000) + table[-3:] + position.to_bytes(3, "big")
 
 
 def _checked_row(body: Doc) -> Doc:

@@ -48,8 +48,6 @@ OpenJobs = dict[bytes, list[Any]]
 that only notifications are left; such a job does not count at a gate."""
 
 NOTIFYING = "telling"
-_OPEN = ("operation", "resource")
-"""The entries of a job that has not ended."""
 
 
 class JobOwner(Actor):
@@ -270,7 +268,7 @@ def _check_gate(
         return
     sharing = {each.operation for each in kinds.values() if each.gate == kind.gate}
     holders = sum(
-        len(entry) == len(_OPEN) and entry[0] in sharing and entry[1] == resource for entry in opened.values()
+        entry[0] in sharing and entry[1] == resource and NOTIFYING not in entry for entry in opened.values()
     )
     if holders >= getattr(limits, kind.gate):
         per = Limits.__dataclass_fields__[kind.gate].metadata["per"]

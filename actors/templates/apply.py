@@ -37,7 +37,7 @@ async def create_application(job: Job) -> Doc:
 
     The output has the `applicationId`, and the numbers of `resources` by name.
     """
-    application = new_application(job)
+    application = new_application(job.id)
     output: Doc = {"applicationId": application.hex()}
     with job.system.store.snapshot() as snapshot:
         found = records.find(snapshot, APPLICATION, ROOT, application)

@@ -336,6 +336,14 @@ FIELDS: Final[Mapping[str, str]] = {
     "ApplicationExport.credentialName": "For exports to a repository, which this server does not make",
     "ApplicationExport.repo": "For exports to a repository, which this server does not make",
     "ApplicationExportResult.url": "Where the bundle can be downloaded until it expires; no token is needed",
+    # Imports.
+    "importBundle": "The zip that an export made",
+    "NewForm.options": "The options as JSON text",
+    "IntoForm.options": "The options as JSON text",
+    "NewForm.includeDevices": "`false` leaves the devices of the bundle out",
+    "NewForm.includeDataTableRows": "`false` leaves the rows of the bundle out",
+    "NewForm.includeFiles": "`false` leaves the files of the bundle out",
+    "ImportLog.importUrl": "Where the bundle came from, without its query",
     # Data tables.
     "columns": "The columns",
     "constraint": "`unique`: no value twice; `required`: never null; `optional`: neither",

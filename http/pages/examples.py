@@ -168,6 +168,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "data.export": {"deviceIds": [IDS["deviceId"]]},
     # Bundles.
     "application.export": {"includeDevices": True, "includeDataTableRows": True},
+    "applications.import": {"includeDevices": "true"},
+    "application.import": {"options": '{"conflictBehavior": "retain"}'},
     "dataTables.post": {
         "name": "spare parts",
         "columns": [

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from trunkline.actors.applications.import_logs import ImportLog, ImportLogRange, ListImportLogs
 from trunkline.actors.applications.messages import (
     ApplicationView,
     GetApplication,
@@ -15,6 +14,7 @@ from trunkline.actors.applications.messages import (
 )
 from trunkline.actors.applications.readme import GetReadme, PatchReadme, ReadmePatch, ReadmeView
 from trunkline.actors.applications.search import Search, SearchChoice, SearchResult
+from trunkline.actors.bundles.import_logs import ImportLog, ImportLogRange, ListImportLogs
 from trunkline.actors.records.summary import SummaryChoice
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, LinkTemplates, Route
 

@@ -106,17 +106,23 @@ async def do_small_job(
     )
     id: bytes = (await system.ask(ref, message)).value
     await system.component(JobQueue).wait_end(id, system.limits.job_wait_s)
-    with system.store.snapshot() as snapshot:
-        found = records.find(snapshot, JOB, ref.id, id)
+    return id, job_output(call, ref.id, id)
+
+
+def job_output(call: Call, owner: bytes, id: bytes) -> dict[str, Any] | None:
+    """The output of a job, None if it has not ended. Raises the error with which it ended."""
+    with call.service.system.store.snapshot() as snapshot:
+        found = records.find(snapshot, JOB, owner, id)
     if found is None or found.doc["status"] not in ENDED:
-        return id, None
+        return None
     if found.doc["status"] != "completed":
         error, details = found.doc["error"], found.doc.get("output") or {}
         if "validationErrors" in details:
             problems = details["validationErrors"]
             raise InvalidParts(error["message"], problems, count=details["count"], logged_max=len(problems))
         raise _REFUSALS.get(error["name"], Crashed)(error["message"])
-    return id, found.doc["output"]
+    output: dict[str, Any] = found.doc["output"]
+    return output
 
 
 def queued(call: Call, id: bytes) -> Response:

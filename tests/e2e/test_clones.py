@@ -75,7 +75,7 @@ def without_ids(entries: dict[str, Json]) -> dict[str, Json]:
     plain: dict[str, Json] = {}
     for entry, value in entries.items():
         if entry.startswith("rows/"):
-            plain[named(entry)] = [line["body"] for line in value]
+            plain[named(entry)] = [named(line["body"]) for line in value]
         elif entry.endswith(".jsonl"):
             for line in value:  # a clone has no domains and no slugs: their names are unique
                 line["body"] = {

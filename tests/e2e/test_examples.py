@@ -60,6 +60,7 @@ class Example:
         self.fields: dict[str, str] = {} if form is None else form.get("example", {})
         self.file: str | None = None
         """The name of the file in the form."""
+        self.content = CONTENT
         if form is not None:
             properties = schemas[form["schema"]["$ref"].rpartition("/")[2]]["properties"]
             (self.file,) = [name for name, each in properties.items() if each.get("format") == "binary"]
@@ -82,7 +83,7 @@ async def run(client: httpx.AsyncClient, example: Example) -> httpx.Response:
     """Call the operation. Of a stream only the beginning is read: an event, or the first comment."""
     given: Json = {"params": example.query} | ({} if example.body is None else {"json": example.body})
     if example.file is not None:
-        given |= {"data": example.fields, "files": {example.file: ("a.txt", CONTENT)}}
+        given |= {"data": example.fields, "files": {example.file: ("a.txt", example.content)}}
     if not example.is_stream:
         return await client.request(example.method, example.path, **given)
     beginning = b"event: deviceState" if example.path.endswith("/stateStream") else b":"
@@ -141,6 +142,9 @@ async def fill_in(client: httpx.AsyncClient, examples: dict[str, Example], data_
     job = await ended_job(client, examples["applicationJobLog.get"].path)
     examples["downloads.get"].query["token"] = token_of(job["output"]["file"]["url"])
     await fill_in_file(client, examples)
+    bundle = (await client.get((await run(client, examples["application.export"])).json()["url"])).content
+    for name in ("applications.import", "application.import"):
+        examples[name].content = bundle
     webhook = (await run(client, examples["webhook.get"])).json()
     for example in examples.values():
         if example.id.startswith("webhookAddress."):

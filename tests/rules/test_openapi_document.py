@@ -46,12 +46,16 @@ def test_every_description_is_used(api: dict[str, Any]) -> None:
 
 
 def test_every_body_has_an_example_of_its_type() -> None:
-    with_body = {route.operation: route for route in TABLE.routes if route.decoder is not None}
-    assert examples.BODIES.keys() == with_body.keys()
+    routes = {route.operation: route for route in TABLE.routes}
+    forms = {operation: form for operation, route in routes.items() if (form := route.form) is not None}
+    with_body = {operation for operation, route in routes.items() if route.decoder is not None}
+    assert examples.BODIES.keys() - forms.keys() == with_body
     for operation, example in examples.BODIES.items():
-        decoder = with_body[operation].decoder
-        assert decoder is not None
-        decoder.decode(msgspec.json.encode(example))
+        decoder = routes[operation].decoder
+        if decoder is None:
+            msgspec.convert(example, forms[operation], strict=False)
+        else:
+            decoder.decode(msgspec.json.encode(example))
 
 
 def test_exactly_the_required_parameters_have_examples(api: dict[str, Any]) -> None:
