@@ -91,12 +91,13 @@ async def sweep(system: System) -> bool:
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
     batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
     contents = system.component(Contents)
+    for marker in _purge_markers(batch):
+        # It stays until the contents of the files are removed; the rest goes on without them.
+        if not await contents.remove_application(marker[-keys.ID_BYTES :]):
+            batch = _without(batch, marker)
     if not batch:
-        return await contents.sweep() or await tidy_rows(system)
-    for key in batch.writes.get(keys.META, {}):
-        # The marker of a deleted application stays until the contents of its files are removed.
-        if key.startswith(keys.PURGE_PREFIX) and not await contents.remove_application(key[-keys.ID_BYTES :]):
-            return False
+        more = await tidy_rows(system)
+        return await contents.sweep() or more
     await system.journal.submit(batch).wait()
     return True
 
@@ -122,6 +123,16 @@ def _goes_on(snapshot: Snapshot, owner: bytes, job: bytes) -> bool:
     if found is None or found.doc["status"] in ENDED:
         return False
     return any(records.find(snapshot, kind, ROOT, owner) is not None for kind in OWNERS)
+
+
+def _purge_markers(batch: Batch) -> list[bytes]:
+    """The markers of deleted applications that a batch removes."""
+    return [key for key in batch.writes.get(keys.META, {}) if key.startswith(keys.PURGE_PREFIX)]
+
+
+def _without(batch: Batch, marker: bytes) -> Batch:
+    """The batch without one key of META."""
+    return Batch.from_plain([each for each in batch.to_plain() if each[:2] != [keys.META, marker]])
 
 
 def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:

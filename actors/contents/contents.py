@@ -238,8 +238,12 @@ class Contents:
         return len(expired) == SLICE_CONTENTS
 
     async def remove_application(self, application: bytes) -> bool:
-        """Remove all contents of a deleted application; False if that is not possible now. Raises StoreError."""
-        return await self._remove(lambda: self._store.remove_folder(application.hex()))
+        """Remove all contents of a deleted application; False if that is not possible now."""
+        try:
+            return await self._remove(lambda: self._store.remove_folder(application.hex()))
+        except StoreError as failure:
+            _log.warning("contents of a deleted application are kept for now", reason=str(failure))
+            return False
 
     async def _remove(self, remove: Callable[[], None]) -> bool:
         """Run a removal in a worker thread; False if another process copies the contents."""
@@ -263,7 +267,7 @@ class Contents:
         found: list[bytes] = []
         prefix = keys.CONTENT_PREFIX
         for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
-            if decode(raw) <= now_ms and not self._in_use[bytes(key)]:
+            if decode(raw) <= now_ms:
                 found.append(bytes(key))
                 if len(found) == SLICE_CONTENTS:
                     break
@@ -286,8 +290,9 @@ class ContentDraft:
 
     async def __aenter__(self) -> ContentDraft:
         def begin() -> int:
+            room = self._contents.room_bytes()
             self._draft.__enter__()
-            return self._contents.room_bytes()
+            return room
 
         self._room = await self._contents.in_thread(begin)
         return self

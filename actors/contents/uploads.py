@@ -71,7 +71,7 @@ class Uploads:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """An upload that is not by a form is under way. Raises Overloaded at the limit of uploads."""
+        """Meanwhile an upload is under way. Raises Overloaded at the limit of uploads."""
         self.check_slot()
         self.running += 1
         try:
@@ -116,13 +116,11 @@ class Upload:
         self._held = AsyncExitStack()
 
     async def __aenter__(self) -> Upload:
-        self._uploads.running += 1
-        try:
-            self._held.enter_context(self._reservation)
-            await self._held.enter_async_context(self._draft)
-        except BaseException:
-            await self.__aexit__(None, None, None)
-            raise
+        async with AsyncExitStack() as held:
+            held.enter_context(self._uploads.slot())
+            held.enter_context(self._reservation)
+            await held.enter_async_context(self._draft)
+            self._held = held.pop_all()
         return self
 
     async def write(self, piece: bytes) -> None:
@@ -168,5 +166,4 @@ class Upload:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._uploads.running -= 1
         await self._held.__aexit__(kind, error, trace)

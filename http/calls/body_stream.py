@@ -6,7 +6,6 @@ such calls come to the dispatcher (`streamed_calls.py`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import trio
@@ -24,7 +23,7 @@ class BodyTooSlow(DomainError):
 
 
 class BodyStream:
-    """The body of one request, as pieces. Raises DomainError where it does not come as it should."""
+    """The body of one request: iterate over its pieces. Raises DomainError where it does not come as it should."""
 
     def __init__(self, receive: Any, announced: bytes | None, timeout_s: float) -> None:
         """`announced` is the value of Content-Length."""
@@ -33,7 +32,10 @@ class BodyStream:
         self.announced_bytes = int(announced) if announced and announced.isdigit() else None
         self.bytes_max = 0
         """The bound on its length; set before it is read."""
-        self.received_bytes = 0
+        self._received_bytes = 0
+        self._step_bytes = 0
+        self._left_s = timeout_s
+        self._more = True
         self._advice = ""
 
     def limit(self, bytes_max: int, advice: str = "") -> None:
@@ -43,33 +45,35 @@ class BodyStream:
         if self.announced_bytes is not None and self.announced_bytes > bytes_max:
             raise self._too_large()
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the pieces as they come. May be used once.
+    def __aiter__(self) -> BodyStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next piece, as soon as it has come.
 
         The time-out counts only while the client is waited for. It is here as well as in the engine, because a call
         may be shielded from the end of its connection.
         """
-        step_bytes, left_s = 0, self._timeout_s
-        more = True
-        while more:
-            if step_bytes >= STEP_BYTES:
-                step_bytes, left_s = 0, self._timeout_s
+        while self._more:
+            if self._step_bytes >= STEP_BYTES:
+                self._step_bytes, self._left_s = 0, self._timeout_s
             began_s = trio.current_time()
-            with trio.move_on_after(left_s) as timer:
+            with trio.move_on_after(self._left_s) as timer:
                 message = await self._receive()
             if timer.cancelled_caught:
                 raise BodyTooSlow("The body came too slowly.")
-            left_s -= trio.current_time() - began_s
+            self._left_s -= trio.current_time() - began_s
             if message["type"] == "http.disconnect":
                 raise Invalid("The body ended before it was complete.")
             piece: bytes = message.get("body", b"")
-            more = message.get("more_body", False)
-            step_bytes += len(piece)
-            self.received_bytes += len(piece)
-            if self.received_bytes > self.bytes_max:
+            self._more = message.get("more_body", False)
+            self._step_bytes += len(piece)
+            self._received_bytes += len(piece)
+            if self._received_bytes > self.bytes_max:
                 raise self._too_large()
             if piece:
-                yield piece
+                return piece
+        raise StopAsyncIteration
 
     def _too_large(self) -> PayloadTooLarge:
         return PayloadTooLarge(

@@ -6,7 +6,6 @@ Owns the bounds on what is kept of a form in memory: everything but the contents
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -34,16 +33,18 @@ class FilePart:
         self.file_name = event.filename
         self.content_type: str | None = event.headers.get("content-type")
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the pieces of the file. Raises Invalid if the form ends before the file."""
-        while True:
+    def __aiter__(self) -> FilePart:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next piece of the file. Raises Invalid if the form ends before the file."""
+        while self._form.in_file:
             event = await self._form.next_event()
             assert isinstance(event, Data)
+            self._form.in_file = event.more_data
             if event.data:
-                yield event.data
-            if not event.more_data:
-                self._form.in_file = False
-                return
+                return event.data
+        raise StopAsyncIteration
 
 
 class FormData:
@@ -57,7 +58,6 @@ class FormData:
         stream = call.request.stream
         assert stream is not None
         self._stream: BodyStream = stream
-        self._pieces = stream.pieces()
         self._kept_bytes = 0
         self._parts = 0
         self.in_file = False
@@ -161,4 +161,4 @@ class FormData:
                 raise PayloadTooLarge(
                     f"The fields of the form have more than {self._kept_bytes_max} bytes; only a file may have more."
                 )
-            self._decoder.receive_data(await anext(self._pieces, None))
+            self._decoder.receive_data(await anext(self._stream, None))

@@ -13,7 +13,14 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.signatures import Link
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.files.kind import TreeName
-from trunkline.actors.files.messages import FindFile, ReserveContent, SetContent, ShownFile, usable_type
+from trunkline.actors.files.messages import (
+    FindFile,
+    GetFile,
+    ReserveContent,
+    SetContent,
+    ShownFile,
+    usable_type,
+)
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.form_data import FormData
@@ -43,6 +50,8 @@ async def receive_content(call: Call, tree: TreeName) -> None:
     contents, files = system.component(Contents), FILE_TREE_ACTOR.ref(call.ids)
     bytes_max = system.limits.multipart_bytes_max
     form = FormData(call)
+    # Before the body is asked for: a client that waits for that need not send it.
+    await call.service.read_message(GetFile(tree=tree, application=application, file=id))
     part = await form.expect_file(tree)
     for name in form.fields:
         raise Invalid(f"{name[:100]}: is no field of this form; send only {tree}.")
