@@ -161,7 +161,14 @@ async def test_bytes_are_bounded_for_an_application_and_for_the_server(house: Ho
         await upload(house, *third, b"c" * 400)
     await ask(house, Drop(record=first[0]))
     await upload(house, *third, b"c" * 600)
-    assert problems(house) == []
+    fourth = await order(house)
+    with pytest.raises(StorageFull, match="would have more than 1000"):
+        await upload(house, *fourth, b"d" * 100)
+    assert name_of(house.application, fourth[1]) in files(tmp_path), "written, and completed by no record"
+    house.clock.pass_s(7200)
+    await swept(house)
+    assert files(tmp_path) == sorted(name_of(house.application, content) for _, content in (second, third))
+    assert (markers(house), problems(house)) == (0, [])
     assert house.system.component(Contents).writing_bytes == 0
 
 
