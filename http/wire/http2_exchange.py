@@ -129,13 +129,15 @@ class Http2Exchange:
                 await self._wait_for_body()
         body = b"".join(self._body)
         self._body.clear()
+        self._body_end_received = complete = (
+            self.complete
+        )  # as of now: more may come while the window is opened
         self._body_left_bytes -= len(body)
         if self._unacknowledged_bytes:
             size, self._unacknowledged_bytes = self._unacknowledged_bytes, 0
             self._connection.acknowledge(self.stream_id, size)
             await self._connection.flush()
-        self._body_end_received = self.complete
-        return {"type": "http.request", "body": body, "more_body": not self.complete}
+        return {"type": "http.request", "body": body, "more_body": not complete}
 
     async def _wait_for_body(self) -> None:
         """Wait for more. Each step of a body has the body time-out to itself, as on HTTP/1.1."""

@@ -36,6 +36,8 @@ from tests.http.raw_wire import (
 )
 from tests.patience import PATIENCE_S
 from trunkline.http.wire.engine import REAP_S
+from trunkline.http.wire.headers import Headers
+from trunkline.http.wire.http2_exchange import Http2Exchange
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -674,3 +676,36 @@ async def test_a_drain_answers_what_is_open_and_refuses_the_rest(peers: Peers) -
             received += data
         assert b" end" in received
         assert late not in client.h2.streams or not client.responses[late].heads
+
+
+class _Busy:
+    """A connection on which the rest of a body arrives while the window for more of it is opened."""
+
+    def __init__(self) -> None:
+        self.exchange = Http2Exchange(self, 1, 1.0)
+
+    def acknowledge(self, stream_id: int, size: int) -> None:
+        pass
+
+    def answer_sent(self, exchange: Http2Exchange) -> None:
+        pass
+
+    async def send_head(self, exchange: Http2Exchange, head: Headers, *, end: bool) -> None:
+        pass
+
+    async def send_body(self, exchange: Http2Exchange, body: bytes, *, end: bool) -> None:
+        pass
+
+    async def flush(self) -> None:
+        if not self.exchange.complete:
+            self.exchange.take(b"and the rest", 12)
+            self.exchange.end()
+
+
+async def test_a_body_is_whole_if_its_end_comes_while_the_window_is_opened() -> None:
+    exchange = _Busy().exchange
+    exchange.take(b"the beginning ", 14)
+    first = await exchange.receive()
+    assert (first["body"], first["more_body"]) == (b"the beginning ", True)
+    last = await exchange.receive()
+    assert (last["body"], last["more_body"]) == (b"and the rest", False)
