@@ -23,7 +23,7 @@ from trunkline.actors.files.fields import (
     place_fields,
     type_fields,
 )
-from trunkline.actors.files.kind import TREES
+from trunkline.actors.files.kind import NO_TYPE, TREES
 from trunkline.actors.files.messages import (
     CreateFile,
     DeleteDirectory,
@@ -43,10 +43,12 @@ from trunkline.actors.records.resource import missing
 from trunkline.actors.records.revision import Found, check_match
 from trunkline.actors.records.summary import STORED_BYTES, STORED_FILES
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.turns import as_domain_error
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Created
 from trunkline.store import keys
 from trunkline.store.batch import Batch
+from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.store.object_store import Stored
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
 
 UPLOAD: Final = "upload"
 """The field with the content that a form was given for, and with what the file becomes when that has arrived."""
-
-_NO_TYPE: Final = "application/octet-stream"
 
 
 class FileTree(Actor):
@@ -232,7 +232,7 @@ class FileTree(Actor):
         doc = records.apply_patch(doc, upload.get("named", {}))
         doc |= {"status": "completed", **content_fields(content, stored)}
         if "contentType" not in doc:
-            doc["contentType"] = content_type or _NO_TYPE
+            doc["contentType"] = content_type or NO_TYPE
         self._update(kind, found, doc)
 
     def _reserve_upload(self, size: int) -> Doc:
@@ -363,7 +363,10 @@ class FileTree(Actor):
 
     async def _check_extent(self, kind: Kind, directory: bytes, names: tuple[str, ...]) -> None:
         """Check that all that is in a directory stays within the bounds of paths if the directory is moved."""
-        await self.system.journal.submit(Batch()).wait()  # so that the snapshot shows all earlier turns
+        try:
+            await self.system.journal.submit(Batch()).wait()  # so that the snapshot shows all earlier turns
+        except StoreError as failure:
+            raise as_domain_error(failure) from failure
         depth, chars = await self.system.read(
             partial(_extent, application=self.ref.parent, kind=kind, directory=directory)
         )

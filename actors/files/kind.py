@@ -17,6 +17,9 @@ TreeName = Literal["file", "privateFile"]
 PARENT: Final = "parent"
 """The field with the id of the directory of a record in hexadecimal; empty for the root of the tree."""
 
+NO_TYPE: Final = "application/octet-stream"
+"""The media type of a content that nobody gave one."""
+
 PLACE: Final = "place"
 """The field that no two records of a tree have in common: the directory and the name."""
 

@@ -85,7 +85,7 @@ class FileMove(Query, frozen=True):
 class PrivateFileMove(FileMove, frozen=True):
     """As of a public file."""
 
-    url_ttl: UrlTtl = msgspec.field(default=900, name="urlTTL")
+    url_ttl: UrlTtl | None = msgspec.field(default=None, name="urlTTL")
 
 
 class FilePage(Page, frozen=True):
@@ -101,13 +101,13 @@ class FilePage(Page, frozen=True):
 class PrivateFilePage(FilePage, frozen=True):
     """As of public files."""
 
-    url_ttl: UrlTtl = msgspec.field(default=900, name="urlTTL")
+    url_ttl: UrlTtl | None = msgspec.field(default=None, name="urlTTL")
 
 
 class PrivateFileChoice(Query, frozen=True):
     """For how long the link works."""
 
-    url_ttl: UrlTtl = msgspec.field(default=900, name="urlTTL")
+    url_ttl: UrlTtl | None = msgspec.field(default=None, name="urlTTL")
 
 
 # Messages to the tree of files. `tree` is the name of a kind: `file` or `privateFile`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trunkline.actors.files.kind import TREES
+from trunkline.actors.files.kind import NO_TYPE, TREES
 from trunkline.actors.files.messages import (
     FileContent,
     FileView,
@@ -102,7 +102,8 @@ def _show(tree: Tree, application: bytes, found: Found) -> ShownFile:
         shown["s3etag"] = doc["sha256"]
         if status == "completed":
             stored = Stored(doc["fileSize"], doc["sha256"])
-            content = FileContent(bytes.fromhex(doc["content"]), stored, doc["name"], doc["contentType"])
+            type = doc.get("contentType", NO_TYPE)
+            content = FileContent(bytes.fromhex(doc["content"]), stored, doc["name"], type)
     if "upload" in doc and status != "deleting":
         wanted = doc["upload"]
         type = wanted.get("named", {}).get("contentType") or doc.get("contentType", "")

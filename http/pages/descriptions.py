@@ -1136,7 +1136,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "moveIntoId": "The file that it is moved into; not used, because a move is done at once",
     "upload": "Where to send the content, and with which fields",
     "DirectUpload.fields": "The fields of the form; send them unchanged and in this order, before the file",
-    "urlTTL": "The seconds for which `url` works; 0: no `url`",
+    "urlTTL": "The seconds for which `url` works (by default 900); 0: no `url`",
     "directory": "Keeps what is in the directory at this path; `/` is the root. Without it, the whole tree is listed",
     "FilePost.name": "The name; slashes in that of a new record create the directories between",
     "FileView.name": "The name",

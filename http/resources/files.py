@@ -210,7 +210,9 @@ class _Files:
             path = quote(f"{call.application.hex()}/{file.path}")
             file.shown["url"] = f"{contents.signatures.base_url}{PUBLIC_PATH}/{path}"
             return
-        ttl_s = getattr(call.query, "url_ttl", call.service.system.limits.url_ttl_default_s)
+        ttl_s = getattr(call.query, "url_ttl", None)
+        if ttl_s is None:
+            ttl_s = call.service.system.limits.url_ttl_default_s
         if ttl_s:
             file.shown["url"] = contents.link(
                 call.application,

@@ -144,6 +144,9 @@ async def test_the_old_content_is_read_until_the_new_one_is_complete(files: File
     # Without a size, the other fields change at once, and there is nothing to send.
     last = await files.server.call("PATCH", path, {"contentType": "text/csv"}, status=201)
     assert (last["contentType"], "upload" in last) == ("text/csv", False)
+    bare = await files.server.call("PATCH", path, {"contentType": None, "fileDimensions": None}, status=201)
+    assert "contentType" not in bare
+    assert (await read(files, bare["url"])).headers["content-type"] == "application/octet-stream"
     files.server.move_clock(Limits().upload_form_s + 1)
     await swept(files.server)
     assert kept(files.server) == 1

@@ -10,7 +10,10 @@ import trio
 
 from tests.e2e.conftest import Server
 from tests.patience import PATIENCE_S
+from trunkline.actors.jobs.messages import EndJob
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.ids import ROOT
 
 Json = dict[str, Any]
 
@@ -216,6 +219,13 @@ async def test_nothing_changes_in_a_directory_that_is_being_deleted(server: Serv
     path = f"{files.one}/{file['id']}"
     assert "is being deleted" in (await server.call("PATCH", path, {"fileSize": 1}, status=400))["message"]
     assert "is being deleted" in (await server.call("DELETE", path, status=400))["message"]
+    # When its job was given up, the directory can be deleted again.
+    (log,) = (await server.call("GET", f"{files.application}/jobLogs"))["items"]
+    owner = Ref("application", ROOT, bytes.fromhex(top["applicationId"]))
+    end = EndJob(id=bytes.fromhex(log["id"]), status="failed", completed=0, total=None)
+    await server.system.ask(owner, end)
+    await files.delete(top)
+    assert (await server.call("GET", f"{files.application}/jobLogs"))["totalCount"] == 2
 
 
 async def test_lists_keep_what_they_are_asked_for(files: Files) -> None:
