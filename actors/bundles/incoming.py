@@ -32,6 +32,7 @@ from trunkline.actors.files.tree import Tree
 from trunkline.actors.flows.bodies import FlowPatch
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.flows.messages import CreateFlow, CreateFlowVersion, PatchFlow, VersionCreation
+from trunkline.actors.notebooks.messages import ImportNotebook
 from trunkline.actors.notebooks.resource import NOTEBOOKS
 from trunkline.actors.plain.certificates import AUTHORITIES
 from trunkline.actors.plain.credentials import CREDENTIAL
@@ -224,6 +225,16 @@ def _file(tree: TreeName) -> Make:
     return make
 
 
+def _notebook(item: Item) -> Iterator[Ask]:
+    """A notebook that is replaced keeps its file."""
+    if item.existing is not None:
+        yield from _plain(NOTEBOOKS, "notebooks")(item)
+        return
+    ref = Ref("notebooks", item.application, item.application)
+    name = item.more.file_name or "notebook.ipynb"
+    yield ref, ImportNotebook(id=item.id, body=item.body, by=item.by, name=name)
+
+
 def _at_path(tree: TreeName) -> Find:
     """Finds what is at the path of a file or a directory, if it is of the same type."""
 
@@ -285,7 +296,7 @@ INCOMING: Final[Mapping[str, Incoming]] = {
     "Dashboard": Incoming(make=_plain(DASHBOARDS), kind=DASHBOARD),
     "File": Incoming(make=_file("file"), kind=FILE, find=_at_path("file")),
     "PrivateFile": Incoming(make=_file("privateFile"), kind=PRIVATE_FILE, find=_at_path("privateFile")),
-    "Notebook": Incoming(make=_plain(NOTEBOOKS, "notebooks"), kind=NOTEBOOKS.kind),
+    "Notebook": Incoming(make=_notebook, kind=NOTEBOOKS.kind),
     "ResourceJob": Incoming(make=_plain(RESOURCE_JOBS), kind=RESOURCE_JOBS.kind),
 }
 """By name of the resource. Rows of data tables are imported in arrays (`creation.py`)."""

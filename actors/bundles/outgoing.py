@@ -150,6 +150,8 @@ class _Plain:
             body["password"] = REMOVED
             removed.append("password")
         more: Doc = {"removed": sorted(removed)} if removed else {}
+        if "jupyterFileName" in doc:
+            more["fileName"] = doc["jupyterFileName"]
         return line(id, body, more | _of_content(_content_of(resource.kind, id, doc)))
 
 

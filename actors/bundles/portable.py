@@ -52,7 +52,7 @@ from trunkline.actors.files.kind import FILE, PRIVATE_FILE
 from trunkline.actors.files.messages import FilePost
 from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
-from trunkline.actors.notebooks.resource import NOTEBOOK, NotebookPost
+from trunkline.actors.notebooks.resource import NOTEBOOK, LongName, NotebookPost
 from trunkline.actors.plain.certificates import AUTHORITIES, AuthorityPost
 from trunkline.actors.plain.device_recipes import RECIPES, RecipePost
 from trunkline.actors.plain.integrations import INTEGRATION, IntegrationPost
@@ -155,6 +155,12 @@ class WithContent(Body, frozen=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | UnsetType = UNSET
 
 
+class NotebookMore(WithContent, frozen=True):
+    """The content of a notebook, and the name of its file."""
+
+    file_name: LongName | UnsetType = UNSET
+
+
 class FlowMore(Body, frozen=True):
     """The version of a workflow that runs, if that is not `develop`."""
 
@@ -227,7 +233,7 @@ PORTABLE: Final[tuple[Portable, ...]] = (
     # The versions of workflows of the class experience.
     Portable("ExperienceFlowVersion", (FLOW_VERSION,), FlowVersionPost, FlowVersionMore),
     Portable("Dashboard", (DASHBOARD,), DashboardPost, WithSecrets),
-    Portable("Notebook", (NOTEBOOK,), NotebookPost, WithContent, contents="notebooks"),
+    Portable("Notebook", (NOTEBOOK,), NotebookPost, NotebookMore, contents="notebooks"),
     Portable("ResourceJob", (RESOURCE_JOBS.kind,), ResourceJobPost),
 )
 """All portable resources, in an order in which they can be created."""

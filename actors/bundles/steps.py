@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from msgspec import UNSET
+
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.applications.readme import PatchReadme, ReadmePatch
 from trunkline.actors.bundles.incoming import (
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from trunkline.limits.table import Limits
 
 _ROWS_PER_STEP: Final = 500
-_FILES: Final = ("File", "PrivateFile")
 
 
 class Content(NamedTuple):
@@ -117,16 +118,17 @@ class Steps:
             label = label_of(name, line)
             old = line.id.lower() if isinstance(line.id, str) else ""
             asks = self._asks(portable, line, old)
-            content = self._content(portable, line, old) if asks and name in _FILES else None
+            content = self._content(portable, line, old) if asks and hasattr(asks[0][1], "content") else None
         except DomainError as refusal:
             return Step(name, label, old, [], refusal)
         return Step(name, label, old, asks, counts=1, content=content)
 
     def _content(self, portable: Portable, line: Line, old: str) -> Content | None:
-        """The content of a file. Raises `Invalid` if the bundle does not have it."""
-        if line.body.get("type") != "file":
-            return None
+        """The content of a file or a notebook. Raises `Invalid` if the bundle does not have it."""
         more = decode_body(portable, line.body, line.more)[1]
+        # A directory has none, and a notebook need not have one.
+        if more.sha256 is UNSET if portable.name == "Notebook" else line.body.get("type") != "file":
+            return None
         entry = contents_path(portable, old)
         if not isinstance(more.sha256, str) or not isinstance(more.size, int):
             raise Invalid("more: a file needs the size and the sha256 of its content.")

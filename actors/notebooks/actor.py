@@ -9,13 +9,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trunkline.actors.contents.contents import Contents
-from trunkline.actors.notebooks.messages import BeginInputExport, SetNotebookFile
+from trunkline.actors.notebooks.messages import BeginInputExport, ImportNotebook, SetNotebookFile
 from trunkline.actors.notebooks.resource import NOTEBOOK, discard_file
 from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.messages import CreateRecord
 from trunkline.actors.records.owner import RecordParent, by_fields
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.values.structs import Created
 from trunkline.store import keys
+from trunkline.store.object_store import Stored
 
 
 class Notebooks(RecordParent):
@@ -33,19 +37,34 @@ class Notebooks(RecordParent):
         """Give a notebook a file, which was written already, in place of the one that it has."""
         raw, old = self._record(NOTEBOOK, message.record)
         check_match(message.if_match, raw)
-        stored = message.stored
         discard_file(self, message.record, old)
-        self.system.component(Contents).keep(self, message.content, stored.size_bytes)
         new = {
             **old,
-            "jupyterFileName": message.name,
-            "content": message.content,
-            "fileSize": stored.size_bytes,
-            "sha256": stored.sha256,
+            **self._kept(message.name, message.content, message.stored),
             "lastUpdated": records.next_update_ms(self.system.clock.wall_ms(), old),
             **by_fields("lastUpdated", message.by),
         }
         records.write(self, NOTEBOOK, self.ref.id, message.record, old, new)
+
+    def on_import_notebook(self, message: ImportNotebook) -> Created:
+        """Create a notebook of a bundle."""
+        more: Doc = {}
+        if message.content is not None and message.stored is not None:
+            more = self._kept(message.name, message.content, message.stored)
+        create = CreateRecord(
+            resource=NOTEBOOK.name, body=message.body, by=message.by, import_id=message.id, more=more
+        )
+        return self.on_create_record(create)
+
+    def _kept(self, name: str, content: bytes, stored: Stored) -> Doc:
+        """Keep a content, and return the fields that name it."""
+        self.system.component(Contents).keep(self, content, stored.size_bytes)
+        return {
+            "jupyterFileName": name,
+            "content": content,
+            "fileSize": stored.size_bytes,
+            "sha256": stored.sha256,
+        }
 
 
 class Notebook(Actor):

@@ -70,6 +70,17 @@ class SetNotebookFile(Message, frozen=True):
     if_match: str | None = None
 
 
+class ImportNotebook(Message, frozen=True):
+    """Create a notebook that comes from another application, with its file if there is one (`SetNotebookFile`)."""
+
+    id: bytes
+    body: Any
+    by: Creator
+    name: str = "notebook.ipynb"
+    content: bytes | None = None
+    stored: Stored | None = None
+
+
 class PrepareInputs(Message, frozen=True):
     """The inputs of a notebook, ready to be exported: templates filled in, times absolute, queries parsed.
 

@@ -21,14 +21,14 @@ from trunkline.actors.values.template import has_template
 from trunkline.actors.values.terms import Description, Id, RecordView
 from trunkline.store.object_store import Stored
 
-_LongName = Annotated[str, Meta(min_length=1, max_length=1024)]
+LongName = Annotated[str, Meta(min_length=1, max_length=1024)]
 _ImageVersion = Literal["v1", "v2", "v3", "v4"]
 
 
 class NotebookPost(Body, frozen=True):
     """A new notebook."""
 
-    name: _LongName
+    name: LongName
     description: Description | UnsetType = UNSET
     image_version: _ImageVersion | UnsetType = UNSET
     inputs: Inputs | UnsetType = UNSET
@@ -38,7 +38,7 @@ class NotebookPost(Body, frozen=True):
 class NotebookPatch(Body, frozen=True):
     """Changes of a notebook; omitted fields stay as they are. `inputs` and `outputs` replace the whole list."""
 
-    name: _LongName | UnsetType = UNSET
+    name: LongName | UnsetType = UNSET
     description: Description | UnsetType | None = UNSET
     image_version: _ImageVersion | UnsetType | None = UNSET
     inputs: Inputs | UnsetType = UNSET

@@ -25,13 +25,14 @@ class CreateRecord(Message, frozen=True):
     """Create a record from `body`. The answer is a `Created`.
 
     `import_id`: the record comes from another application (`actors/bundles/`), and this is its id. What it names beside
-    the references that the API requires may be missing here.
+    the references that the API requires may be missing here. `more` are fields of the record that no body has.
     """
 
     resource: str
     body: Any
     by: Creator
     import_id: bytes | None = None
+    more: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class CreateRecords(Message, frozen=True):

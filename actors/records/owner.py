@@ -49,6 +49,7 @@ class RecordParent(Actor):
             **by_fields("lastUpdated", message.by),
             **resource.defaults,
             **given,
+            **message.more,
         }
         change = Change(self, id, now_ms, None, new, named, is_import=message.import_id is not None)
         if resource.check is not None:

@@ -28,6 +28,8 @@ StartServer = Callable[..., Any]
 Json = Any
 
 EVERYTHING = {
+    "includeFiles": True,
+    "includePrivateFiles": True,
     "includeDataTableRows": True,
     "includeDevices": True,
 }

@@ -304,7 +304,11 @@ async def notebooks(whole: Whole) -> None:
     inputs = [
         {"inputType": "dataTable", "fileName": "rows.csv", "dataTableId": whole.ids["parts"]},
     ]
-    await whole.post("notebook", "notebooks", name="notebook", inputs=inputs, description="n")
+    notebook = await whole.post("notebook", "notebooks", name="notebook", inputs=inputs, description="n")
+    async with whole.server.client() as client:
+        file = {"jupyterFile": ("büro.ipynb", f"{whole.ids['pump']}".encode())}
+        sent = await client.post(f"{whole.path}/notebooks/{notebook}/upload", files=file)
+    assert sent.is_success, sent.text
     await whole.post(
         "job",
         "resource-jobs",
