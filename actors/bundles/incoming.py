@@ -98,6 +98,8 @@ class Item:
                     f"{name}: the record that is to be replaced has another one, and it never changes; "
                     "rename or delete that record."
                 )
+        # A secret that the export has removed stays as it is.
+        names -= set(getattr(self.more, "removed", ()))
         return msgspec.convert({name: value for name, value in doc.items() if name in names}, type)
 
 
@@ -323,7 +325,8 @@ def decode_body(portable: Portable, body: Doc, more: Doc) -> tuple[Any, Any]:
 def put_secrets(body: Doc, removed: list[str], secret: str, *, keep: bool) -> None:
     """Put `secret`, a text that nobody knows, in the place of each secret that the export has removed.
 
-    `keep`: the record exists, and a field that is left out keeps its secret. Raises `Invalid` for a wrong path.
+    `keep`: the record exists, and a field of an object that is left out keeps its secret; `Item.patch` leaves out the
+    fields of the body itself, which may be required. Raises `Invalid` for a wrong path.
     """
     for path in removed:
         holder: Any = body
@@ -335,7 +338,7 @@ def put_secrets(body: Doc, removed: list[str], secret: str, *, keep: bool) -> No
                 raise TypeError
         except (KeyError, IndexError, TypeError, ValueError):
             raise Invalid(f"more.removed: the body has no text at {path[:100]}.") from None
-        if keep and not any(step.isdigit() for step in steps):
+        if keep and steps and not any(step.isdigit() for step in steps):
             del holder[last]
         else:
             holder[last] = secret

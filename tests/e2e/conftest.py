@@ -29,6 +29,9 @@ PASSWORD = "Correct-horse-7"
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 """The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
 
+PATIENT = {"job_wait_s": PATIENCE_S, "import_wait_s": PATIENCE_S}
+"""Calls wait for small jobs, however slow the machine is."""
+
 Json = Any
 
 
@@ -153,7 +156,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         admin_password=PASSWORD,
         **{"engine": ENGINE, "log_level": "error", **settings},
     )
-    chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits))
+    chosen = dataclasses.replace(chosen, limits=chosen.limits.override({**PATIENT, **limits}))
     stopping = trio.Event()
     stopped = trio.Event()
 

@@ -1,0 +1,53 @@
+"""An application with every kind of resource that is exported, imported and exported again is the same application."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.conftest import Server
+from tests.e2e.test_bundles import ALL, export
+from tests.e2e.test_imports import imported, send, without_ids
+from tests.e2e.whole_application import SECRET, whole_application
+from trunkline.actors.bundles.portable import REMOVED
+
+
+async def test_the_third_generation_is_the_first_one_with_other_ids(server: Server) -> None:
+    whole = await whole_application(server)
+    first = await export(server, whole.path, **ALL)
+    second = await export(server, await imported(server, first.content), **ALL)
+    third = await export(server, await imported(server, second.content), **ALL)
+    assert without_ids(first) == without_ids(second) == without_ids(third)
+    # No id of the first application is left in lines; in contents ids stay as they are.
+    lines = b"".join(text for name, text in second.entries().items() if name.endswith((".jsonl", ".json")))
+    for label, id in whole.ids.items():
+        assert id.encode() not in lines.lower(), label
+    # What had a password has one that nobody knows.
+    (dashboard,) = second.resource("Dashboard")
+    for password in (REMOVED, SECRET):
+        query = {"password": password}
+        await server.call("GET", f"/dashboards/{dashboard.id}", token="", status=401, params=query)
+
+
+async def test_without_devices_all_the_rest_is_imported(server: Server) -> None:
+    whole = await whole_application(server)
+    bundle = await export(server, whole.path)
+    path = await imported(server, bundle.content)
+    groups = (await server.call("GET", f"{path}/experience/groups"))["items"]
+    assert [group["deviceIds"] for group in groups] == [[], []]
+    again = await export(server, path)
+    assert again.manifest.resources == bundle.manifest.resources
+    # What is inside of texts and configurations stays, as when the devices are deleted.
+    for name in ("Flow", "Dashboard", "ResourceJob"):
+        assert whole.ids["pump"] in again.archive.read(f"resources/{name}.jsonl").decode()
+
+
+@pytest.mark.parametrize("behavior", ["retain", "replace"])
+async def test_an_import_into_the_application_itself_changes_nothing(server: Server, behavior: str) -> None:
+    whole = await whole_application(server)
+    bundle = await export(server, whole.path, includeDevices=True)
+    answer = await send(server, whole.path, bundle.content, options={"conflictBehavior": behavior})
+    assert answer.status_code == 200, answer.text
+    assert without_ids(await export(server, whole.path, includeDevices=True)) == without_ids(bundle)
+    # Secrets that no bundle has stay as they are.
+    query = {"password": SECRET}
+    await server.call("GET", f"/dashboards/{whole.ids['dashboard']}", token="", params=query)
