@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from trunkline.bench.demo import DemoReady
 from trunkline.bench.errors import BenchError, TryLater
-from trunkline.bench.session import Json, Session, record_id
+from trunkline.bench.session import Json, Session, record_id, refusal
 
 TABLE: Json = {
     "name": "inspections",
@@ -164,6 +164,8 @@ EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
 EMBEDDED_FLOW: Json = {"name": "blink", "flowClass": "embedded"}
 FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
 FILE: Json = {"name": "notes.txt", "type": "file", "contentType": "text/plain"}
+FILE_TEXT = "The vent of the greenhouse is slow.\n"
+_BOUNDARY = "part-of-the-demo"
 EVENT: Json = {
     "subject": "The door of the cold store stood open",
     "level": "warning",
@@ -225,8 +227,8 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "experienceUserId": await _named(session, f"{experience}/users", user, "email"),
             "templateId": record_id((await session.call("GET", "/applicationTemplates"))["items"][0]),
             # Files.
-            "privateFileId": await _named(session, f"{application}/privateFiles", FILE),
-            "fileId": await _named(session, f"{application}/files", FILE),
+            "privateFileId": await _file(session, application, "privateFiles", "privateFiles", "privateFile"),
+            "fileId": await _file(session, application, "files", "file", "file"),
             "orgId": (org := await _named(session, "/orgs", ORGANIZATION)),
             "auditLogId": await _first_entry(session, f"/orgs/{org}"),
             **await _invitation(session, f"/orgs/{org}/invites"),
@@ -246,6 +248,23 @@ async def _named(session: Session, path: str, wanted: Json, field: str = "name")
     for record in found["items"]:
         return record_id(record)
     return record_id(await session.call("POST", path, wanted))
+
+
+async def _file(session: Session, application: str, many: str, one: str, part: str) -> str:
+    """The id of a file with content, which is sent if it has none; `part` is its name in the form."""
+    id = await _named(session, f"{application}/{many}", FILE)
+    path = f"{application}/{one}/{id}"
+    if (await session.call("GET", path))["status"] == "pending":
+        form = (
+            f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{part}"; filename="notes.txt"\r\n\r\n'
+            f"{FILE_TEXT}\r\n--{_BOUNDARY}--\r\n"
+        )
+        headers = {"content-type": f"multipart/form-data; boundary={_BOUNDARY}"}
+        async with session.connection() as connection:
+            answer = await connection.request("POST", f"{path}/upload", form.encode(), headers)
+        if answer.status >= 400:
+            raise refusal(answer)
+    return id
 
 
 async def _invitation(session: Session, path: str) -> dict[str, str]:
