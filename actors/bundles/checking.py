@@ -17,6 +17,7 @@ import trio
 from trunkline.actors.bundles.plan import Plan, Problem, Target, View
 from trunkline.actors.bundles.rehearsal import Rehearsal
 from trunkline.actors.bundles.steps import Step, Steps
+from trunkline.actors.files.messages import SetContent
 from trunkline.actors.values.errors import DomainError, Invalid, InvalidParts, Overloaded, StorageFull
 from trunkline.store.scratch import Scratch
 
@@ -76,7 +77,8 @@ def check_bundle(
             try:
                 _check_content(source, step)
                 for ref, message in step.asks:
-                    rehearsal.ask(ref, message)
+                    if not isinstance(message, SetContent):  # no content is written
+                        rehearsal.ask(ref, message)
             except (Overloaded, StorageFull):
                 raise
             except DomainError as error:

@@ -19,6 +19,7 @@ import msgspec
 
 from trunkline.actors.accounts.passwords import hash_password
 from trunkline.actors.applications.messages import TransferApplication
+from trunkline.actors.bundles.incoming import WITH_CONTENT
 from trunkline.actors.bundles.plan import Plan, Target, View
 from trunkline.actors.bundles.steps import Content, Step, Steps
 from trunkline.actors.contents.contents import Contents
@@ -108,7 +109,7 @@ class _Creation:
             if step.refusal is not None:
                 raise _at(step, step.refusal)
             for ref, message in step.asks:
-                if step.content is not None:
+                if step.content is not None and isinstance(message, WITH_CONTENT):
                     message = await self._with_content(ref.parent, message, step.content)
                 asks.append((ref, await self._prepared(message)))
                 steps.append(step)

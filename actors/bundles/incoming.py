@@ -26,7 +26,7 @@ from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS, VersionPatch
 from trunkline.actors.experience.views import VIEWS
 from trunkline.actors.files.kind import FILE, PRIVATE_FILE, TREES, TreeName
-from trunkline.actors.files.messages import CreateFile, SetContent
+from trunkline.actors.files.messages import CreateFile, FilePatch, PatchFile, SetContent
 from trunkline.actors.files.paths import split_path
 from trunkline.actors.files.tree import Tree
 from trunkline.actors.flows.bodies import FlowPatch
@@ -221,8 +221,9 @@ def _file(tree: TreeName) -> Make:
             yield item.files, CreateFile(tree=tree, body=item.body, by=item.by, id=item.id)
         elif item.body.type == "file":
             # Its content is written when the file is changed.
-            content = SetContent(tree=tree, file=item.id, content=b"", stored=Stored(0, ""))
-            yield item.files, msgspec.structs.replace(content, content_type=item.body.content_type or None)
+            yield item.files, SetContent(tree=tree, file=item.id, content=b"", stored=Stored(0, ""))
+            body = FilePatch(content_type=item.body.content_type, file_dimensions=item.body.file_dimensions)
+            yield item.files, PatchFile(tree=tree, file=item.id, body=body)
 
     return make
 
@@ -242,7 +243,8 @@ def _at_path(tree: TreeName) -> Find:
 
     def find(get: Get, application: bytes, body: Doc) -> bytes | None:
         try:
-            names = split_path(f"{body.get('parentDirectory') or ''}/{body.get('name')}", "name")
+            directory = split_path(str(body.get("parentDirectory") or ""), "parentDirectory")
+            names = (*directory, *split_path(str(body.get("name")), "name"))
         except Invalid:
             return None
         found = Tree(get, application, TREES[tree]).find(names)
@@ -303,8 +305,8 @@ INCOMING: Final[Mapping[str, Incoming]] = {
 }
 """By name of the resource. Rows of data tables are imported in arrays (`creation.py`)."""
 
-REVISED: Final = frozenset({"ExperienceDevelopConfig"})
-"""Names whose lines change what exists in every application."""
+WITH_CONTENT: Final = (CreateFile, SetContent, ImportNotebook)
+"""Messages in which a content is named when it was written."""
 
 
 # The body of a line.

@@ -139,6 +139,41 @@ async def test_another_application_is_imported_without_a_zip(server: Server) -> 
     assert "fromApplicationId" in refused.json()["message"]
 
 
+async def test_files_are_replaced_by_their_paths(server: Server) -> None:
+    whole = await whole_application(server)
+    bundle = await export(server, whole.path, **ALL)
+    options: dict[str, Any] = {"include": ["File", "Notebook"], "conflictBehavior": "replace"}
+    for _ in range(2):  # into the application that it came from, where everything is there already
+        response = await send(server, whole.path, bundle.content, options=options)
+        assert response.status_code == 200, response.text
+    again = await export(server, whole.path, **ALL)
+    for name in ("File", "PrivateFile", "Notebook"):
+        assert again.resource(name) == bundle.resource(name)
+    refused = await send(server, whole.path, bundle.content, options={"include": ["File"]})
+    assert refused.status_code == 422, refused.text
+    assert {each["name"] for each in refused.json()["validationErrors"]} == {
+        each.body["name"] for each in bundle.resource("File") if each.body["type"] == "file"
+    }
+
+
+async def test_a_bundle_is_fetched_from_a_url(start_server: Any) -> None:
+    async with start_server(callback_private_networks=True) as server:
+        whole = await whole_application(server)
+        link = (await server.call("POST", f"{whole.path}/export", {"includeDevices": True}, status=200))[
+            "url"
+        ]
+        path = await server.application()
+        response = await send(server, path, options={"importUrl": link, "include": ["Device"]})
+        assert response.status_code == 200, response.text
+        counts = [(await server.call("GET", f"{each}/devices"))["totalCount"] for each in (whole.path, path)]
+        assert counts[0] == counts[1] > 0
+        (log,) = await server.call("GET", f"{path}/importLogs")
+        assert log["importUrl"] == link.partition("?")[0]
+        missing = await send(server, path, options={"importUrl": f"{server.url}/downloads?token=x"})
+        assert missing.status_code == 400, missing.text
+        assert "importUrl" in missing.json()["message"]
+
+
 async def test_a_large_import_is_a_job_and_the_only_one_of_its_owner(server: Server) -> None:
     bundle = bundle_of({"Device": [{"id": old(n), "body": {"name": f"d{n}"}} for n in range(500)]})
     response = await send(server, "/applications", bundle, options={"forceJob": True})
