@@ -1,4 +1,4 @@
-"""Application templates: what is shown, what is refused at the start, and that the API accepts what they create."""
+"""Application templates: what is shown, and what is refused at the start. `test_clones.py` applies them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import msgspec
 import pytest
-from msgspec import UNSET
 
 from tests.e2e.conftest import Server
 from trunkline.actors.templates.catalogue import Catalogue, load_catalogue
@@ -23,21 +21,6 @@ StartServer = Callable[..., Any]
 PATH = "/applicationTemplates"
 PACKAGE = load_catalogue(None, Limits())
 SHOWN = tuple(COUNTED.values())
-PLACES: Final = {
-    "deviceRecipe": "device-recipes",
-    "device": "devices",
-    "dataTable": "data-tables",
-    "dashboard": "dashboards",
-    "webhook": "webhooks",
-    "flow": "flows",
-    "flowVersion": "flows/{flowId}/versions",
-    "experienceGroup": "experience/groups",
-    "experienceView": "experience/views",
-    "experienceEndpoint": "experience/endpoints",
-    "notebook": "notebooks",
-    "resourceJob": "resource-jobs",
-}
-"""Where the API creates the resources of a template."""
 
 
 def template(number: int, **fields: Any) -> dict[str, Any]:
@@ -83,33 +66,6 @@ async def test_the_templates_of_the_package_are_shown_whole(server: Server) -> N
     assert not {"resources", "globals"} & listed["items"][0].keys()
     unknown = await server.call("GET", f"{PATH}/{'0' * 24}", status=404)
     assert unknown["message"] == f"There is no application template {'0' * 24}."
-
-
-@pytest.mark.parametrize("id", PACKAGE.templates)
-async def test_the_api_accepts_what_a_template_creates(server: Server, id: str) -> None:
-    """Each resource in its order, with the ids of the created records in place of those of the template."""
-    application, found = await server.application(), PACKAGE.templates[id]
-    await server.call("PATCH", f"{application}/globals", msgspec.to_builtins(found.globals))
-    created: dict[str, str] = {}
-    for resource in found.resources:
-        text = json.dumps(msgspec.to_builtins(resource))
-        for old, new in created.items():
-            text = text.replace(old, new)
-        parts = json.loads(text)
-        path = f"{application}/{PLACES[parts['type']].format(**parts.get('more', {}))}"
-        made = await server.call("POST", path, parts["body"], status=201)
-        rows = getattr(resource, "rows", ())
-        if rows:
-            await server.call("POST", f"{path}/{made['id']}/rows", list(rows), status=201)
-        if resource.id is not UNSET and resource.id != made["id"]:
-            created[resource.id] = made["id"]
-    summary = (await server.call("GET", application))["summary"]
-    shown = (await server.call("GET", f"{PATH}/{id}"))["summary"]
-    names = {
-        "dashboardCount": "dashCount",
-        "applicationCertificateAuthorityCount": "certificateAuthorityCount",
-    }
-    assert {field: summary[names.get(field, field)] for field in shown} == shown
 
 
 # Lists.
