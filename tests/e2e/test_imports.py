@@ -73,14 +73,6 @@ def without_ids(bundle: Bundle) -> dict[bytes, bytes]:
     }
 
 
-async def test_an_application_that_was_exported_and_imported_is_exported_equally(server: Server) -> None:
-    whole = await whole_application(server)
-    first = await export(server, whole.path, **ALL)
-    path = await imported(server, first.content)
-    second = await export(server, path, **ALL)
-    assert without_ids(second) == without_ids(first)
-
-
 async def test_what_is_wrong_is_told_at_once_and_nothing_is_changed(server: Server) -> None:
     path = await server.application()
     wrong = bundle_of(

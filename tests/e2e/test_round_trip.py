@@ -44,10 +44,10 @@ async def test_without_devices_all_the_rest_is_imported(server: Server) -> None:
 @pytest.mark.parametrize("behavior", ["retain", "replace"])
 async def test_an_import_into_the_application_itself_changes_nothing(server: Server, behavior: str) -> None:
     whole = await whole_application(server)
-    bundle = await export(server, whole.path, includeDevices=True)
+    bundle = await export(server, whole.path, **ALL)
     answer = await send(server, whole.path, bundle.content, options={"conflictBehavior": behavior})
     assert answer.status_code == 200, answer.text
-    assert without_ids(await export(server, whole.path, includeDevices=True)) == without_ids(bundle)
+    assert without_ids(await export(server, whole.path, **ALL)) == without_ids(bundle)
     # Secrets that no bundle has stay as they are.
     query = {"password": SECRET}
     await server.call("GET", f"/dashboards/{whole.ids['dashboard']}", token="", params=query)
