@@ -80,9 +80,20 @@ class Awaited:
 
 
 async def import_into(job: Job) -> Doc:
-    """Import a bundle into the application that owns the job."""
+    """Import a bundle into the application that owns the job.
+
+    What was checked can still be refused, if something else has changed meanwhile; then the error says what was done.
+    """
     target = _target(job, job.application, is_new=False)
-    return await _import(job, target)
+    try:
+        return await _import(job, target)
+    except InvalidParts:
+        raise
+    except Invalid as refusal:
+        if job.completed:
+            done = f"{job.completed} of {job.total} resources were imported before that; they stay."
+            raise Invalid(f"{refusal.message} {done}") from None
+        raise
 
 
 async def import_new(job: Job) -> Doc:
