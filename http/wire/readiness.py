@@ -8,7 +8,8 @@ one descriptor of the epoll object. That saves a system call and half of the tim
 
 What edge-triggered costs: an event reports only what has come since the last one. A reader that stops before
 nothing is left has to say so (`mark_readable`), or it would wait for an event that never comes. The end of a
-stream may share its event with the last bytes, so a socket counts as readable after an event that reports its end.
+stream may share its event with bytes before it, so a socket counts as readable after an event that reports its end,
+and whoever reads from one in `ended` has to read on until the end itself.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Readiness:
         self._epoll = select.epoll()
         self._waiting: dict[int, tuple[trio.lowlevel.Task, OnReadable | None]] = {}
         self._readable: set[int] = set()
+        self.ended: set[int] = set()
+        """The sockets of which an event has reported the end; there may be bytes before it."""
 
     def add(self, descriptor: int) -> None:
         """Watch a socket from now on; bytes that it holds already are reported as well."""
@@ -40,6 +43,7 @@ class Readiness:
     def discard(self, descriptor: int) -> None:
         """Stop watching a socket: before it is closed, and while nobody waits for it."""
         self._readable.discard(descriptor)
+        self.ended.discard(descriptor)
         self._epoll.unregister(descriptor)
 
     def mark_readable(self, descriptor: int) -> None:
@@ -88,6 +92,8 @@ class Readiness:
         waiting = self._waiting
         for descriptor, events in self._epoll.poll(0, max(len(waiting), _EVENTS_MIN)):
             waiter = waiting.get(descriptor)
+            if events & _ENDED:
+                self.ended.add(descriptor)
             if waiter is None:
                 self._readable.add(descriptor)
                 continue

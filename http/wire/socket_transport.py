@@ -75,7 +75,7 @@ class SocketTransport:
             return b""
         if not data:
             self.input_ended = True
-        elif len(data) == RECEIVE_BYTES:
+        elif len(data) == RECEIVE_BYTES or self._descriptor in self._readiness.ended:
             self._readiness.mark_readable(self._descriptor)  # there may be more, of which no event will tell
         return data
 

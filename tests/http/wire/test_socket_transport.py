@@ -237,3 +237,31 @@ async def test_the_last_bytes_are_sent_without_waiting(
     assert ends[1].recv(10) == b"bye"
     assert ends[1].recv(10) == b""
     assert not transport.has_input()
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+async def test_the_end_is_noticed_behind_more_than_one_read(
+    transport: Transport, ends: tuple[socket.socket, socket.socket], is_waiting: bool
+) -> None:
+    """All comes with one event: the bytes of several reads, and the end behind them."""
+    received: list[bytes] = []
+
+    async def receive() -> None:
+        while data := await transport.receive():
+            received.append(data)
+
+    ends[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * RECEIVE_BYTES)
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            if is_waiting:
+                nursery.start_soon(receive)
+                await wait_all_tasks_blocked()
+            # Nothing else runs in between, so the kernel reports it as one.
+            ends[1].send(bytes(RECEIVE_BYTES))
+            ends[1].send(b"the rest")
+            ends[1].shutdown(socket.SHUT_WR)
+            if not is_waiting:
+                await wait_all_tasks_blocked()
+                nursery.start_soon(receive)
+    assert transport.input_ended
+    assert b"".join(received) == bytes(RECEIVE_BYTES) + b"the rest"
