@@ -38,10 +38,8 @@ async def send_report(job: Job) -> Doc:
     """Make the mail of a report. Input: the options (`report_options`), and `caller`, whose authority it has."""
     limits = job.system.limits
     report, subject = await job.read(lambda snapshot: _collect(snapshot, job, limits))
-    job.total = len(report.sections)
     pictures = await draw(report, limits)
     mail = await trio.to_thread.run_sync(_mail, report, subject, pictures, limits.report_bytes_max)
-    job.completed = job.total
 
     def fill(_snapshot: Snapshot, write: Write) -> None:
         write(mail)
@@ -79,6 +77,7 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
         _check_application(snapshot, caller, application)
 
     sections: list[Section] = []
+    job.completed, job.total = 0, len(doc["blocks"])
     charts = characters = 0
     for block in sorted(doc["blocks"], key=lambda each: (each["startY"], each["startX"])):
         application = holder.id if holder.kind == "application" else None
@@ -93,6 +92,7 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
         charts += section.charts
         characters += section.characters
         sections.append(section)
+        job.completed = len(sections)
     report = Report(
         title=doc["name"],
         message=options["message"],

@@ -23,6 +23,7 @@ import trio
 from trunkline.actors.applications.archive_days import DAY_MS, day_text, includes
 from trunkline.actors.archives.contents import (
     FAILURES,
+    Rows,
     device_ids,
     device_parts,
     event_part,
@@ -41,6 +42,7 @@ from trunkline.actors.archives.slices import (
     new_slice,
     pause,
 )
+from trunkline.actors.events.kind import EVENT
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.tables.kind import DATA_TABLE
@@ -162,8 +164,15 @@ async def write_events(job: Job, place: Place, day: int) -> Written:
     """Write all events to one file."""
     text = day_text(day)
 
+    def counted(rows: Rows) -> Rows:
+        for row in rows:
+            yield row
+            job.completed += 1
+
     def read(snapshot: Snapshot, slice: Slice) -> None:
-        slice.add(event_part(snapshot, place.application, 0, None), f"allEvents/{text}", day)
+        job.completed, job.total = 0, records.total(snapshot, EVENT, place.application)
+        part = event_part(snapshot, place.application, 0, None)
+        slice.add(part._replace(rows=counted(part.rows)), f"allEvents/{text}", day)
 
     with place.drafts() as drafts:
         manifest = ManifestFile(place, drafts, f"allEvents/{text}.jsonl")

@@ -56,6 +56,7 @@ async def create_from(system: System, source: Source, target: Target, progress: 
     creation = _Creation(system, plan)
     steps = Steps(plan, system.limits).all()
     done = 0
+    progress(done, plan.total)
     while part := await system.read(partial(_next_part, view, steps)):
         await creation.take(part)
         done += sum(step.counts for step in part)

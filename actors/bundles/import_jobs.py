@@ -33,6 +33,7 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.values.errors import Invalid, InvalidParts, NotFound
 from trunkline.actors.values.ids import ROOT
+from trunkline.store.codec import decode, encode
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
@@ -185,10 +186,15 @@ async def _export(job: Job, application: bytes) -> None:
     await system.component(Results).write(job.owner.id, job.id, "import.zip", ZIP, fill)
 
 
+def data_of(import_url: str) -> bytes:
+    """The data of a job that fetches its bundle."""
+    return encode(import_url)
+
+
 async def _download(job: Job) -> None:
     """Fetch the bundle from `importUrl`, which may contain a secret and so is in the data of the job."""
     system = job.system
-    url = (await job.read_data()).decode()
+    url: str = decode(await job.read_data())
     blobs, limits = system.store.results, system.limits
     with blobs.write(name_of(job.owner.id, job.id)) as draft:
         try:

@@ -32,7 +32,9 @@ async def export_deployment(job: Job) -> Doc:
     """Write the definitions of the desired versions. Input: `gzip`."""
 
     def fill(snapshot: Snapshot, write: Write) -> None:
-        text = msgspec.json.encode(deployment_file(snapshot, job.application, job.resource))
+        content = deployment_file(snapshot, job.application, job.resource)
+        job.completed = job.total = len(content["flows"])
+        text = msgspec.json.encode(content)
         write(gzip.compress(text, mtime=0) if job.input["gzip"] else text)
 
     name = f"embedded-deployment-{job.resource.hex()}.json"

@@ -78,9 +78,10 @@ async def _process(job: Job, choice: EventChoice, message: _Message) -> int:
 
     job.total = progress.changed + await job.read(lambda snapshot: sum(1 for _ in left(snapshot)))
     job.completed = progress.changed
+    part = min(PART_EVENTS, job.system.limits.changed_events_max)
     while ids := await job.read(lambda snapshot: list(islice(left(snapshot), SEARCH_EVENTS))):
         while ids:
-            progress = await job.ask(log, message(ids[:PART_EVENTS]))
+            progress = await job.ask(log, message(ids[:part]))
             job.completed = progress.changed
             ids = [id for id in ids if id > progress.last]
     return job.completed

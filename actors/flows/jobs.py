@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 from trunkline.actors.flows.messages import DeleteSomeVersions
 from trunkline.actors.flows.presenter import find_flow
@@ -13,36 +13,37 @@ from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.errors import DomainError, NotFound
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
-PART_VERSIONS: Final = 50
-"""Versions that are deleted in one turn: a few milliseconds; other messages are handled between two parts."""
-
 
 async def delete_versions(job: Job) -> Doc:
-    """Delete the versions that match, part by part. Input: `flowId` and `query`.
-
-    What an interrupted attempt has deleted is noted, so the number is exact but for one part.
-    """
-    removed = int(job.note.get("removed", 0))
+    """Delete the versions that match, part by part. Input: `flowId` and `query`."""
+    if not job.note:
+        job.note = {"removed": 0}
     try:
         ids = await job.read(partial(_matching, job=job))
     except NotFound:
-        return {"removed": removed, "failed": 0}
-    failed = 0
-    job.completed, job.total = removed, removed + len(ids)
+        return {**job.note, "failed": 0}
+    failed, part = 0, job.system.limits.deleted_versions_max
+    job.completed, job.total = job.note["removed"], job.note["removed"] + len(ids)
     flow = Ref("flow", job.application, bytes.fromhex(job.input["flowId"]))
-    for start in range(0, len(ids), PART_VERSIONS):
-        done: VersionsDeleted = await job.ask(
-            flow, DeleteSomeVersions(ids=ids[start : start + PART_VERSIONS])
-        )
-        removed, failed = removed + done.removed, failed + done.failed
-        job.completed = removed
-        await job.save({"removed": removed})
-    return {"removed": removed, "failed": failed}
+    for start in range(0, len(ids), part):
+        message = DeleteSomeVersions(ids=ids[start : start + part])
+        done = (await job.do_part([(flow, message)], partial(_noted, job)))[0]
+        failed += done.failed
+    return {**job.note, "failed": failed}
+
+
+def _noted(job: Job, answers: list[Any]) -> Doc:
+    """What was deleted; it is stored with the deletion."""
+    done: VersionsDeleted | DomainError = answers[0]
+    if isinstance(done, DomainError):
+        raise done
+    job.completed = job.note["removed"] + done.removed
+    return {"removed": job.completed}
 
 
 def _matching(snapshot: Snapshot, *, job: Job) -> list[bytes]:

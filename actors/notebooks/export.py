@@ -15,6 +15,7 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.named import PIECE_BYTES
 from trunkline.actors.devices.connection_export import connection_lines
 from trunkline.actors.devices.record_export import DEVICE_COLUMNS, device_row, shown_devices
+from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.devices.state_export import DeviceSelection, read_selection, table_lines
 from trunkline.actors.events.export import EVENT_COLUMNS, shown_events
 from trunkline.actors.files.kind import TREES
@@ -40,6 +41,7 @@ from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.ids import is_id
 from trunkline.actors.values.template import fill_all, has_template
 from trunkline.actors.values.timestamps import resolve_range
+from trunkline.store.codec import decode, encode
 from trunkline.store.object_store import Stored
 
 if TYPE_CHECKING:
@@ -153,10 +155,15 @@ def _find_file(snapshot: Snapshot, application: bytes, input: Doc) -> tuple[byte
 # The job.
 
 
+def data_of(inputs: list[Doc]) -> bytes:
+    """The data of the job: the inputs that `prepare_inputs` made."""
+    return encode(inputs)
+
+
 async def export_inputs(job: Job) -> Doc:
-    """Write the inputs. The data of the job is the list of inputs that `prepare_inputs` made, as JSON."""
-    inputs: list[Doc] = msgspec.json.decode(await job.read_data())
-    limits = job.system.limits
+    """Write the inputs. The data of the job is made by `data_of`."""
+    limits, now_ms = job.system.limits, job.system.clock.wall_ms()
+    inputs = [_kept(each, limits, now_ms) for each in decode(await job.read_data())]
     job.completed, job.total = 0, len(inputs)
     fetched = await _fetch(job, inputs)
     contents = job.system.component(Contents)
@@ -178,6 +185,14 @@ async def export_inputs(job: Job) -> Doc:
     name = f"notebook-{job.resource.hex()}-inputs.zip"
     file = await job.write_file(name, "application/zip", write_inputs)
     return {"file": file, "inputs": job.completed, "escapedTexts": lines.escaped}
+
+
+def _kept(input: Doc, limits: Limits, now_ms: int) -> Doc:
+    """The input without the part of its range that is too old to be kept."""
+    days = {"deviceData": limits.state_keep_days, "deviceConnectionHistory": limits.log_keep_days}
+    if input["inputType"] not in days:
+        return input
+    return {**input, "start": max(input["start"], kept_since_ms(days[input["inputType"]], now_ms))}
 
 
 async def _fetch(job: Job, inputs: list[Doc]) -> dict[int, bytes]:

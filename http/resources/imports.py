@@ -16,6 +16,7 @@ from trunkline.actors.bundles.import_jobs import (
     IMPORT_NEW,
     Imports,
     check_import_url,
+    data_of,
 )
 from trunkline.actors.bundles.import_messages import (
     IntoApplicationOptions,
@@ -253,7 +254,7 @@ async def _import(
         user=call.principal.user_id,
         email=fields.email or None,
         callback_url=options.callback_url or None,
-        data=options.import_url.encode() if isinstance(options.import_url, str) else None,
+        data=data_of(options.import_url) if isinstance(options.import_url, str) else None,
         result_to=None if has_mail else [],
         id=upload.id,
     )

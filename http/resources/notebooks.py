@@ -17,6 +17,7 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.jobs.messages import JobQueued
 from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.notebooks.export import data_of
 from trunkline.actors.notebooks.messages import (
     BeginInputExport,
     ExecutionChoice,
@@ -124,7 +125,7 @@ async def export_inputs(call: Call) -> Response:
         {"relativeTo": now_ms},
         email=body.email,
         callback_url=body.callback_url,
-        data=msgspec.json.encode(inputs),
+        data=data_of(inputs),
     )
     if answer.verdict is not None:
         response.headers.extend(rate_limit("notebook_export", answer.verdict))

@@ -5,7 +5,10 @@ CRASH_SIGNAL=NAME  the signal that it sends itself at that step, instead of SIGK
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
 CRASH_HELD_PARTS=N the creation of what a bundle describes gets no further than N parts, and prints that it is held
-CRASH_HELD_JOB=N   a job gets no further than N lines of its file, N messages to the actor it works on, or N files
+CRASH_HELD_JOB=N   each job gets no further than N lines of its file, N messages to the actor it works on or notes
+                   of its position, N parts of a creation, or N files of its archive, and none to its end;
+                   "held OPERATION ID" is printed when it waits there. "N OPERATION=M ...": some kinds no
+                   further than M
 
 It dies by a signal that no handler sees, as with kill -9.
 """
@@ -15,13 +18,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from typing import Any
+import time
+from contextvars import ContextVar
+from typing import Any, cast
 
 import trio
 
 from trunkline.actors.jobs.job import Job
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.runtime.system import System
 from trunkline.http.cli.main import main
 from trunkline.store import env
@@ -79,57 +84,119 @@ def slow_disk(seconds: float) -> None:
     vars(env)["Journal"] = slow
 
 
-def hold_jobs(steps: int) -> None:
-    """Who kills the server then finds each job in its middle, however fast either of them is."""
-    ask = Job.ask
-    write: Any = Results.write
-    left = steps
+class Held:
+    """Counts the steps of each job, and says on standard output which job is held.
+
+    The job that a task or a thread works for is in its context.
+    """
+
+    def __init__(self, chosen: str) -> None:
+        default, *others = chosen.split()
+        self._default = int(default)
+        self._steps = {name: int(steps) for name, _, steps in (each.partition("=") for each in others)}
+        self._left: dict[bytes, int] = {}
+        self._job: ContextVar[Job | None] = ContextVar("job", default=None)
+        self._names: dict[bytes, str] = {}
+
+    def begin(self, job: Job, operation: str) -> None:
+        """This task begins to work for a job."""
+        self._job.set(job)
+        self._names[job.id] = operation
+        self._left[job.id] = self._steps.get(operation, self._default)
+
+    async def step(self) -> None:
+        """Take a step of the job of this task, or wait until the job is cancelled."""
+        if self._is_held():
+            await trio.sleep_forever()
+
+    def step_in_thread(self) -> None:
+        """The same in a thread."""
+        if self._is_held():
+            while True:
+                trio.from_thread.check_cancelled()
+                time.sleep(0.01)
+
+    async def end(self, job: Job) -> None:
+        """No job comes to its end."""
+        self._say(job)
+        await trio.sleep_forever()
+
+    def _is_held(self) -> bool:
+        job = self._job.get()
+        if job is None:
+            return False
+        self._left[job.id] -= 1
+        if self._left[job.id] >= 0:
+            return False
+        self._say(job)
+        return True
+
+    def _say(self, job: Job) -> None:
+        sys.stdout.write(f"held {self._names[job.id]} {job.id.hex()}\n")
+        sys.stdout.flush()
+
+
+def hold_jobs(chosen: str) -> None:
+    """Who kills the server then finds each job in its middle, however fast either of them is.
+
+    A held job can be cancelled, like one that takes long.
+    """
+    held = Held(chosen)
+    run_kind, ask, save, do_part = Jobs._run_kind, Job.ask, Job.save, Job.do_part
+    write, put = cast("Any", Results.write), Directory.put
+    ask_in_order = System.ask_in_order
+
+    async def run(jobs: Jobs, job: Job, kind: Any) -> Any:
+        held.begin(job, kind.operation)
+        return await run_kind(jobs, job, kind)
+
+    async def end(_jobs: Jobs, job: Job, _outcome: Any) -> None:
+        await held.end(job)
 
     async def asked(job: Job, ref: Any, message: Any) -> Any:
-        nonlocal left
         if ref != job.owner:
-            if left == 0:
-                await trio.sleep_forever()
-            left -= 1
+            await held.step()
         return await ask(job, ref, message)
+
+    async def saved(job: Job, note: Any) -> None:
+        await held.step()
+        await save(job, note)
+
+    async def asked_in_order(system: System, asks: Any) -> Any:
+        await held.step()
+        return await ask_in_order(system, asks)
+
+    async def part_done(job: Job, asks: Any, note: Any) -> Any:
+        await held.step()
+        return await do_part(job, asks, note)
 
     async def written(results: Results, *arguments: Any) -> Any:
         *about, fill = arguments
 
-        def held(snapshot: Any, write_line: Any) -> None:
+        def fill_some(snapshot: Any, write_line: Any) -> None:
             def line(text: Any) -> None:
-                nonlocal left
-                if left == 0:
-                    threading.Event().wait()
-                left -= 1
+                held.step_in_thread()
                 write_line(text)
 
             fill(snapshot, line)
 
-        return await write(results, *about, held)
-
-    do_part = Job.do_part
-
-    async def part_done(job: Job, asks: Any, note: Any) -> Any:
-        nonlocal left
-        if left == 0:
-            await trio.sleep_forever()
-        left -= 1
-        return await do_part(job, asks, note)
-
-    put = Directory.put
+        return await write(results, *about, fill_some)
 
     def file_put(directory: Directory, *arguments: Any) -> None:
-        nonlocal left
-        if left == 0:
-            threading.Event().wait()
-        left -= 1
+        held.step_in_thread()
         put(directory, *arguments)
 
-    setattr(Directory, "put", file_put)  # noqa: B010
-    setattr(Job, "ask", asked)  # noqa: B010 - mypy takes no assignment to a method
-    setattr(Job, "do_part", part_done)  # noqa: B010
-    setattr(Results, "write", written)  # noqa: B010
+    for owner, name, changed in (
+        (Jobs, "_run_kind", run),
+        (Jobs, "_end", end),
+        (Job, "ask", asked),
+        (Job, "save", saved),
+        (System, "ask_in_order", asked_in_order),
+        (Job, "do_part", part_done),
+        (Results, "write", written),
+        (Directory, "put", file_put),
+    ):
+        setattr(owner, name, changed)
 
 
 def hold_creations(parts: int) -> None:
@@ -161,5 +228,5 @@ if __name__ == "__main__":
     if "CRASH_HELD_PARTS" in fault:
         hold_creations(int(fault["CRASH_HELD_PARTS"]))
     if "CRASH_HELD_JOB" in fault:
-        hold_jobs(int(fault["CRASH_HELD_JOB"]))
+        hold_jobs(fault["CRASH_HELD_JOB"])
     main()

@@ -19,14 +19,14 @@ DEVICES, DAYS, KILLS = 4, 6, 3
 
 @pytest.mark.slow
 async def test_a_backfill_survives_three_kills(tmp_path: Path) -> None:
-    """A day is five files. Each server gets no further than seven, so it is killed in the middle of a day."""
+    """A day is five files and a note. Each server gets no further than eight steps: to the middle of a day."""
     data_dir, job = tmp_path / "data", ""
     archives = data_dir / "archives"
     first_ms = (int(time.time() * 1000) // DAY_MS - 40 - DAYS) * DAY_MS
     limits = tmp_path / "limits.toml"
     limits.write_text("archive_put_files_max = 1\n")
     for kill in range(KILLS):
-        held = {**OWNER, "CRASH_HELD_JOB": "7"}
+        held = {**OWNER, "CRASH_HELD_JOB": "8"}
         async with serving(data_dir, "--limits", str(limits), program=FAULTY, env=held) as server:
             if kill == 0:
                 application = await server.application()

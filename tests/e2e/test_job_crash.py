@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import sys
 from pathlib import Path
 from random import Random
@@ -17,7 +15,6 @@ import trio
 
 from tests.e2e.receivers import CallbackReceiver, listening
 from tests.e2e.server_process import OWNER, serving, trunkline
-from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended, fetched
 from tests.patience import PATIENCE_S
 
@@ -30,42 +27,6 @@ def quick_logs(tmp_path: Path) -> tuple[str, str]:
     file = tmp_path / "limits.toml"
     file.write_text('job_progress_s = 0.005\nsend_state = "off"\n')
     return "--limits", str(file)
-
-
-@pytest.mark.slow
-async def test_an_export_is_whole_after_a_kill_in_its_middle(tmp_path: Path) -> None:
-    data_dir, limits = tmp_path / "data", quick_logs(tmp_path)
-    held = {**OWNER, "CRASH_HELD_JOB": "1000"}
-    async with serving(data_dir, *limits, program=FAULTY, env=held) as server:
-        application = await server.application()
-        device = await server.device(application)
-        for first in range(0, STATES, PER_CALL):
-            numbers = range(first, first + PER_CALL)
-            states = [{"data": {"temp": number}, "time": FIRST_MS + number} for number in numbers]
-            await server.call("POST", f"{device}/state", states)
-        body = {"options": {"includeDate": False, "includeID": False}}
-        job = (await server.call("POST", f"{device}/export", body, status=202))["jobId"]
-        path = f"{application}/jobLogs/{job}"
-        with trio.fail_after(PATIENCE_S):
-            log = await server.call("GET", path)
-            while log["status"] == "queued" or not log["progress"]["completed"]:
-                log = await server.call("GET", path)
-        assert log["status"] == "inProgress"
-        await server.kill()
-    assert len(list((data_dir / "results" / "drafts").iterdir())) == 1
-    async with serving(data_dir, *limits) as server:
-        after = await ended(server, application, job)
-        assert after["status"] == "completed"
-        assert after["jobExecutionId"] != log["jobExecutionId"]
-        assert after["progress"]["completed"] == STATES
-        token = after["output"]["file"]["url"].partition("?")[2]
-        response = await fetched(server, f"{server.url}/downloads?{token}")
-        assert hashlib.sha256(response.content).hexdigest() == after["output"]["file"]["sha256"]
-        lines = list(csv.reader(io.StringIO(response.text, newline=""), strict=True))
-        assert lines[1:] == [[str(FIRST_MS + number), str(number), "", ""] for number in range(STATES)]
-        assert await server.terminate() == 0
-    done = await trunkline("check", "--data", str(data_dir))
-    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
-import trio
 
 from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of, names
 from tests.e2e.rows import UNKNOWN, api_token
-from tests.e2e.server_process import OWNER, serving, trunkline
-from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
-from tests.patience import PATIENCE_S
 
 RECIPE: dict[str, Any] = {
     "name": "thermometer",
@@ -207,36 +201,3 @@ async def test_many_devices_are_created_by_a_job(start_server: Any) -> None:
         assert len(await names(server, application)) == 5
         with server.system.store.snapshot() as snapshot:
             assert list(snapshot.keys("meta", b"jobData", b"jobDatb")) == []
-
-
-@pytest.mark.slow
-async def test_devices_are_created_once_across_a_kill(tmp_path: Path) -> None:
-    data_dir, limits = tmp_path / "data", tmp_path / "limits.toml"
-    limits.write_text("changed_devices_max = 7\njob_progress_s = 0.005\n")
-    held = {**OWNER, "CRASH_HELD_JOB": "3"}
-    async with serving(data_dir, "--limits", str(limits), program=FAULTY, env=held) as server:
-        application = await server.application()
-        made = await server.call("POST", f"{application}/device-recipes", RECIPE)
-        path = f"{application}/device-recipes/{made['id']}/bulkCreate"
-        body = {"csv": "n\n" + "".join(f"d{number}\n" for number in range(50)), "nameColumn": "n"}
-        job = (await server.call("POST", path, body, status=202))["jobId"]
-        with trio.fail_after(PATIENCE_S):
-            while (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] < 21:
-                pass
-        await server.kill()
-    async with serving(data_dir, "--limits", str(limits)) as server:
-        after = await ended(server, application, job)
-        assert (after["status"], after["output"]["created"], after["output"]["failed"]) == (
-            "completed",
-            50,
-            0,
-        )
-        devices = (await server.call("GET", f"{application}/devices?perPage=1000"))["items"]
-        assert sorted(device["name"] for device in devices) == sorted(f"d{number}" for number in range(50))
-        by_name = {device["name"]: device["id"] for device in devices}
-        assert [(line["n"], line["deviceId"]) for line in await download(after)] == [
-            (f"d{number}", by_name[f"d{number}"]) for number in range(50)
-        ]
-        assert await server.terminate() == 0
-    done = await trunkline("check", "--data", str(data_dir))
-    assert done.returncode == 0, done.stdout

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import httpx
 import pytest
-import trio
 
 from tests.actors.house import START_MS, ManualClock, at
 from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of
 from tests.e2e.rows import UNKNOWN
-from tests.e2e.server_process import OWNER, serving, trunkline
-from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
-from tests.patience import PATIENCE_S
 
 LIMITS = {
     "removed_entries_max": 3,
@@ -214,33 +209,3 @@ async def test_payload_counts_of_many_devices_as_csv(start_server: Any) -> None:
             "POST", f"{application}/devices/payloadCounts", {"start": "x"}, status=400
         )
         assert refused["message"].startswith("start: ")
-
-
-@pytest.mark.slow
-async def test_a_removal_goes_on_after_a_kill_in_its_middle(tmp_path: Path) -> None:
-    data_dir, limits = tmp_path / "data", tmp_path / "limits.toml"
-    limits.write_text('removed_entries_max = 10\njob_progress_s = 0.005\nsend_state = "off"\n')
-    held = {**OWNER, "CRASH_HELD_JOB": "5"}
-    attributes = [{"name": name, "dataType": "number"} for name in ("a", "b")]
-    async with serving(data_dir, "--limits", str(limits), program=FAULTY, env=held) as server:
-        application = await server.application()
-        made = await server.call("POST", f"{application}/devices", {"name": "d", "attributes": attributes})
-        device = f"{application}/devices/{made['id']}"
-        states = [{"data": {"a": n, "b": n} if n < 20 else {"b": n}, "time": START_MS + n} for n in range(60)]
-        await server.call("POST", f"{device}/state", states)
-        body = {"query": {}, "start": START_MS + 5, "end": START_MS + 54}
-        job = (await server.call("POST", f"{application}/devices/removeData", body, status=202))["jobId"]
-        with trio.fail_after(PATIENCE_S):
-            while len(await server.call("GET", f"{device}/state?limit=1000")) > 30:
-                pass
-        await server.kill()
-    async with serving(data_dir, "--limits", str(limits)) as server:
-        after = await ended(server, application, job)
-        assert (after["status"], after["output"]["states"]) == ("completed", 50)
-        left = await server.call("GET", f"{device}/state?limit=1000")
-        assert [entry["data"]["b"] for entry in left] == [*range(59, 54, -1), *range(4, -1, -1)]
-        composite = await server.call("GET", f"{device}/compositeState")
-        assert {name: each["value"] for name, each in composite.items()} == {"a": 4, "b": 59}
-        assert await server.terminate() == 0
-    done = await trunkline("check", "--data", str(data_dir))
-    assert done.returncode == 0, done.stdout
