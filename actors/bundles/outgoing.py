@@ -122,11 +122,13 @@ def _without_secrets(value: Any, path: str, removed: list[str]) -> Any:
 class _Plain:
     """The reader of a plain resource.
 
-    `without` are fields that other resources say. `rank` orders the records, if they refer to each other.
+    `without` are fields that other resources say, `secrets` are fields that are secrets although the API shows them.
+    `rank` orders the records, if they refer to each other.
     """
 
     resource: Resource
     without: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
     rank: Callable[[Snapshot, bytes], Rank] | None = None
 
     def __call__(self, snapshot: Snapshot, application: bytes) -> Lines:
@@ -146,6 +148,9 @@ class _Plain:
             body[name] = iso(body[name])
         if resource.sealed:
             body = _without_secrets(body, "", removed)
+        for name in self.secrets.intersection(body):
+            body[name] = REMOVED
+            removed.append(name)
         if "passwordHash" in doc:
             body["password"] = REMOVED
             removed.append("password")
@@ -319,7 +324,8 @@ READERS: Final[Mapping[ResourceName, Reader]] = {
     "DataTable": _tables,
     "Device": _devices,
     "DeviceRecipe": _Plain(RECIPES),
-    "Webhook": _Plain(WEBHOOKS),
+    # The code that verifies calls may be the token of an account, such as that of Twilio.
+    "Webhook": _Plain(WEBHOOKS, secrets=frozenset({"verificationCode"})),
     "Integration": _Plain(INTEGRATIONS),
     "ExperienceGroup": _Plain(
         GROUPS,

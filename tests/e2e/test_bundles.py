@@ -136,7 +136,7 @@ async def test_no_secret_is_in_a_bundle(server: Server) -> None:
         for name in ("Webhook", "Integration", "ExperienceUser", "Dashboard")
     }
     assert removed == {
-        "Webhook": [["basicAuthPassword"]],
+        "Webhook": [["basicAuthPassword", "verificationCode"]],
         "Integration": [
             ["mqttConfig.password", "mqttConfig.privateKey"],
             ["websocketConfig.headers.0.headerValue", "websocketConfig.headers.1.headerValue"],
@@ -145,7 +145,7 @@ async def test_no_secret_is_in_a_bundle(server: Server) -> None:
         "ExperienceUser": [["password"]],
         "Dashboard": [["password"]],
     }
-    assert text.count(REMOVED.encode()) == 8
+    assert text.count(REMOVED.encode()) == 9
 
 
 async def test_what_a_body_cannot_say_is_in_more_and_in_entries_of_its_own(server: Server) -> None:

@@ -123,7 +123,7 @@ async def connections(whole: Whole) -> None:
         basicAuthUsername="u",
         basicAuthPassword=SECRET,
         verificationType="twilio",
-        verificationCode="code",
+        verificationCode=SECRET,
     )
     await whole.post("open", "webhooks", name="open", enabled=False, castBuffersAs="hex", responseCode=204)
     broker = {
