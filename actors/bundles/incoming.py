@@ -327,23 +327,34 @@ def decode_body(portable: Portable, body: Doc, more: Doc) -> tuple[Any, Any]:
 def put_secrets(body: Doc, removed: list[str], secret: str, *, keep: bool) -> None:
     """Put `secret`, a text that nobody knows, in the place of each secret that the export has removed.
 
-    `keep`: the record exists, and a field of an object that is left out keeps its secret; `Item.patch` leaves out the
-    fields of the body itself, which may be required. Raises `Invalid` for a wrong path.
+    `keep`: the record exists, and what is left out of an object keeps its secret: a field, or a whole list of objects
+    with secrets. `Item.patch` leaves out the fields of the body itself, which may be required. Raises `Invalid` for a
+    wrong path.
     """
+    left_out: dict[tuple[int, str], Doc] = {}
     for path in removed:
         holder: Any = body
+        list_field: tuple[Doc, str] | None = None
         *steps, last = path.split(".")
         try:
             for step in steps:
-                holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+                if isinstance(holder, list):
+                    holder = holder[int(step)]
+                else:
+                    if list_field is None and isinstance(holder[step], list):
+                        list_field = (holder, step)
+                    holder = holder[step]
             if not isinstance(holder[last], str):
                 raise TypeError
         except (KeyError, IndexError, TypeError, ValueError):
             raise Invalid(f"more.removed: the body has no text at {path[:100]}.") from None
-        if keep and steps and not any(step.isdigit() for step in steps):
-            del holder[last]
+        if keep and steps:
+            owner, name = list_field or (holder, last)
+            left_out[id(owner), name] = owner
         else:
             holder[last] = secret
+    for (_, name), owner in left_out.items():
+        del owner[name]
 
 
 def drop_missing(

@@ -7,8 +7,13 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.test_bundles import ALL, export
 from tests.e2e.test_imports import imported, send, without_ids
-from tests.e2e.whole_application import SECRET, whole_application
+from tests.e2e.whole_application import SECRET, Whole, whole_application
 from trunkline.actors.bundles.portable import REMOVED
+from trunkline.actors.plain.integrations import INTEGRATION
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.keyring import Keyring, sealed_values
+from trunkline.store.snapshot import Snapshot
 
 
 async def test_the_third_generation_is_the_first_one_with_other_ids(server: Server) -> None:
@@ -44,10 +49,32 @@ async def test_without_devices_all_the_rest_is_imported(server: Server) -> None:
 @pytest.mark.parametrize("behavior", ["retain", "replace"])
 async def test_an_import_into_the_application_itself_changes_nothing(server: Server, behavior: str) -> None:
     whole = await whole_application(server)
+    secrets = await integration_secrets(server, whole)
     bundle = await export(server, whole.path, **ALL)
     answer = await send(server, whole.path, bundle.content, options={"conflictBehavior": behavior})
     assert answer.status_code == 200, answer.text
     assert without_ids(await export(server, whole.path, **ALL)) == without_ids(bundle)
     # Secrets that no bundle has stay as they are.
+    assert await integration_secrets(server, whole) == secrets
     query = {"password": SECRET}
     await server.call("GET", f"/dashboards/{whole.ids['dashboard']}", token="", params=query)
+
+
+async def integration_secrets(server: Server, whole: Whole) -> list[str]:
+    """The secrets of all integrations of the application in clear text, by their paths."""
+    name, prefix = (
+        INTEGRATION.name,
+        keys.record_prefix(INTEGRATION.name, bytes.fromhex(whole.ids["application"])),
+    )
+    keyring = server.system.component(Keyring)
+
+    def read(snapshot: Snapshot) -> list[str]:
+        return [
+            f"{each.field} {keyring.unseal(each.value, kind=name, id=bytes(key[-12:]), field=each.field)}"
+            for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix))
+            for each in sealed_values(decode(raw))
+        ]
+
+    found = await server.system.read(read)
+    assert "websocketConfig.headers.1.headerValue" in " ".join(found)
+    return found
