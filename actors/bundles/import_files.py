@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from trunkline.actors.bundles.reader import Bundle
-from trunkline.actors.jobs.results import name_of
+from trunkline.actors.jobs.results import Results, name_of
 from trunkline.actors.runtime.turns import as_domain_error
 from trunkline.actors.values.errors import PayloadTooLarge, StorageFull
 from trunkline.store.errors import StoreError
@@ -30,7 +30,10 @@ def open_bundle(system: System, owner: bytes, id: bytes) -> io.BufferedReader | 
 
 
 class BundleUpload:
-    """A bundle that is being received for the job `id`. An async context manager; without `finish` nothing is kept."""
+    """A bundle that is being received for the job `id`. An async context manager; without `finish` nothing is kept.
+
+    The job must be queued within it.
+    """
 
     def __init__(self, system: System, id: bytes) -> None:
         self._system = system
@@ -38,6 +41,7 @@ class BundleUpload:
         self._draft = system.store.results.write(id.hex())
         self._gathered = bytearray()
         self._room = 0
+        self._name = ""
         self.size_bytes = 0
 
     async def __aenter__(self) -> BundleUpload:
@@ -66,12 +70,14 @@ class BundleUpload:
             await self._flush()
 
     async def finish(self, owner: bytes) -> None:
-        """Keep the file for the job of this owner, which must be queued next.
+        """Keep the file for the job of this owner.
 
         Raises Invalid or PayloadTooLarge if it is no bundle at all; then it is not kept.
         """
         await self._flush()
         results, name = self._system.store.results, name_of(owner, self.id)
+        self._name = name
+        self._system.component(Results).received.add(name)
 
         def keep() -> None:
             self._draft.finish(name)
@@ -99,4 +105,5 @@ class BundleUpload:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._system.component(Results).received.discard(self._name)
         self._draft.__exit__(kind, error, trace)

@@ -40,6 +40,7 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.resource import Resource
+from trunkline.actors.records.revision import Found
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import TablePost
 from trunkline.actors.tables.pages import open_rows
@@ -278,13 +279,20 @@ def _versions(snapshot: Snapshot, application: bytes) -> Lines:
 
 
 def version_lines(snapshot: Snapshot, application: bytes, version: bytes, name: VersionPart) -> Lines:
-    """The lines of the endpoints or the views of a named version."""
+    """The lines of the endpoints or the views of a named version, by their names.
+
+    Not by ids: an import into the same application keeps those of some and gives new ones to others.
+    """
     reader = VERSION_CONTENT[name]
     rank = None if reader.rank is None else reader.rank(snapshot, application)
-    found = all_in(snapshot, reader.resource.kind, application, version)
+
+    def place(each: Found) -> tuple[int, list[str]]:
+        named = [str(each.doc.get(field)) for field in ("route", "method", "viewType", "name")]
+        return 0 if rank is None else rank(each.doc), named
+
     # The size of a version is bounded.
-    ordered = found if rank is None else sorted(found, key=lambda each: rank(each.doc))
-    return (reader.line(each.id, each.doc) for each in ordered)
+    found = sorted(all_in(snapshot, reader.resource.kind, application, version), key=place)
+    return (reader.line(each.id, each.doc) for each in found)
 
 
 def _flows(snapshot: Snapshot, application: bytes) -> Lines:

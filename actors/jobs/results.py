@@ -49,8 +49,6 @@ Fill = Callable[["Snapshot", Write], None]
 """Writes a whole result from one snapshot, in a worker thread."""
 
 PATH: Final = "/downloads"
-UNQUEUED_MS: Final = 3_600_000
-"""How long a file is kept whose job is not queued yet: as long as the slowest upload may take."""
 PIECE_BYTES: Final = 256 * 1024
 PAUSE_PIECES: Final = 64
 PAUSE_S: Final = 0.00005
@@ -72,6 +70,8 @@ class Results:
         self.base_url = ""
         self.downloads = 0
         """The number of open downloads."""
+        self.received: set[str] = set()
+        """The names of files that are stored before their job is queued, until it is."""
 
     # Writing.
 
@@ -183,9 +183,12 @@ class Results:
         """Remove results that have expired or whose job was deleted; return how many."""
         now_ms = self._system.clock.wall_ms()
         blobs = self._system.store.results
+        # In this order: a file of these names whose job the snapshot does not have yet is still in `received`.
+        names = await trio.to_thread.run_sync(blobs.names)
+        received = frozenset(self.received)
 
         def remove(snapshot: Snapshot) -> int:
-            doomed = [name for name in blobs.names() if not is_kept(snapshot, name, now_ms)]
+            doomed = [name for name in names if name not in received and not is_kept(snapshot, name, now_ms)]
             for name in doomed:
                 blobs.remove(name)
             return len(doomed)
@@ -260,8 +263,7 @@ def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
     except ValueError:
         return True  # not written by this server; an operator may have put it there
     if found is None:
-        # The bundle of an import is stored before its job.
-        return int.from_bytes(ids[ID_BYTES:][:4], "big") * 1000 > now_ms - UNQUEUED_MS
+        return False
     if found.doc["status"] not in ENDED:
         return True
     file = (found.doc.get("output") or {}).get("file")

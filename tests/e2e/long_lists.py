@@ -64,7 +64,7 @@ NARROWED: Final = {"applications.get", "flows.get"}
 """Lists that always show the records of one facet: of one owner, of one class of workflows."""
 
 
-_FIXED: Final = ("integrationType", "level", "method", "state", "status", "type")
+_FIXED: Final = ("integrationType", "level", "method", "resourceType", "state", "status", "type")
 """Fields that take certain words only."""
 
 

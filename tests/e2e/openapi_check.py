@@ -115,7 +115,8 @@ def _error_problems(response: httpx.Response, error: Draft202012Validator, *, sa
     if says_more:
         body = {name: body.get(name) for name in ("type", "message")}
     problems = [f"error{found.json_path[1:]}: {found.message[:300]}" for found in error.iter_errors(body)]
-    if not problems and response.status_code not in (_STATUS[body["type"]], _MANY_PROBLEMS):
+    many = response.status_code == _MANY_PROBLEMS and not problems and body["type"] == "Validation"
+    if not problems and not many and response.status_code != _STATUS[body["type"]]:
         problems.append(f"type {body['type']} with status {response.status_code}")
     header = _HEADERS.get(response.status_code)
     if header is not None and header not in response.headers:

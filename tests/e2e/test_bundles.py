@@ -168,7 +168,7 @@ async def test_what_a_body_cannot_say_is_in_more_and_in_entries_of_its_own(serve
     assert files["büro.txt"].more == {"size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
     assert (files["inner"].more, files["inner"].body["parentDirectory"]) == ({}, "/outer")
     old = bundle.lines(version_path(ids["version"], "ExperienceEndpoint"))
-    assert [line.id for line in old] == [ids["endpoint"], ids["removed"]]
+    assert [line.id for line in old] == [ids["removed"], ids["endpoint"]]
     assert [line.id for line in bundle.resource("ExperienceEndpoint")] == [ids["endpoint"]]
     views = {line.id: line.body for line in bundle.lines(version_path(ids["version"], "ExperienceView"))}
     assert views[ids["page"]]["body"] == f"<p>{ids['pump']}</p>"

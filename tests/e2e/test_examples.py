@@ -212,6 +212,7 @@ async def served_examples(server: ServerProcess) -> dict[str, Example]:
     return {example.id: example for example in sorted(found, key=lambda example: example.order)}
 
 
+@pytest.mark.timeout(600)
 async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
     async with started(tmp_path / "data", "--demo") as server:
         await server.prints("The token is valid for a day")

@@ -13,6 +13,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,8 +24,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.actors.house import House, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot
 from trunkline.http.calls.auth import Tokens
+from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import STATUS
 from trunkline.http.calls.request import Request, Response
@@ -157,6 +160,11 @@ ODD_QUERY += [
 ]
 
 
+async def _receive(body: bytes) -> dict[str, Any]:
+    """The only piece of a body that is read in pieces."""
+    return {"type": "http.request", "body": body, "more_body": False}
+
+
 class Edge:
     """A dispatcher on a real system with one record of every kind, and a user who may do everything."""
 
@@ -174,7 +182,8 @@ class Edge:
         return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], UNKNOWN), route.path)
 
     async def send(self, method: str, path: str, body: bytes = b"", query: str = "") -> Response:
-        request = Request(method, path, query.encode(), self.headers, body, "127.0.0.1")
+        stream = BodyStream(partial(_receive, body), None, PATIENCE_S)
+        request = Request(method, path, query.encode(), self.headers, body, "127.0.0.1", stream=stream)
         response = await self.dispatcher.handle(request)
         if response.stream is not None:
             response.stream.close()
