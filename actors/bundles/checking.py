@@ -17,8 +17,10 @@ import trio
 from trunkline.actors.bundles.plan import Plan, Problem, Target, View
 from trunkline.actors.bundles.rehearsal import Rehearsal
 from trunkline.actors.bundles.steps import Step, Steps
+from trunkline.actors.contents.named import counted_bytes
 from trunkline.actors.files.messages import SetContent
 from trunkline.actors.values.errors import DomainError, Invalid, InvalidParts, Overloaded, StorageFull
+from trunkline.store import keys
 from trunkline.store.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -66,6 +68,9 @@ def check_bundle(
     more = 0
     with Scratch(snapshot, bytes_max=limits.bundle_unpacked_bytes_max) as scratch:
         plan = Plan(source, target, limits, View(scratch))
+        room = limits.application_files_bytes_max - counted_bytes(
+            snapshot.get(keys.COUNTS, keys.content_count_key(target.application))
+        )
         rehearsal = Rehearsal(system, scratch, actors)
         problems += plan.problems
         more += plan.refused - len(problems)
@@ -83,6 +88,10 @@ def check_bundle(
                 raise
             except DomainError as error:
                 refusal = error
+            if step.content is not None:
+                had_room, room = room >= 0, room - step.content.size_bytes
+                if had_room and room < 0:
+                    refusal = refusal or _no_room(limits)
             if refusal is None:
                 continue
             if len(problems) < limits.bundle_errors_max:
@@ -105,3 +114,11 @@ def _check_content(source: Source, step: Step) -> None:
         trio.from_thread.check_cancelled()
     if (size, hash.hexdigest()) != (content.size_bytes, content.sha256):
         raise Invalid(f"more: the size and the sha256 are not those of the entry {content.entry}.")
+
+
+def _no_room(limits: Limits) -> Invalid:
+    """The refusal of the first file for which an application has no room."""
+    most = limits.application_files_bytes_max
+    return Invalid(
+        f"fileSize: with this file the files of the application would have more than {most} bytes."
+    )

@@ -148,6 +148,24 @@ async def test_files_are_replaced_by_their_paths(server: Server) -> None:
     }
 
 
+async def test_files_without_room_are_refused_before_anything_is_imported(start_server: Any) -> None:
+    async with start_server(limits={"application_files_bytes_max": 1000}) as server:
+        paths = [await server.application(), await server.application()]
+        for number, path in enumerate(paths):
+            body = {"name": f"{number}.bin", "type": "file"}
+            file = await server.call("POST", f"{path}/privateFiles", body, status=201)
+            async with server.client() as client:
+                parts = {"privateFile": ("a.bin", bytes(600))}
+                response = await client.post(f"{path}/privateFiles/{file['id']}/upload", files=parts)
+                assert response.status_code == 200, response.text
+        bundle = await export(server, paths[0], includePrivateFiles=True)
+        refused = await send(server, paths[1], bundle.content)
+        assert refused.status_code == 422, refused.text
+        (problem,) = refused.json()["validationErrors"]
+        assert (problem["name"], problem["message"].partition(":")[0]) == ("0.bin", "fileSize")
+        assert (await server.call("GET", f"{paths[1]}/privateFiles"))["count"] == 1
+
+
 async def test_a_bundle_is_fetched_from_a_url(start_server: Any) -> None:
     async with start_server(callback_private_networks=True) as server:
         whole = await whole_application(server)
