@@ -7,7 +7,6 @@ afterwards. Runs in a worker thread.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from trunkline.actors.bundles.rehearsal import Rehearsal
 from trunkline.actors.bundles.steps import Step, Steps
 from trunkline.actors.contents.named import counted_bytes
 from trunkline.actors.files.messages import SetContent
+from trunkline.actors.jobs.results import Pauses
 from trunkline.actors.values.errors import DomainError, Invalid, InvalidParts, Overloaded, StorageFull
 from trunkline.store import keys
 from trunkline.store.scratch import Scratch
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 PAUSE_STEPS: Final = 8
-PAUSE_S: Final = 0.00005
-"""A thread that computes blocks the event loop until the interpreter switches threads, so it pauses regularly."""
+"""The check pauses for the event loop after so many steps: each is a turn of an actor."""
 
 
 class Checked(NamedTuple):
@@ -74,10 +73,9 @@ def check_bundle(
         rehearsal = Rehearsal(system, scratch, actors)
         problems += plan.problems
         more += plan.refused - len(problems)
-        for number, step in enumerate(Steps(plan, limits).all(), 1):
-            if not number % PAUSE_STEPS:
-                time.sleep(PAUSE_S)
-                trio.from_thread.check_cancelled()
+        pause = Pauses(PAUSE_STEPS)
+        for step in Steps(plan, limits).all():
+            pause()
             refusal = step.refusal
             try:
                 _check_content(source, step)

@@ -142,7 +142,7 @@ class Memory:
             yield Numbered(number, line)
 
     def content(self, name: str) -> Iterator[bytes]:
-        raise NotImplementedError(f"{name}: lines have no contents")
+        raise Invalid(f"{name}: only a bundle in a file has contents.")
 
 
 def walk_texts(value: Any, change: Any) -> Any:

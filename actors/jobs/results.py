@@ -289,16 +289,20 @@ def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
 
 
 class Pauses:
-    """Pauses of a worker thread for the event loop: call it for each piece of work. Raises if it was cancelled."""
+    """Pauses of a worker thread for the event loop: call it for each piece of work. Raises if it was cancelled.
 
-    __slots__ = ("_pieces",)
+    It pauses after so many pieces.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_every", "_pieces")
+
+    def __init__(self, every: int = PAUSE_PIECES) -> None:
+        self._every = every
         self._pieces = 0
 
     def __call__(self) -> None:
         self._pieces += 1
-        if not self._pieces % PAUSE_PIECES:
+        if not self._pieces % self._every:
             time.sleep(PAUSE_S)
             trio.from_thread.check_cancelled()
 
