@@ -6,7 +6,6 @@ snapshot waits for a network. Then the drafts get their names, several at a time
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,7 @@ from trunkline.actors.archives.contents import FAILURES, Part
 from trunkline.actors.archives.manifest import MANIFESTS, Entry, What, line, lines_of, merged
 from trunkline.actors.archives.tables import Format, open_table
 from trunkline.actors.bundles.writer import write_bundle
-from trunkline.actors.jobs.results import PAUSE_PIECES, PAUSE_S
+from trunkline.actors.jobs.results import Pauses
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.timestamps import iso
 from trunkline.store.archive_folder import Draft, Drafts, Target
@@ -100,8 +99,9 @@ class Slice:
         draft = self._drafts.new()
         try:
             file = open_table(self._place.format, draft, part.columns, self._limits)
-            for number, row in enumerate(part.rows, 1):
-                pause(number)
+            pause = Pauses()
+            for row in part.rows:
+                pause()
                 file.add(row)
             file.finish()
         except FAILURES:
@@ -190,10 +190,3 @@ class ManifestFile:
 def new_slice(job: Job, place: Place, drafts: Drafts) -> Slice:
     system = job.system
     return Slice(place, drafts, system.limits, iso(system.clock.wall_ms()))
-
-
-def pause(number: int) -> None:
-    """Let the event loop go on after some pieces of work, as for all results of jobs."""
-    if not number % PAUSE_PIECES:
-        time.sleep(PAUSE_S)
-        trio.from_thread.check_cancelled()

@@ -40,9 +40,9 @@ from trunkline.actors.archives.slices import (
     Slice,
     Written,
     new_slice,
-    pause,
 )
 from trunkline.actors.events.kind import EVENT
+from trunkline.actors.jobs.results import Pauses
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.tables.kind import DATA_TABLE
@@ -65,11 +65,12 @@ async def write_day(job: Job, place: Place, day: int, kinds: frozenset[What]) ->
 
         def read_devices(snapshot: Snapshot, slice: Slice, after: bytes) -> bytes | None:
             """Read the devices after an id; the id of the last one, None if there are no more."""
+            pause = Pauses()
             for number, device in enumerate(device_ids(snapshot, application, after)):
                 if slice.is_full or number >= job.system.limits.archive_slice_devices_max:
                     return after
                 after = device
-                pause(number)
+                pause()
                 try:
                     next_day.see(read_device(snapshot, slice, device))
                 except FAILURES as failure:
@@ -118,8 +119,9 @@ async def first_day(job: Job, config: Doc) -> int | None:
     def search(snapshot: Snapshot) -> int | None:
         first = _NextDay()
         if includes(config, "devices"):
-            for number, device in enumerate(device_ids(snapshot, application, b"")):
-                pause(number)
+            pause = Pauses()
+            for device in device_ids(snapshot, application, b""):
+                pause()
                 with contextlib.suppress(*FAILURES):  # reported when its day is archived
                     if selected_device(snapshot, application, device, config) is not None:
                         first.see(next_day_of(snapshot, device, 0))

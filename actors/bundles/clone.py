@@ -66,10 +66,7 @@ async def import_source(
     if check_only:
         return {name: count for name, count in checked.counts.items() if count}
 
-    def progress(done: int, total: int) -> None:
-        job.completed, job.total = done, total
-
-    return await create_from(system, source, target, progress)
+    return await create_from(system, source, target, job.set_progress)
 
 
 def new_application(job: bytes) -> bytes:

@@ -144,10 +144,7 @@ async def _import(job: Job, target: Target) -> Doc:
         if awaited is not None:
             awaited.checked.set()
 
-        def progress(completed: int, total: int) -> None:
-            job.completed, job.total = completed, total
-
-        return {"imported": await create_from(system, bundle, target, progress)}
+        return {"imported": await create_from(system, bundle, target, job.set_progress)}
     finally:
         file.close()
 

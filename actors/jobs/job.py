@@ -139,6 +139,10 @@ class Job:
         """
         return await self.system.component(Results).write(self.owner.id, self.id, name, content_type, fill)
 
+    def set_progress(self, completed: int, total: int) -> None:
+        """Set how much is done, and how much there is; the log shows it within seconds."""
+        self.completed, self.total = completed, total
+
     def progress_message(self, note: Doc | None = None) -> SaveProgress:
         """The message that stores the current progress, and `note`, if given."""
         return SaveProgress(id=self.id, completed=self.completed, total=self.total, note=note)
