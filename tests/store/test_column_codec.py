@@ -1,0 +1,135 @@
+"""Blocks keep every value exactly, are small, and damage in them raises ValueError and nothing else."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.store.point_series import random_series, rows_of_points, shown, slow_series
+from trunkline.store import column_codec
+from trunkline.store.columns import MERGES, Points, Row
+
+
+@given(rows_of_points(rows_min=1))
+def test_a_block_keeps_every_row(rows: list[Row]) -> None:
+    raw = column_codec.encode(Points.of(rows))
+    assert shown(column_codec.decode(raw).marked_rows()) == shown(rows)
+    assert column_codec.header(raw) == (len(rows), rows[0][0], rows[-1][0], any(row[2] for row in rows))
+
+
+@given(rows_of_points(rows_min=1), st.sets(st.integers(-3, 40)))
+def test_only_wanted_columns_are_decoded(rows: list[Row], wanted: set[int]) -> None:
+    points = column_codec.decode(column_codec.encode(Points.of(rows)), wanted)
+    assert set(points.columns) == {number for row in rows for number in row[1]} & wanted
+    chosen = [(time, {key: point[key] for key in point if key in wanted}, mark) for time, point, mark in rows]
+    assert shown(points.marked_rows()) == shown(chosen)
+
+
+def block(*values: object) -> list[Row]:
+    """Rows with these values of one attribute, often enough that they are stored as a column."""
+    return [(time, {1: values[time % len(values)]}, MERGES) for time in range(300)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        block(0.1, -0.0, 0.0, 5e-324, 1e-310, 1.7976931348623157e308),
+        block(*[number / 100 for number in range(200)], -0.0, float("inf"), float("nan"), 0.1 + 0.2),
+        block(float("nan"), float("inf"), -float("inf")),
+        block(-(2**63), 2**63 - 1, 0),
+        block(2**64, -(2**100), 1),
+        block(1, 1.0, True),
+        block(2**53, -(2**53), 0.5),
+        block("", "\x00", "grün", "x" * 5_000),
+        block(None, {"a": [1, 1.0, True, None, {}]}, []),
+        [(1_000 * time, {}, MERGES) for time in range(40)],
+        [(time, {1: 1}, MERGES) for time in (*range(-(2**63), -(2**63) + 40), 2**63 - 1)],
+        [(time, {1: time * 0.1}, MERGES) for time in range(column_codec.ROWS_MAX)],
+    ],
+)
+def test_extreme_values_are_kept(rows: list[Row]) -> None:
+    raw = column_codec.encode(Points.of(rows))
+    assert shown(column_codec.decode(raw).marked_rows()) == shown(rows)
+
+
+def test_blocks_of_sensors_are_small() -> None:
+    """In bytes of 1,000 points with three numbers each, their times included."""
+    assert len(column_codec.encode(Points.of(random_series(1_000)))) <= 6_900
+    assert len(column_codec.encode(Points.of(slow_series(1_000)))) <= 3_100
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([], "1 to 65535 rows"),
+        ([(time, {}, MERGES) for time in range(column_codec.ROWS_MAX + 1)], "1 to 65535 rows"),
+        ([(5, {}, MERGES), (5, {}, MERGES)], "must ascend"),
+        ([(-time, {}, MERGES) for time in range(50)], "must ascend"),
+        ([(5, {1: "\ud800"}, MERGES)], "surrogates not allowed"),
+        ([(time, {1: "\ud800"}, MERGES) for time in range(50)], "surrogates not allowed"),
+    ],
+)
+def test_what_is_no_block_is_refused(rows: list[Row], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        column_codec.encode(Points.of(rows))
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x10", b"\x20" + bytes(40), b"\x10" + bytes(40), b"\xff" * 60])
+def test_other_bytes_are_no_block(raw: bytes) -> None:
+    with pytest.raises(ValueError, match="block"):
+        column_codec.header(raw)
+    with pytest.raises(ValueError, match="block"):
+        column_codec.decode(raw)
+
+
+def damaged(raw: bytes, chance: random.Random) -> bytes:
+    """The block with some bytes changed, left out or added; most often where the head and the directory are."""
+    changed = bytearray(raw)
+    for _ in range(chance.choice([1, 1, 2, 5])):
+        at = chance.randrange(min(len(changed), chance.choice([20, 100, len(changed)])))
+        match chance.randrange(5):
+            case 0 | 1:
+                changed[at] ^= 1 << chance.randrange(8)
+            case 2:
+                changed[at] = chance.choice([0, 0x1A, 0x1B, 0x3B, 0x7F, 0x9B, 0xFF])
+            case 3:
+                del changed[at : at + chance.randint(1, 9)]
+            case 4:
+                changed[at:at] = chance.randbytes(chance.randint(1, 9))
+        changed = changed or bytearray(1)
+    return bytes(changed)
+
+
+@given(rows_of_points(rows_min=1), st.randoms(use_true_random=False))
+def test_damage_is_a_value_error(rows: list[Row], chance: random.Random) -> None:
+    """Or it is not seen, and then the points are whole: this layer has no checksum, the store has one."""
+    raw = column_codec.encode(Points.of(rows))
+    for _ in range(10):
+        try:
+            points = column_codec.decode(damaged(raw, chance))
+        except ValueError:
+            continue
+        assert len(list(points.marked_rows())) == len(points.times) == len(points)
+        for column in points.columns.values():
+            assert len(column.values) == len(points) if column.present is None else column.present.sum()
+
+
+def test_threads_decode_at_the_same_time() -> None:
+    rows = random_series(200)
+    raw = column_codec.encode(Points.of(rows))
+    wanted = shown(rows)
+    right: list[bool] = []
+
+    def work() -> None:
+        right.extend(shown(column_codec.decode(raw).marked_rows()) == wanted for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert right == [True] * 80
