@@ -1,76 +1,109 @@
-"""Accumulators: they aggregate the values of one attribute in one bucket. One class for each aggregation.
+"""Accumulators: they aggregate the samples of one attribute in one bucket. One class for each aggregation.
 
 Owns the arithmetic and its rounding. Does not own buckets, ranges or the selection of values: numeric accumulators
-must get only finite numbers (converted by `as_number`). Results may overflow to an infinity; the caller leaves those
-out.
+must get only finite numbers. Results may overflow to an infinity; the caller leaves those out.
+
+`totals` gives the results of many complete buckets at once, without a step of Python for each sample. An object is for
+a bucket that is still open: it takes the samples of the bucket in parts. Both give the same result to the last bit,
+however the samples are cut into parts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar, Final, Protocol
 
-Value = float | str | bool
-"""A value of an attribute. In Python's typing an int is also a float."""
+import numpy as np
+import numpy.typing as npt
+
+from trunkline.actors.devices.samples import Places, Samples, Value, joined
+
+Doubles = npt.NDArray[np.float64]
 
 
 class Accumulator(Protocol):
-    """Add values, at least one, then ask for the total."""
+    """Add samples, at least one, then ask for the total."""
 
-    def add(self, value: Any) -> None: ...
+    def add(self, samples: Samples) -> None: ...
 
     def total(self) -> Value: ...
 
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        """The totals of buckets that begin at the places `starts`, of which the first is 0. None is empty."""
+        ...
 
-def as_number(value: Value) -> float | None:
-    """Return the value as a number (true is 1); None for a string or a number that a double cannot represent."""
-    if isinstance(value, str):
-        return None
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int):
-        try:
-            float(value)
-        except OverflowError:
-            return None
-    return value
+
+_WHOLE: Final = np.zeros(1, np.intp)
+"""The start of a single bucket."""
+
+
+def _lengths(samples: Samples, starts: Places) -> Places:
+    return np.diff(starts, append=len(samples))
 
 
 class _First:
-    __slots__ = ("_value",)
+    __slots__ = ("_values",)
 
     def __init__(self) -> None:
-        self._value: Value | None = None
+        self._values: list[Value] = []
 
-    def add(self, value: Any) -> None:
-        if self._value is None:
-            self._value = value
+    def add(self, samples: Samples) -> None:
+        if not self._values:
+            self._values = self.totals(samples, _WHOLE)
 
     def total(self) -> Value:
-        assert self._value is not None
-        return self._value
+        return self._values[0]
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        return samples.at(starts).tolist()
 
 
 class _Last(_First):
     __slots__ = ()
 
-    def add(self, value: Any) -> None:
-        self._value = value
+    def add(self, samples: Samples) -> None:
+        self._values = self.totals(samples, _WHOLE)
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        return samples.at(starts + _lengths(samples, starts) - 1).tolist()
 
 
 class _Max(_First):
+    """The largest value; of equal ones (1 and 1.0) the first."""
+
     __slots__ = ()
+    _choose: ClassVar[Callable[..., Any]] = max
+    _ufunc: ClassVar[np.ufunc] = np.maximum
 
-    def add(self, value: Any) -> None:
-        self._value = value if self._value is None else max(self._value, value)
+    def add(self, samples: Samples) -> None:
+        cls = type(self)
+        self._values = [cls._choose([*self._values, *self.totals(samples, _WHOLE)])]
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        values = samples.values
+        if isinstance(values, list):
+            return [cls._choose(values[low:high]) for low, high in pairwise([*starts.tolist(), len(values)])]
+        extremes = cls._ufunc.reduceat(values, starts)
+        if samples.integers is None:
+            found: list[Any] = extremes.tolist()
+            return found
+        equal = np.flatnonzero(values == np.repeat(extremes, _lengths(samples, starts)))
+        return samples.at(equal[np.searchsorted(equal, starts)]).tolist()
 
 
-class _Min(_First):
+class _Min(_Max):
+    """The smallest value; of equal ones (1 and 1.0) the first."""
+
     __slots__ = ()
-
-    def add(self, value: Any) -> None:
-        self._value = value if self._value is None else min(self._value, value)
+    _choose = min
+    _ufunc = np.minimum
 
 
 class _Count:
@@ -79,110 +112,222 @@ class _Count:
     def __init__(self) -> None:
         self._count = 0
 
-    def add(self, _value: Any) -> None:
-        self._count += 1
+    def add(self, samples: Samples) -> None:
+        self._count += len(samples)
 
     def total(self) -> Value:
         return self._count
 
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        found: list[Any] = _lengths(samples, starts).tolist()
+        return found
+
 
 class _Sum:
-    """The sum of any number of doubles, rounded once like `math.fsum` over all of them, in little memory.
-
-    When `_FOLD_LENGTH` values wait, they are replaced by a few doubles with exactly the same sum: the rounded sum,
-    the rounded remainder, the rounded remainder of that, until nothing is left (the nonoverlapping expansions of
-    Shewchuk 1997, "Adaptive precision floating-point arithmetic").
-    """
-
-    __slots__ = ("_count", "_waiting")
+    __slots__ = ("_count", "_sum")
 
     def __init__(self) -> None:
         self._count = 0
-        self._waiting: list[float] = []
+        self._sum = _ExactSum()
 
-    def add(self, value: Any) -> None:
-        self._count += 1
-        self._waiting.append(float(value))
-        if len(self._waiting) >= _FOLD_LENGTH:
-            self._waiting = _folded(self._waiting)
+    def add(self, samples: Samples) -> None:
+        self._count += len(samples)
+        self._sum.add(samples.floats())
 
     def total(self) -> Value:
-        return _fsum(self._waiting)
+        return self._sum.total()
 
-
-_FOLD_LENGTH = 512
-"""Doubles that a sum keeps. An expansion has at most 40 parts (the bit range of a double divided by 53)."""
-
-
-def _folded(values: list[float]) -> list[float]:
-    parts: list[float] = []
-    while (rest := _fsum([*values, *(-part for part in parts)])) != 0:
-        if not math.isfinite(rest):
-            return [rest]
-        parts.append(rest)
-    return parts
-
-
-def _fsum(values: list[float]) -> float:
-    try:
-        return math.fsum(values)
-    except OverflowError:
-        return math.inf
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        found: list[Any] = _sums(samples.floats(), starts).tolist()
+        return found
 
 
 class _Mean(_Sum):
     __slots__ = ()
 
     def total(self) -> Value:
-        return _fsum(self._waiting) / self._count
+        return self._sum.total() / self._count
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        found: list[Any] = (_sums(samples.floats(), starts) / _lengths(samples, starts)).tolist()
+        return found
 
 
 class _Median:
     """The middle value, or the mean of the two middle values. It is exact, so it keeps all values."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_parts",)
 
     def __init__(self) -> None:
-        self._values: list[float] = []
+        self._parts: list[Samples] = []
 
-    def add(self, value: Any) -> None:
-        self._values.append(value)
+    def add(self, samples: Samples) -> None:
+        self._parts.append(samples)
 
     def total(self) -> Value:
-        self._values.sort()
-        middle, odd = divmod(len(self._values), 2)
-        if odd:
-            return self._values[middle]
-        return (self._values[middle - 1] + self._values[middle]) / 2
+        value: Value = self.totals(joined(self._parts), _WHOLE)[0]
+        return value
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        """Sort all buckets of the same length together: mostly there are few lengths."""
+        lengths = _lengths(samples, starts)
+        found: list[Any] = [None] * len(starts)
+        for length in np.unique(lengths).tolist():
+            buckets = np.flatnonzero(lengths == length)
+            middles = _middles(samples, starts[buckets, np.newaxis] + np.arange(length))
+            for bucket, *values in zip(buckets.tolist(), *middles, strict=True):
+                found[bucket] = values[0] if len(values) == 1 else (values[0] + values[1]) / 2
+        return found
+
+
+def _middles(samples: Samples, places: Places) -> list[list[Any]]:
+    """Of each row of places: the middle value, or the two middle values as two lists."""
+    length = places.shape[1]
+    wanted = sorted({(length - 1) // 2, length // 2})
+    if isinstance(samples.values, list):
+        rows = [sorted(samples.at(row).tolist()) for row in places]
+        return [[row[place] for row in rows] for place in wanted]
+    if samples.integers is None:
+        values = np.sort(samples.values[places], axis=1)
+        return [values[:, place].tolist() for place in wanted]
+    order = np.argsort(samples.values[places], axis=1, kind="stable")
+    chosen = np.take_along_axis(places, order, axis=1)
+    return [samples.at(chosen[:, place]).tolist() for place in wanted]
 
 
 class _StdDev:
-    """The standard deviation of the population, sqrt(sum((x - mean)^2) / n), by Welford's recurrence.
+    """The standard deviation of the population, sqrt(sum((x - mean)^2) / n), of differences to the first value.
 
-    Welford 1962, "Note on a method for calculating corrected sums of squares and products": it never
-    subtracts two large squares, so a small spread around a large mean keeps its precision.
+    With d = x - first: sqrt((sum(d^2) - sum(d)^2 / n) / n), "shifted data" in Chan, Golub and LeVeque 1983,
+    "Algorithms for computing the sample variance". The first value lies among the values, so no two large squares are
+    subtracted unless it is far from all others; then n digits in 10^16 may be lost. Both sums are rounded once, so
+    the result does not depend on the order or the parts.
     """
 
-    __slots__ = ("_count", "_mean", "_squares")
+    __slots__ = ("_count", "_deltas", "_first", "_squares")
 
     def __init__(self) -> None:
         self._count = 0
-        self._mean = 0.0
-        self._squares = 0.0
+        self._first = 0.0
+        self._deltas = _ExactSum()
+        self._squares = _ExactSum()
 
-    def add(self, value: Any) -> None:
-        number = float(value)
-        self._count += 1
-        delta = number - self._mean
-        self._mean += delta / self._count
-        self._squares += delta * (number - self._mean)
+    def add(self, samples: Samples) -> None:
+        values = samples.floats()
+        if not self._count:
+            self._first = float(values[0])
+        self._count += len(values)
+        with np.errstate(over="ignore"):
+            deltas = values - self._first
+            self._deltas.add(deltas)
+            self._squares.add(deltas * deltas)
 
     def total(self) -> Value:
-        # If a delta overflowed, the squares may have either sign, or be NaN.
-        return math.sqrt(self._squares / self._count) if math.isfinite(self._squares) else math.inf
+        deltas, squares = np.array([self._deltas.total()]), np.array([self._squares.total()])
+        return float(_deviations(deltas, squares, np.array([self._count]))[0])
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        values, lengths = samples.floats(), _lengths(samples, starts)
+        with np.errstate(over="ignore"):
+            deltas = values - np.repeat(values[starts], lengths)
+            squares = _sums(deltas * deltas, starts)
+        found: list[Any] = _deviations(_sums(deltas, starts), squares, lengths).tolist()
+        return found
 
 
-ACCUMULATORS: dict[str, Callable[[], Accumulator]] = {
+def _deviations(deltas: Doubles, squares: Doubles, lengths: Places) -> Doubles:
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = (squares - deltas * (deltas / lengths)) / lengths
+        return np.sqrt(np.maximum(variances, 0.0))
+
+
+# -- exact sums ----------------------------------------------------------------------------------------------
+
+
+class _ExactSum:
+    """The sum of any number of doubles, rounded once like `math.fsum` over all of them, in little memory."""
+
+    __slots__ = ("_large", "_overflow", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[float] = []
+        self._large = Fraction()
+        self._overflow = False
+
+    def add(self, values: Doubles) -> None:
+        levels = _levels(values, _WHOLE)
+        if levels is not None:
+            self._parts += [float(level[0]) for level in levels]
+            if len(self._parts) > _PARTS_MAX:
+                parts, self._parts = np.array(self._parts), []
+                self.add(parts)
+        elif np.isfinite(values).all():
+            self._large += sum(map(Fraction, values.tolist()))
+        else:
+            self._overflow = True
+
+    def total(self) -> float:
+        if self._overflow:
+            return math.inf
+        if not self._large:
+            return math.fsum(self._parts)
+        try:
+            return float(self._large + sum(map(Fraction, self._parts)))
+        except OverflowError:
+            return math.inf
+
+
+_PARTS_MAX: Final = 512
+_LARGE: Final = 2.0**900
+"""From this size on doubles are summed as fractions, so that no step overflows before the sum does."""
+
+
+def _sums(values: Doubles, starts: Places) -> Doubles:
+    """The sum of each bucket, rounded once."""
+    levels = _levels(values, starts)
+    if levels is None:
+        found = []
+        for low, high in pairwise([*starts.tolist(), len(values)]):
+            bucket = _ExactSum()
+            bucket.add(values[low:high])
+            found.append(bucket.total())
+        return np.array(found)
+    if len(levels) == 1:
+        return levels[0]
+    if len(levels) == 2:
+        return levels[0] + levels[1]
+    return np.array([math.fsum(parts) for parts in zip(*levels, strict=True)])
+
+
+def _levels(values: Doubles, starts: Places) -> list[Doubles] | None:
+    """Doubles for each bucket that together are exactly its sum; None if a value is too large for that.
+
+    Each level takes the leading bits of all values, so few that their sum has no rounding error: `ExtractVector` of
+    Rump, Ogita and Oishi 2008, "Accurate floating-point summation, part I". Numbers with a few decimals need two.
+    """
+    largest = max(float(values.max()), -float(values.min()))
+    if not largest < _LARGE:
+        return None
+    longest = int(np.diff(starts, append=len(values)).max())
+    spare_bits = (longest + 1).bit_length()
+    sigma = math.ldexp(1.0, math.frexp(largest)[1] + spare_bits)
+    levels: list[Doubles] = []
+    rest = values
+    while True:
+        leading = (rest + sigma) - sigma
+        levels.append(np.add.reduceat(leading, starts))
+        rest = rest - leading
+        if not rest.any():
+            return levels
+        sigma = math.ldexp(sigma, spare_bits - 53)
+
+
+ACCUMULATORS: Final[dict[str, type[Accumulator]]] = {
     "FIRST": _First,
     "LAST": _Last,
     "COUNT": _Count,

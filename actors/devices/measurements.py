@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,18 +16,14 @@ from trunkline.actors.devices.history import (
     text_length,
 )
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
-from trunkline.actors.devices.reads import Opened, tags_as_object
+from trunkline.actors.devices.reads import tags_as_object
 from trunkline.actors.devices.selection import select
-from trunkline.actors.devices.series import (
-    FULL,
-    SeriesTooLarge,
-    aggregate,
-    parse_aggregation,
-    parse_resolution,
-)
+from trunkline.actors.devices.series import aggregate
+from trunkline.actors.devices.series_terms import FULL, SeriesTooLarge, parse_aggregation, parse_resolution
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_range
+from trunkline.store.columns import MERGES, Points
 from trunkline.store.snapshot import Snapshot
 
 
@@ -103,12 +100,12 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
             before = last_values(snapshot, device.id, (0, span.start_ms - 1), names, oldest_ms)
             initial = {names[number]: value for number, (_, value) in before.items()}
         found = aggregate(
-            _named(snapshot, device, (max(span.start_ms, oldest_ms), span.end_ms), names),
+            _blocks(snapshot, device.id, (max(span.start_ms, oldest_ms), span.end_ms)),
+            names=names,
             start_ms=span.start_ms,
             end_ms=min(span.end_ms, message.now_ms) if aggregation.type == "TIMEATVALUE" else span.end_ms,
             resolution_ms=resolution_ms,
             aggregation=aggregation,
-            attributes=None,
             limit=limit,
             order=body.order,
             points_max=reading.limits.time_series_values_max,
@@ -148,8 +145,7 @@ def _limit(value: float | None) -> int | None:
     return int(value)
 
 
-def _named(
-    snapshot: Snapshot, device: Opened, span: tuple[int, int], names: Mapping[int, str]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    for time_ms, point in points(snapshot, device.id, span):
-        yield time_ms, {names[number]: value for number, value in point.items() if number in names}
+def _blocks(snapshot: Snapshot, device: bytes, span: tuple[int, int]) -> Iterator[Points]:
+    rows = ((time_ms, point, MERGES) for time_ms, point in points(snapshot, device, span))
+    while part := list(islice(rows, 1024)):
+        yield Points.of(part)

@@ -12,80 +12,43 @@ ascending time, read once, so a range of a snapshot can be used), the format of 
   NONE use every value unchanged.
 - **JSON-safe.** NaN and infinities are ignored, and a result whose computation overflows a double is left out.
 
-The points are read in one pass. Since time ascends, only the current bucket is open; apart from it only the answer is
-kept in memory, and for MEDIAN the bucket's values. `points_max` bounds both.
+The points are read in one pass, as columns: all complete buckets of a chunk are aggregated at once. Since time
+ascends, only one bucket is open between two chunks; apart from it only the answer is kept in memory, and for MEDIAN
+the bucket's values. `points_max` bounds both. How a bucket is cut into chunks does not change its result.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 
-from trunkline.actors.devices.aggregates import ACCUMULATORS, Accumulator, Value, as_number
-from trunkline.actors.values.errors import Invalid, PayloadTooLarge
-from trunkline.actors.values.timestamps import parse_duration
+import numpy as np
 
-Point = tuple[int, dict[str, Value]]
-"""A time in milliseconds, and the values (or aggregates) of attributes at that time."""
-
-AggregationType = Literal[
-    "FIRST",
-    "LAST",
-    "COUNT",
-    "MAX",
-    "MIN",
-    "MEDIAN",
-    "MEAN",
-    "SUM",
-    "STD_DEV",
-    "NONE",
-    "TIMEATVALUE",
-]
-Order = Literal["asc", "desc"]
-
-
-class SeriesError(Invalid, ValueError):
-    """An invalid aggregation. The text is a sentence for the caller."""
-
-
-class SeriesTooLarge(SeriesError):
-    """More values than one query may keep at a time. The text says how to request less."""
-
-    type = PayloadTooLarge.type
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"the query {problem}; "
-            "ask for a shorter range, a coarser resolution, fewer attributes, fewer devices or a lower limit."
-        )
-
-
-FULL = "finds more data than one answer may hold"
-
-
-def _too_many(points_max: int) -> SeriesTooLarge:
-    return SeriesTooLarge(f"needs more than {points_max} values at a time")
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """An aggregation of the values in a bucket. `value` is the one that TIMEATVALUE compares with, else None."""
-
-    type: AggregationType
-    value: Value | None = None
+from trunkline.actors.devices.aggregates import ACCUMULATORS, Accumulator
+from trunkline.actors.devices.samples import Places, Samples, Value, by_time, chunks
+from trunkline.actors.devices.series_terms import (
+    FULL,
+    Aggregation,
+    AggregationType,
+    Order,
+    Point,
+    SeriesError,
+    SeriesTooLarge,
+    too_many,
+)
+from trunkline.actors.devices.time_at_value import times_at_value
+from trunkline.store.columns import Points
 
 
 def aggregate(
-    points: Iterable[tuple[int, Mapping[str, Value]]],
+    points: Iterable[Points],
     *,
+    names: Mapping[int, str],
     start_ms: int,
     end_ms: int,
     resolution_ms: int | None,
     aggregation: Aggregation,
-    attributes: Collection[str] | None,
     limit: int | None,
     order: Order,
     points_max: int,
@@ -94,8 +57,8 @@ def aggregate(
 ) -> list[Point]:
     """Aggregate the points from `start_ms` to `end_ms`, both included, and return points in `order` of time.
 
-    `points` must ascend in time (equal times are allowed) and may extend beyond the range. `attributes` are those
-    to use, None for all. `resolution_ms` None or 0 gives one point for the whole range; NONE returns the points
+    `points` must ascend in time, without marks, and may extend beyond the range. `names` are the attributes to use, by
+    their numbers. `resolution_ms` None or 0 gives one point for the whole range; NONE returns the points
     unchanged, whatever the resolution. `limit` is the maximum number of points, taken from the beginning of the
     order: the oldest for "asc", the newest for "desc"; None is no limit.
 
@@ -114,72 +77,44 @@ def aggregate(
         )
     if start_ms > end_ms or limit == 0:
         return []
-    names = None if attributes is None else frozenset(attributes)
-    selected = _selected(points, end_ms, names)
     found: Iterable[Point]
     if aggregation.type == "TIMEATVALUE":
-        durations = _Durations(start_ms, end_ms, resolution_ms or 0, points_max)
-        found = _times_at_value(selected, _values_of(initial or {}, names), aggregation.value, durations)
-    elif aggregation.type == "NONE":
-        found = ((time_ms, data) for time_ms, data in selected if time_ms >= start_ms and data)
+        found = times_at_value(
+            chunks(up_to(points, end_ms)),
+            names,
+            initial or {},
+            aggregation.value,
+            start_ms=start_ms,
+            end_ms=end_ms,
+            resolution_ms=resolution_ms or 0,
+            values_max=points_max,
+        )
     else:
-        inside = (point for point in selected if point[0] >= start_ms)
-        found = _bucketed(inside, start_ms, resolution_ms or 0, aggregation.type, points_max)
-    return _limited(found, limit, order, points_max, json_bytes_max)
+        inside = chunks(part.between(start_ms, end_ms) for part in up_to(points, end_ms))
+        if aggregation.type == "NONE":
+            found = _unchanged(inside, names)
+        else:
+            found = _bucketed(inside, names, start_ms, resolution_ms or 0, aggregation.type, points_max)
+    return limited(found, limit, order, points_max, json_bytes_max)
 
 
-def parse_aggregation(value: object, *, field: str = "aggregation") -> Aggregation:
-    """Read an aggregation from JSON: its name, or `{type, options}` with `options.value` for TIMEATVALUE."""
-    name, options = value, None
-    if isinstance(value, dict):
-        if not {"type"} <= value.keys() <= {"type", "options"}:
-            raise SeriesError(f"{field}: an object has a type and may have options, nothing else.")
-        name, options = value["type"], value.get("options")
-    if not isinstance(name, str) or name not in get_args(AggregationType):
-        shown = repr(name[:40]) if isinstance(name, str) else "this"
-        raise SeriesError(f"{field}: {shown} is none; give one of {', '.join(get_args(AggregationType))}.")
-    kind = cast("AggregationType", name)
-    if kind != "TIMEATVALUE":
-        if options:
-            raise SeriesError(f"{field}.options: {kind} has no options.")
-        return Aggregation(kind)
-    if not isinstance(options, dict) or options.keys() != {"value"}:
-        raise SeriesError(f"{field}.options: TIMEATVALUE needs exactly one option, the value to look for.")
-    target = options["value"]
-    if not isinstance(target, str | int | float) or _unsafe(target):
-        raise SeriesError(f"{field}.options.value: give a string, a number or a boolean.")
-    return Aggregation(kind, target)
-
-
-def parse_resolution(value: object, *, field: str = "resolution") -> int | None:
-    """Read a resolution in whole milliseconds. None, an empty text and 0 give None: the whole range."""
-    return None if value is None or value == "" else parse_duration(value, field=field) or None
-
-
-# -- points --------------------------------------------------------------------------------------------------
-
-
-def _selected(
-    points: Iterable[tuple[int, Mapping[str, Value]]], end_ms: int, names: frozenset[str] | None
-) -> Iterator[Point]:
-    """Yield the points up to `end_ms`, also those before the start, with only the attributes in `names`."""
-    latest_ms = None
-    for time_ms, data in points:
-        assert latest_ms is None or time_ms >= latest_ms, "points must ascend in time"
-        latest_ms = time_ms
-        if time_ms > end_ms:
+def up_to(points: Iterable[Points], end_ms: int) -> Iterator[Points]:
+    """Yield the points up to `end_ms`, and read no further."""
+    for part in points:
+        if len(part) and part.times[-1] >= end_ms:
+            yield part.between(0, end_ms)
             return
-        yield time_ms, _values_of(data, names)
+        yield part
 
 
-def _values_of(data: Mapping[str, Value], names: frozenset[str] | None) -> dict[str, Value]:
-    return {
-        name: value for name, value in data.items() if (names is None or name in names) and not _unsafe(value)
-    }
-
-
-def _unsafe(value: Value) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+def _unchanged(points: Iterable[Points], names: Mapping[int, str]) -> Iterator[Point]:
+    for part in points:
+        columns = (
+            (names[number], Samples.of(part.times, column, numeric=False))
+            for number, column in part.columns.items()
+            if number in names
+        )
+        yield from by_time((name, samples.times.tolist(), samples.tolist()) for name, samples in columns)
 
 
 _POINT_BYTES_MIN = 47
@@ -187,7 +122,7 @@ _VALUE_BYTES_MIN = 5
 """The minimal size of a point and of each of its values: `{"time":"...","data":{}},` and `"a":1`."""
 
 
-def _limited(
+def limited(
     found: Iterable[Point], limit: int | None, order: Order, points_max: int, json_bytes_max: int | None
 ) -> list[Point]:
     """Return at most `limit` points in order. Checks the bounds while it reads."""
@@ -204,7 +139,7 @@ def _limited(
             if json_bytes_max is not None:
                 size -= _bytes_min(dropped)
         if values > points_max:
-            raise _too_many(points_max)
+            raise too_many(points_max)
         if json_bytes_max is not None and size > json_bytes_max:
             raise SeriesTooLarge(FULL)
         if order == "asc" and len(kept) == limit:
@@ -221,91 +156,78 @@ def _bytes_min(point: Point) -> int:
 
 
 def _bucketed(
-    points: Iterable[Point], start_ms: int, resolution_ms: int, kind: AggregationType, points_max: int
+    points: Iterable[Points],
+    names: Mapping[int, str],
+    start_ms: int,
+    resolution_ms: int,
+    kind: AggregationType,
+    points_max: int,
 ) -> Iterator[Point]:
     make = ACCUMULATORS[kind]
     numeric, keeps_values = kind not in ("FIRST", "LAST", "COUNT"), kind == "MEDIAN"
-    bucket_ms, values = start_ms, 0
+    open_ms = start_ms
     cells: dict[str, Accumulator] = {}
-    for time_ms, data in points:
-        of_ms = time_ms - time_ms % resolution_ms if resolution_ms else start_ms
-        if of_ms != bucket_ms:
-            yield from _closed(bucket_ms, cells)
-            bucket_ms, cells, values = of_ms, {}, 0
-        for name, value in data.items():
-            number = as_number(value) if numeric else value
-            if number is None:
+    lengths: Counter[int] = Counter()
+    for part in points:
+        last_ms = _bucket_ms(int(part.times[-1]), start_ms, resolution_ms)
+        first_ms = _bucket_ms(int(part.times[0]), start_ms, resolution_ms)
+        if first_ms != open_ms:
+            yield from _closed(open_ms, cells)
+            open_ms, cells = first_ms, {}
+        later: dict[str, Accumulator] = {}
+        complete: list[tuple[str, list[int], list[Value]]] = []
+        for number, column in part.columns.items():
+            samples = Samples.of(part.times, column, numeric=numeric) if number in names else None
+            if not samples:
                 continue
-            if name not in cells:
-                cells[name] = make()
-            cells[name].add(number)
-            values += keeps_values
-        if values > points_max:
-            raise _too_many(points_max)
-    yield from _closed(bucket_ms, cells)
+            name = names[number]
+            starts, buckets = _buckets(samples, start_ms, resolution_ms)
+            if keeps_values:
+                lengths.update(dict(zip(buckets, np.diff(starts, append=len(samples)).tolist(), strict=True)))
+            if buckets[0] == open_ms:
+                end = int(starts[1]) if len(starts) > 1 else len(samples)
+                cells.setdefault(name, make()).add(samples.cut(0, end))
+                starts, buckets, samples = starts[1:] - end, buckets[1:], samples.cut(end, len(samples))
+            if buckets and buckets[-1] == last_ms:
+                end = int(starts[-1])
+                later.setdefault(name, make()).add(samples.cut(end, len(samples)))
+                starts, buckets, samples = starts[:-1], buckets[:-1], samples.cut(0, end)
+            if buckets:
+                complete.append((name, buckets, make.totals(samples, starts)))
+        if keeps_values:
+            if max(lengths.values(), default=0) > points_max:
+                raise too_many(points_max)
+            lengths = Counter({last_ms: lengths[last_ms]})
+        if last_ms != open_ms:
+            yield from _closed(open_ms, cells)
+            for bucket_ms, data in by_time(complete):
+                yield from _safe(bucket_ms, data)
+            open_ms, cells = last_ms, later
+    yield from _closed(open_ms, cells)
+
+
+def _bucket_ms(time_ms: int, start_ms: int, resolution_ms: int) -> int:
+    return time_ms - time_ms % resolution_ms if resolution_ms else start_ms
+
+
+def _buckets(samples: Samples, start_ms: int, resolution_ms: int) -> tuple[Places, list[int]]:
+    """The places where buckets begin, and the times of these buckets."""
+    if not resolution_ms:
+        return np.zeros(1, np.intp), [start_ms]
+    numbers = samples.times // resolution_ms
+    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    buckets: list[int] = (numbers[starts] * resolution_ms).tolist()
+    return starts, buckets
 
 
 def _closed(bucket_ms: int, cells: dict[str, Accumulator]) -> Iterator[Point]:
-    totals = {name: cell.total() for name, cell in cells.items()}
-    data = {name: total for name, total in totals.items() if not _unsafe(total)}
+    return _safe(bucket_ms, {name: cell.total() for name, cell in cells.items()})
+
+
+def _safe(bucket_ms: int, data: dict[str, Value]) -> Iterator[Point]:
+    """Yield the point without results that are no numbers, if anything is left of it."""
+    data = {
+        name: value for name, value in data.items() if not isinstance(value, float) or math.isfinite(value)
+    }
     if data:
         yield bucket_ms, data
-
-
-# -- time at value -------------------------------------------------------------------------------------------
-
-
-def _times_at_value(
-    points: Iterable[Point], initial: Mapping[str, Value], target: Value | None, durations: _Durations
-) -> list[Point]:
-    # Only whether a value equals the target is kept, so a repeated report ends no interval.
-    held = {name: (_same(value, target), durations.start_ms) for name, value in initial.items()}
-    for time_ms, data in points:
-        now_ms = max(time_ms, durations.start_ms)
-        for name, value in data.items():
-            matches = _same(value, target)
-            before = held.get(name)
-            if before is None or before[0] != matches:
-                if before is not None:
-                    durations.add(name, *before, now_ms)
-                held[name] = (matches, now_ms)
-    for name, (matches, since_ms) in held.items():
-        durations.add(name, matches, since_ms, durations.end_ms)
-    return durations.points()
-
-
-def _same(value: Value, target: Value | None) -> bool:
-    return value == target and isinstance(value, bool) == isinstance(target, bool)
-
-
-class _Durations:
-    """Milliseconds at the target value, for each bucket and attribute."""
-
-    __slots__ = ("_buckets", "_points_max", "_resolution_ms", "_values", "end_ms", "start_ms")
-
-    def __init__(self, start_ms: int, end_ms: int, resolution_ms: int, points_max: int) -> None:
-        self.start_ms = start_ms
-        self.end_ms = end_ms
-        self._resolution_ms = resolution_ms
-        self._points_max = points_max
-        self._buckets: dict[int, dict[str, int]] = {}
-        self._values = 0
-
-    def add(self, name: str, matches: bool, from_ms: int, to_ms: int) -> None:
-        """Count an interval, split at the boundaries of buckets."""
-        while from_ms < to_ms:
-            if self._resolution_ms:
-                bucket_ms = from_ms - from_ms % self._resolution_ms
-                next_ms = min(bucket_ms + self._resolution_ms, to_ms)
-            else:
-                bucket_ms, next_ms = self.start_ms, to_ms
-            data = self._buckets.setdefault(bucket_ms, {})
-            if name not in data:
-                self._values += 1
-                if self._values > self._points_max:
-                    raise _too_many(self._points_max)
-            data[name] = data.get(name, 0) + (next_ms - from_ms if matches else 0)
-            from_ms = next_ms
-
-    def points(self) -> list[Point]:
-        return [(bucket_ms, dict(data)) for bucket_ms, data in sorted(self._buckets.items())]

@@ -8,29 +8,32 @@ from __future__ import annotations
 import json
 import math
 import random
-import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import cycle, islice
 from typing import get_args
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trunkline.actors.devices.aggregates import Value
-from trunkline.actors.devices.series import (
+from tests.actors.devices.series_oracle import Rows, naive
+from trunkline.actors.devices.samples import Value
+from trunkline.actors.devices.series import aggregate
+from trunkline.actors.devices.series_terms import (
     Aggregation,
     AggregationType,
     Order,
     Point,
     SeriesError,
     SeriesTooLarge,
-    aggregate,
     parse_aggregation,
     parse_resolution,
 )
 from trunkline.actors.values.timestamps import TimestampError
+from trunkline.store.columns import MERGES, Points
 
-Points = list[tuple[int, dict[str, Value]]]
+NAMES = {1: "a", 2: "b", 3: "c", 4: "d"}
+NUMBERS = {name: number for number, name in NAMES.items()}
 
 KINDS: tuple[AggregationType, ...] = get_args(AggregationType)
 BUCKETED = [kind for kind in KINDS if kind not in ("NONE", "TIMEATVALUE")]
@@ -40,19 +43,21 @@ numbers = st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6)
 values = numbers | st.booleans() | st.sampled_from(["", "on", "off"])
 times = st.integers(0, TIME_MAX)
 reports = st.tuples(times, st.dictionaries(st.sampled_from("abc"), values, max_size=3))
-series = st.lists(reports, max_size=25).map(lambda found: sorted(found, key=lambda point: point[0]))
+series = st.lists(reports, max_size=25).map(lambda found: sorted(dict(found).items()))
+cuts = st.lists(st.integers(1, 9), max_size=5)
 resolutions = st.none() | st.integers(0, 70)
 orders: st.SearchStrategy[Order] = st.sampled_from(["asc", "desc"])
 
 
 def run(
-    points: Points,
+    rows: Iterable[tuple[int, Mapping[str, Value]]],
     kind: AggregationType,
     *,
+    cuts: Sequence[int] = (),
     start_ms: int = 0,
     end_ms: int = TIME_MAX,
     resolution_ms: int | None = None,
-    attributes: list[str] | None = None,
+    attributes: str = "abcd",
     limit: int | None = None,
     order: Order = "asc",
     points_max: int = 10_000,
@@ -60,12 +65,12 @@ def run(
     value: Value | None = None,
 ) -> list[Point]:
     return aggregate(
-        iter(points),
+        parts(rows, cuts),
+        names={number: name for number, name in NAMES.items() if name in attributes},
         start_ms=start_ms,
         end_ms=end_ms,
         resolution_ms=resolution_ms,
         aggregation=Aggregation(kind, value),
-        attributes=attributes,
         limit=limit,
         order=order,
         points_max=points_max,
@@ -73,56 +78,21 @@ def run(
     )
 
 
-# -- the naive reading ---------------------------------------------------------------------------------------
+def parts(rows: Iterable[tuple[int, Mapping[str, Value]]], cuts: Sequence[int]) -> Iterator[Points]:
+    """The rows as blocks of these lengths in turn (without any: one block of all)."""
+    numbered = ((time_ms, {NUMBERS[name]: data[name] for name in data}, MERGES) for time_ms, data in rows)
+    for length in cycle(cuts or [None]):
+        part = list(islice(numbered, length))
+        if not part:
+            return
+        yield Points.of(part)
 
 
-def naive_value(kind: AggregationType, found: list[Value]) -> Value | None:
-    if kind == "FIRST":
-        return found[0]
-    if kind == "LAST":
-        return found[-1]
-    if kind == "COUNT":
-        return len(found)
-    sums = [float(value) for value in found if not isinstance(value, str)]
-    if not sums:
-        return None
-    naive: dict[str, Callable[[list[float]], float]] = {
-        "MAX": max,
-        "MIN": min,
-        "MEDIAN": statistics.median,
-        "MEAN": statistics.fmean,
-        "SUM": math.fsum,
-        "STD_DEV": statistics.pstdev,
-    }
-    return naive[kind](sums)
-
-
-def naive_buckets(points: Points, start_ms: int, end_ms: int, resolution_ms: int | None) -> dict[int, Points]:
-    buckets: dict[int, Points] = {}
-    for time_ms, data in points:
-        if start_ms <= time_ms <= end_ms:
-            bucket_ms = time_ms // resolution_ms * resolution_ms if resolution_ms else start_ms
-            buckets.setdefault(bucket_ms, []).append((time_ms, data))
-    return buckets
-
-
-def naive(
-    points: Points, kind: AggregationType, start_ms: int, end_ms: int, resolution_ms: int | None
-) -> list[Point]:
-    answer: list[Point] = []
-    for bucket_ms, inside in naive_buckets(points, start_ms, end_ms, resolution_ms).items():
-        names = {name for _, data in inside for name in data}
-        totals = {
-            name: naive_value(kind, [data[name] for _, data in inside if name in data]) for name in names
-        }
-        known = {name: total for name, total in totals.items() if total is not None}
-        if known:
-            answer.append((bucket_ms, known))
-    return sorted(answer, key=lambda point: point[0])
+# -- the oracle of TIMEATVALUE --------------------------------------------------------------------------------
 
 
 def naive_times_at_value(
-    points: Points,
+    points: Rows,
     start_ms: int,
     end_ms: int,
     resolution_ms: int | None,
@@ -160,11 +130,16 @@ def close(left: list[Point], right: list[Point]) -> bool:
 
 @pytest.mark.parametrize("kind", BUCKETED)
 @settings(max_examples=60)
-@given(points=series, start_ms=times, end_ms=times, resolution_ms=resolutions)
+@given(points=series, cuts=cuts, start_ms=times, end_ms=times, resolution_ms=resolutions)
 def test_agrees_with_the_naive_reading(
-    kind: AggregationType, points: Points, start_ms: int, end_ms: int, resolution_ms: int | None
+    kind: AggregationType,
+    points: Rows,
+    cuts: list[int],
+    start_ms: int,
+    end_ms: int,
+    resolution_ms: int | None,
 ) -> None:
-    found = run(points, kind, start_ms=start_ms, end_ms=end_ms, resolution_ms=resolution_ms)
+    found = run(points, kind, cuts=cuts, start_ms=start_ms, end_ms=end_ms, resolution_ms=resolution_ms)
     expected = naive(points, kind, start_ms, end_ms, resolution_ms)
     assert close(found, expected) if kind == "STD_DEV" else found == expected
 
@@ -173,7 +148,7 @@ def test_agrees_with_the_naive_reading(
 @settings(max_examples=40)
 @given(points=series, resolution_ms=resolutions, limit=st.none() | st.integers(0, 5))
 def test_order_and_limit_choose_from_the_same_points(
-    kind: AggregationType, points: Points, resolution_ms: int | None, limit: int | None
+    kind: AggregationType, points: Rows, resolution_ms: int | None, limit: int | None
 ) -> None:
     everything = run(points, kind, resolution_ms=resolution_ms, value="on")
     oldest = run(points, kind, resolution_ms=resolution_ms, value="on", limit=limit)
@@ -184,9 +159,9 @@ def test_order_and_limit_choose_from_the_same_points(
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40)
-@given(points=series, chosen=st.lists(st.sampled_from("abcx")), resolution_ms=resolutions)
+@given(points=series, chosen=st.text("abcx"), resolution_ms=resolutions)
 def test_only_the_attributes_asked_for_count(
-    kind: AggregationType, points: Points, chosen: list[str], resolution_ms: int | None
+    kind: AggregationType, points: Rows, chosen: str, resolution_ms: int | None
 ) -> None:
     bare = [(time_ms, {name: data[name] for name in data if name in chosen}) for time_ms, data in points]
     assert run(points, kind, resolution_ms=resolution_ms, attributes=chosen, value=True) == run(
@@ -194,11 +169,11 @@ def test_only_the_attributes_asked_for_count(
     )
 
 
-@given(points=series, start_ms=times, end_ms=times, resolution_ms=resolutions)
+@given(points=series, cuts=cuts, start_ms=times, end_ms=times, resolution_ms=resolutions)
 def test_none_gives_the_points_as_they_are(
-    points: Points, start_ms: int, end_ms: int, resolution_ms: int | None
+    points: Rows, cuts: list[int], start_ms: int, end_ms: int, resolution_ms: int | None
 ) -> None:
-    found = run(points, "NONE", start_ms=start_ms, end_ms=end_ms, resolution_ms=resolution_ms)
+    found = run(points, "NONE", cuts=cuts, start_ms=start_ms, end_ms=end_ms, resolution_ms=resolution_ms)
     assert found == [(time_ms, data) for time_ms, data in points if start_ms <= time_ms <= end_ms and data]
 
 
@@ -218,19 +193,19 @@ def test_one_point_is_its_own_aggregate(kind: AggregationType) -> None:
 
 
 def test_buckets_stand_at_multiples_of_the_resolution_whatever_the_start() -> None:
-    points: Points = [(time_ms, {"a": time_ms}) for time_ms in (14, 15, 19, 20, 29, 30, 31)]
+    points: Rows = [(time_ms, {"a": time_ms}) for time_ms in (14, 15, 19, 20, 29, 30, 31)]
     found = run(points, "COUNT", start_ms=15, end_ms=30, resolution_ms=10)
     assert found == [(10, {"a": 2}), (20, {"a": 2}), (30, {"a": 1})]
 
 
 def test_empty_buckets_are_left_out() -> None:
-    points: Points = [(0, {"a": 1}), (59, {"a": 1}), (20, {"a": "x"})]
+    points: Rows = [(0, {"a": 1}), (59, {"a": 1}), (20, {"a": "x"})]
     assert run(sorted(points, key=lambda p: p[0]), "SUM", resolution_ms=10) == [(0, {"a": 1}), (50, {"a": 1})]
 
 
 def test_a_step_back_in_time_is_a_fault_of_the_caller() -> None:
     with pytest.raises(AssertionError, match="ascend"):
-        run([(2, {"a": 1}), (1, {"a": 1})], "SUM")
+        run([(2, {"a": 1}), (1, {"a": 1})], "SUM", cuts=[1])
 
 
 def test_a_negative_resolution_is_refused() -> None:
@@ -240,21 +215,19 @@ def test_a_negative_resolution_is_refused() -> None:
 
 def test_reads_no_further_than_it_must() -> None:
     def endless() -> Iterator[tuple[int, dict[str, Value]]]:
-        time_ms = 0
-        while True:
-            assert time_ms <= 30, "read on past the limit"
+        for time_ms in range(100):
             yield time_ms, {"a": time_ms}
-            time_ms += 1
+        raise AssertionError("read on past what was wanted")
 
-    assert run(endless(), "LAST", resolution_ms=10, limit=2) == [(0, {"a": 9}), (10, {"a": 19})]  # type: ignore[arg-type]
-    assert run(endless(), "LAST", end_ms=29) == [(0, {"a": 29})]  # type: ignore[arg-type]
+    assert run(endless(), "LAST", cuts=[1], resolution_ms=10, limit=2) == [(0, {"a": 9}), (10, {"a": 19})]
+    assert run(endless(), "LAST", cuts=[10], end_ms=99) == [(0, {"a": 99})]
 
 
 # -- numbers -------------------------------------------------------------------------------------------------
 
 
 def test_booleans_count_as_one_and_zero_where_numbers_are_wanted() -> None:
-    points: Points = [(1, {"a": True}), (2, {"a": False}), (3, {"a": True}), (4, {"a": True})]
+    points: Rows = [(1, {"a": True}), (2, {"a": False}), (3, {"a": True}), (4, {"a": True})]
     assert run(points, "MEAN") == [(0, {"a": 0.75})]
     assert run(points, "SUM") == [(0, {"a": 3})]
     for kind in ("MAX", "MIN", "MEDIAN"):
@@ -264,7 +237,7 @@ def test_booleans_count_as_one_and_zero_where_numbers_are_wanted() -> None:
 
 
 def test_strings_are_passed_over_where_numbers_are_wanted() -> None:
-    points: Points = [(1, {"a": "zz", "b": "5"}), (2, {"a": 4}), (3, {"a": "1"})]
+    points: Rows = [(1, {"a": "zz", "b": "5"}), (2, {"a": 4}), (3, {"a": "1"})]
     for kind in ("MAX", "MIN", "MEDIAN", "MEAN", "SUM"):
         assert run(points, kind) == [(0, {"a": 4})]
     assert run(points, "COUNT") == [(0, {"a": 3, "b": 1})]
@@ -274,7 +247,7 @@ def test_strings_are_passed_over_where_numbers_are_wanted() -> None:
 @example([1e100, 1.0, -1e100, 1e-300])
 @example([0.1] * 10)
 def test_sum_and_mean_are_rounded_once(found: list[float]) -> None:
-    points: Points = [(place, {"a": value}) for place, value in enumerate(found)]
+    points: Rows = [(place, {"a": value}) for place, value in enumerate(found)]
     assert run(points, "SUM") == [(0, {"a": math.fsum(found)})]
     assert run(points, "MEAN") == [(0, {"a": math.fsum(found) / len(found)})]
 
@@ -282,20 +255,43 @@ def test_sum_and_mean_are_rounded_once(found: list[float]) -> None:
 def test_a_long_sum_is_as_exact_as_a_short_one() -> None:
     source = random.Random(7)
     found = [source.uniform(-1, 1) * 10.0 ** source.randint(-200, 200) for _ in range(5000)]
-    points: Points = [(0, {"a": value}) for value in found]
-    assert run(points, "SUM") == [(0, {"a": math.fsum(found)})]
-    cancelled: Points = points + [(0, {"a": -value}) for value in reversed(found)]
-    assert run(cancelled, "SUM") == [(0, {"a": 0.0})]
+    points: Rows = [(place, {"a": value}) for place, value in enumerate(found)]
+    assert run(points, "SUM", end_ms=10_000, cuts=[7]) == [(0, {"a": math.fsum(found)})]
+    cancelled: Rows = points + [(5000 + place, {"a": -value}) for place, value in enumerate(reversed(found))]
+    assert run(cancelled, "SUM", end_ms=10_000) == [(0, {"a": 0.0})]
+
+
+@pytest.mark.parametrize("kind", BUCKETED)
+@settings(max_examples=40)
+@given(found=st.lists(st.floats(allow_nan=False) | st.integers(), max_size=40), cuts=cuts)
+@example(found=[1.7e308, 1.7e308, -1.7e308], cuts=[1])
+@example(found=[1, 1.0, 1, 2, 2.0], cuts=[2])
+def test_how_points_are_cut_into_blocks_changes_no_digit(
+    kind: AggregationType, found: list[float], cuts: list[int]
+) -> None:
+    points: Rows = [(place, {"a": value}) for place, value in enumerate(found)]
+    for resolution_ms in (None, 7):
+        whole = run(points, kind, resolution_ms=resolution_ms)
+        assert repr(run(points, kind, cuts=cuts, resolution_ms=resolution_ms)) == repr(whole)
+
+
+@pytest.mark.parametrize("kind", ["FIRST", "LAST", "MAX", "MIN", "MEDIAN", "NONE"])
+def test_a_whole_number_stays_one(kind: AggregationType) -> None:
+    for value in (2, 2.0, 2**60 + 1, 2**70):
+        for other in (-1, -1.5) if kind == "MAX" else (2**71, 1e300):
+            data: Rows = [(place, {"a": value}) for place in (1, 2, 4, 5)]
+            found = [data["a"] for _, data in run(sorted([*data, (3, {"a": other})]), kind)]
+            assert repr(value) in map(repr, found), (value, other)
 
 
 def test_a_small_spread_round_a_large_mean_keeps_its_digits() -> None:
     found = [1e9 + value for value in (4.0, 7.0, 13.0, 16.0)] * 500
-    (_, data) = run([(0, {"a": value}) for value in found], "STD_DEV")[0]
+    (_, data) = run([(place, {"a": value}) for place, value in enumerate(found)], "STD_DEV", end_ms=2000)[0]
     assert math.isclose(float(data["a"]), math.sqrt(22.5), rel_tol=1e-9)
 
 
 def test_the_example_of_a_population() -> None:
-    points: Points = [(0, {"a": value}) for value in (9, 4, 2, 5, 7, 4, 5, 4)]
+    points: Rows = [(place, {"a": value}) for place, value in enumerate((9, 4, 2, 5, 7, 4, 5, 4))]
     assert run(points, "STD_DEV") == [(0, {"a": 2.0})]
     assert run(points, "MEDIAN") == [(0, {"a": 4.5})]
 
@@ -308,8 +304,8 @@ def test_the_example_of_a_population() -> None:
 @example(found=[-1.7e308] * 1100, resolution_ms=None)
 @example(found=[float("nan")], resolution_ms=None)
 def test_every_answer_is_json(kind: AggregationType, found: list[float], resolution_ms: int | None) -> None:
-    points: Points = [(min(place, TIME_MAX), {"a": value}) for place, value in enumerate(found)]
-    answer = run(points, kind, resolution_ms=resolution_ms, value=0)
+    points: Rows = [(place, {"a": value}) for place, value in enumerate(found)]
+    answer = run(points, kind, end_ms=1100, resolution_ms=resolution_ms, value=0)
     json.dumps(answer, allow_nan=False)
 
 
@@ -317,11 +313,12 @@ def test_every_answer_is_json(kind: AggregationType, found: list[float], resolut
 
 few_values = st.sampled_from(["on", "off", 1, 0, True, False, 1.0])
 few_reports = st.tuples(times, st.dictionaries(st.sampled_from("ab"), few_values, max_size=2))
-few_series = st.lists(few_reports, max_size=12).map(lambda found: sorted(found, key=lambda point: point[0]))
+few_series = st.lists(few_reports, max_size=12).map(lambda found: sorted(dict(found).items()))
 
 
 @given(
     points=few_series,
+    cuts=cuts,
     start_ms=times,
     end_ms=times,
     resolution_ms=resolutions,
@@ -329,7 +326,8 @@ few_series = st.lists(few_reports, max_size=12).map(lambda found: sorted(found, 
     value=few_values,
 )
 def test_time_at_value_agrees_with_asking_every_millisecond(
-    points: Points,
+    points: Rows,
+    cuts: list[int],
     start_ms: int,
     end_ms: int,
     resolution_ms: int | None,
@@ -339,6 +337,7 @@ def test_time_at_value_agrees_with_asking_every_millisecond(
     found = run(
         points,
         "TIMEATVALUE",
+        cuts=cuts,
         start_ms=start_ms,
         end_ms=end_ms,
         resolution_ms=resolution_ms,
@@ -350,29 +349,27 @@ def test_time_at_value_agrees_with_asking_every_millisecond(
 
 
 def test_a_value_is_split_between_the_buckets_it_crosses() -> None:
-    points: Points = [(5, {"a": "on"}), (32, {"a": "off"})]
+    points: Rows = [(5, {"a": "on"}), (32, {"a": "off"})]
     found = run(points, "TIMEATVALUE", end_ms=45, resolution_ms=10, value="on")
     assert found == [(0, {"a": 5}), (10, {"a": 10}), (20, {"a": 10}), (30, {"a": 2}), (40, {"a": 0})]
 
 
 def test_a_value_from_before_the_start_is_held_until_the_first_report() -> None:
-    points: Points = [(25, {"a": "off"})]
+    points: Rows = [(25, {"a": "off"})]
     whole = run(points, "TIMEATVALUE", start_ms=10, initial={"a": "on", "b": "on"}, value="on")
     assert whole == [(10, {"a": 15, "b": 50})]
-    only = run(
-        points, "TIMEATVALUE", start_ms=10, initial={"a": "on", "b": "on"}, value="on", attributes=["a"]
-    )
+    only = run(points, "TIMEATVALUE", start_ms=10, initial={"a": "on", "b": "on"}, value="on", attributes="a")
     assert only == [(10, {"a": 15})]
 
 
 def test_a_value_is_held_no_longer_than_the_end() -> None:
-    points: Points = [(5, {"a": 1}), (70, {"a": 2})]
+    points: Rows = [(5, {"a": 1}), (70, {"a": 2})]
     assert run(points, "TIMEATVALUE", value=1) == [(0, {"a": 55})]
     assert run([(TIME_MAX, {"a": 1})], "TIMEATVALUE", value=1) == []
 
 
 def test_a_number_is_no_boolean() -> None:
-    points: Points = [(0, {"a": 1, "b": True, "c": 1.0, "d": "1"})]
+    points: Rows = [(0, {"a": 1, "b": True, "c": 1.0, "d": "1"})]
     assert run(points, "TIMEATVALUE", value=1) == [(0, {"a": 60, "b": 0, "c": 60, "d": 0})]
     assert run(points, "TIMEATVALUE", value=True) == [(0, {"a": 0, "b": 60, "c": 0, "d": 0})]
 
@@ -381,7 +378,7 @@ def test_a_number_is_no_boolean() -> None:
 
 
 def test_more_points_than_may_be_kept_are_refused_with_advice() -> None:
-    points: Points = [(time_ms, {"a": time_ms, "b": 1}) for time_ms in range(50)]
+    points: Rows = [(time_ms, {"a": time_ms, "b": 1}) for time_ms in range(50)]
     assert len(run(points, "NONE", points_max=100)) == 50
     with pytest.raises(SeriesTooLarge, match=r"more than 99 values.*coarser resolution"):
         run(points, "NONE", points_max=99)
@@ -392,12 +389,12 @@ def test_more_points_than_may_be_kept_are_refused_with_advice() -> None:
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_a_limit_bounds_what_is_kept(order: Order) -> None:
-    points: Points = [(time_ms, {"a": time_ms}) for time_ms in range(50)]
+    points: Rows = [(time_ms, {"a": time_ms}) for time_ms in range(50)]
     assert len(run(points, "NONE", limit=10, order=order, points_max=10)) == 10
 
 
 def test_the_values_of_a_median_count() -> None:
-    points: Points = [(time_ms, {"a": time_ms}) for time_ms in range(60)]
+    points: Rows = [(time_ms, {"a": time_ms}) for time_ms in range(60)]
     assert run(points, "MEDIAN", points_max=60) == [(0, {"a": 29.5})]
     with pytest.raises(SeriesTooLarge):
         run(points, "MEDIAN", points_max=59)

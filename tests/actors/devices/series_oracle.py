@@ -1,0 +1,57 @@
+"""The oracle of time series: it looks at all points at once, row by row, with Python's standard library."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+
+from trunkline.actors.devices.samples import Value
+from trunkline.actors.devices.series_terms import AggregationType, Point
+
+Rows = list[tuple[int, dict[str, Value]]]
+
+
+def naive_value(kind: AggregationType, found: list[Value]) -> Value | None:
+    if kind == "FIRST":
+        return found[0]
+    if kind == "LAST":
+        return found[-1]
+    if kind == "COUNT":
+        return len(found)
+    sums = [float(value) for value in found if not isinstance(value, str)]
+    if not sums:
+        return None
+    naive: dict[str, Callable[[list[float]], float]] = {
+        "MAX": max,
+        "MIN": min,
+        "MEDIAN": statistics.median,
+        "MEAN": statistics.fmean,
+        "SUM": math.fsum,
+        "STD_DEV": statistics.pstdev,
+    }
+    return naive[kind](sums)
+
+
+def naive_buckets(points: Rows, start_ms: int, end_ms: int, resolution_ms: int | None) -> dict[int, Rows]:
+    buckets: dict[int, Rows] = {}
+    for time_ms, data in points:
+        if start_ms <= time_ms <= end_ms:
+            bucket_ms = time_ms // resolution_ms * resolution_ms if resolution_ms else start_ms
+            buckets.setdefault(bucket_ms, []).append((time_ms, data))
+    return buckets
+
+
+def naive(
+    points: Rows, kind: AggregationType, start_ms: int, end_ms: int, resolution_ms: int | None
+) -> list[Point]:
+    answer: list[Point] = []
+    for bucket_ms, inside in naive_buckets(points, start_ms, end_ms, resolution_ms).items():
+        names = {name for _, data in inside for name in data}
+        totals = {
+            name: naive_value(kind, [data[name] for _, data in inside if name in data]) for name in names
+        }
+        known = {name: total for name, total in totals.items() if total is not None}
+        if known:
+            answer.append((bucket_ms, known))
+    return sorted(answer, key=lambda point: point[0])
