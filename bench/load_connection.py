@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from trunkline.bench.errors import ConnectFailed, ConnectionBroken, WireError
 from trunkline.bench.reactor import READABLE, WRITABLE, Reactor
-from trunkline.bench.transport import CONNECT_TIMEOUT_S, RECEIVE_BYTES_MAX, Origin
+from trunkline.bench.transport import CONNECT_TIMEOUT_S, RECEIVE_BYTES_MAX, Origin, tls_context
 
 _CLOSED, _CONNECTING, _TLS_HANDSHAKE, _OPEN = range(4)
 
@@ -137,7 +137,7 @@ class LoadConnection:
             return
         if self.origin.tls:
             self.reactor.forget(self._socket.fileno())
-            self._socket = _tls().wrap_socket(
+            self._socket = tls_context().wrap_socket(
                 self._socket, server_hostname=self.origin.host, do_handshake_on_connect=False
             )
             self._state = _TLS_HANDSHAKE
@@ -172,8 +172,3 @@ def resolve_address(host: str, port: int) -> tuple[socket.AddressFamily, tuple[s
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise ConnectFailed(f"{host}:{port} cannot be reached: {reason.lower()}.") from None
-
-
-@lru_cache(maxsize=1)
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()

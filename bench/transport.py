@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -132,6 +133,17 @@ class TlsTransport:
         self._socket.close()
 
 
+def tls_context() -> ssl.SSLContext:
+    """TLS that trusts the authorities of this machine, or only those in the file that SSL_CERT_FILE names."""
+    return _tls_context(os.environ.get("SSL_CERT_FILE"))
+
+
+@lru_cache(maxsize=1)
+def _tls_context(_trusted_file: str | None) -> ssl.SSLContext:
+    # Reading the authorities takes as long as opening a hundred connections.
+    return ssl.create_default_context()
+
+
 async def open_transport(origin: Origin) -> Transport:
     """Connect to ``origin``; raises ConnectFailed with a sentence that contains the address."""
     where = f"{origin.host}:{origin.port}"
@@ -141,7 +153,7 @@ async def open_transport(origin: Origin) -> Transport:
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if not origin.tls:
                 return PlainTransport(socket.socket(fileno=stream.socket.detach()))
-            tls = trio.SSLStream(stream, ssl.create_default_context(), server_hostname=origin.host)
+            tls = trio.SSLStream(stream, tls_context(), server_hostname=origin.host)
             try:
                 await tls.do_handshake()
             except BaseException:

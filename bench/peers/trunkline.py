@@ -48,7 +48,8 @@ class Trunkline(Peer):
             },
         )
         await workspace.listens(port)
-        session = Session(f"http://127.0.0.1:{port}")
+        scheme = "https" if "TRUNKLINE_CERTFILE" in self.settings else "http"
+        session = Session(f"{scheme}://127.0.0.1:{port}")
         await session.login(_EMAIL, password)
         fleet = await Fleet.create(session, bar, "peers", devices)
 

@@ -13,8 +13,11 @@ import socket
 import ssl
 
 from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.socket_transport import RECEIVE_BYTES, WRITE_STEP_BYTES, SocketTransport, send_last
+from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, send_last
 from trunkline.http.wire.transport import ClientGone
+
+RECORD_BYTES = 16_384
+"""The most that a TLS record holds; OpenSSL decrypts one at a time."""
 
 
 class TlsTransport(SocketTransport):
@@ -30,7 +33,7 @@ class TlsTransport(SocketTransport):
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._plain: bytes | memoryview = b""
-        """What is to be sent and not encrypted yet: no more than a step is encrypted at a time."""
+        """What is to be sent and is not encrypted yet: no more than a step is encrypted at a time."""
         self._ahead = b""
         self._lingering = False
 
@@ -79,29 +82,35 @@ class TlsTransport(SocketTransport):
             return super().receive_nowait()  # it is dropped, so it need not be decrypted
         if self.input_ended:
             return b""
-        asked_socket = False
-        while True:
-            try:
-                data = self._tls.read(RECEIVE_BYTES)
-            except ssl.SSLWantReadError:
-                received = super().receive_nowait()
-                if received:
-                    self._incoming.write(received)
-                    asked_socket = True
-                    continue
-                self._answer()
+        if self._incoming.pending:
+            self.mark_readable()  # the event that led here may have told of bytes that are still in the socket
+        else:
+            # Before OpenSSL is asked: that it has nothing it says by an exception, which costs as much as a request.
+            received = super().receive_nowait()
+            if not received:
                 return received
-            except ssl.SSLZeroReturnError:
-                data = b""  # the client has closed its sending half
-            except ssl.SSLError:
-                self._answer()
-                self.gone = True
-                data = b""
-            if not data:
-                self.input_ended = True
-            elif not asked_socket or self._tls.pending() or self._incoming.pending:
-                self.mark_readable()  # the event that led here may have told of bytes that are still in the socket
-            return data
+            self._incoming.write(received)
+        return self._decrypt()
+
+    def _decrypt(self) -> bytes | None:
+        """All that has been received of whole records; None where that is nothing, b"" where the input has ended."""
+        pieces = []
+        try:
+            while self._incoming.pending and not self.input_ended:
+                if piece := self._tls.read(RECORD_BYTES):
+                    pieces.append(piece)
+                else:
+                    self.input_ended = True  # the client has closed its sending half
+        except ssl.SSLWantReadError:
+            pass  # the rest of a record is still to come
+        except ssl.SSLError:
+            self.input_ended = self.gone = True
+        self._answer()
+        if not pieces:
+            return b"" if self.input_ended else None
+        if self.input_ended:
+            self.mark_readable()  # no event will tell of the end
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def has_input(self) -> bool:
         """Whether there are bytes to receive; those of TLS itself do not count."""
@@ -123,7 +132,7 @@ class TlsTransport(SocketTransport):
 
     def send_nowait(self, data: bytes) -> bool:
         assert not self._plain, "bytes would be sent in the middle of a message"
-        self._plain = memoryview(data)
+        self._plain = data if len(data) <= WRITE_STEP_BYTES else memoryview(data)
         return not self._unsent and self._encrypt()
 
     async def send(self, data: bytes) -> None:
@@ -146,10 +155,10 @@ class TlsTransport(SocketTransport):
                 taken = self._tls.write(self._plain[:WRITE_STEP_BYTES])
             except ssl.SSLError:
                 raise self._client_gone() from None
-            self._plain = memoryview(self._plain)[taken:]
+            # An empty view would keep the whole message in memory.
+            self._plain = memoryview(self._plain)[taken:] if taken < len(self._plain) else b""
             if not super().send_nowait(self._outgoing.read()):
                 return False
-        self._plain = b""  # an empty view would keep the whole message in memory
         return not self._outgoing.pending or super().send_nowait(self._outgoing.read())
 
     # Ending.

@@ -43,7 +43,8 @@ class Transport(Protocol):
     # Receiving.
 
     def receive_nowait(self) -> bytes | None:
-        """Up to 64 KiB of what has come; None where nothing has, b"" where the input has ended."""
+        """Up to 64 KiB of what has come, over TLS a record more; None where nothing has, b"" where the input has
+        ended."""
         ...
 
     async def receive(self) -> bytes:

@@ -48,7 +48,6 @@ GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 def _nothing_is_remembered() -> Iterator[None]:
     yield
     load_connection.resolve_address.cache_clear()
-    load_connection._tls.cache_clear()
 
 
 def drive(origin: Origin, caller: Caller, *, connections: int = 1, seconds: float = 0.05) -> Load:
@@ -108,7 +107,6 @@ async def test_tls_is_spoken_and_the_certificate_is_checked(
             await trio.to_thread.run_sync(drive, origin, caller)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         monkeypatch.setattr("trunkline.bench.load.OPENING_TIMEOUT_S", PATIENCE_S)
-        load_connection._tls.cache_clear()
         await trio.to_thread.run_sync(lambda: drive(origin, caller, connections=2))
     nursery.cancel_scope.cancel()
     assert caller.tally.acknowledged == caller.tally.sent > 1
