@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import string
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,7 @@ from trunkline.store.errors import DirectoryInUse, StoreError
 from trunkline.store.keyring import FILE
 from trunkline.store.reseal import Rotation, rotate_keys
 from trunkline.store.s3 import S3Place
+from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
 __all__ = [
     "FOLDER",
@@ -126,7 +127,7 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         read_threads_max=limits.read_threads_max,
         read_queue_length_max=limits.read_queue_length_max,
         start_check_s=limits.start_check_s,
-        sync_delay_s=(lambda: settings.sync_delay_ms / 1000) if settings.sync_delay_ms else None,
+        sync_delay_s=_sync_delay(settings),
         outbox_length_max=limits.outbox_length_max,
     )
     try:
@@ -138,6 +139,14 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         raise
     finally:
         store.close()
+
+
+def _sync_delay(settings: Settings) -> Callable[[], float] | None:
+    """The delay of commits by a simulated disk, if there is one."""
+    delay_s = settings.sync_delay_ms / 1000
+    if settings.disk_writes_per_s:
+        return SimulatedDisk(delay_s, settings.disk_writes_per_s, write_calls()).delay_s
+    return (lambda: delay_s) if delay_s else None
 
 
 def add_parts(system: System, settings: Settings) -> None:

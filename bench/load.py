@@ -54,10 +54,12 @@ class Tally:
     def __init__(self, name: str, unit: str = "calls") -> None:
         self.name = name
         self.unit = unit
+        self.units = self._units_before = 0
         self.reset()
 
     def reset(self) -> None:
         """Set everything to zero, after the warm-up."""
+        self._units_before += self.units
         self.sent = 0
         self.acknowledged = 0
         self.units = 0
@@ -67,6 +69,11 @@ class Tally:
         self.breaks = 0
         self.latency = LatencyRecorder()
         self.service = LatencyRecorder()
+
+    @property
+    def units_in_all(self) -> int:
+        """The acknowledged units, those of the warm-up included."""
+        return self._units_before + self.units
 
     @property
     def unknown(self) -> int:

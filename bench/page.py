@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 
 from trunkline.bench.charts import Series, lines, percentiles
-from trunkline.bench.formatting import figure, milliseconds, share, size
+from trunkline.bench.formatting import disk_lines, figure, milliseconds, share, size
 from trunkline.bench.result import Calls, Latency, Result, Stage
 
 _STYLE = """
@@ -115,6 +115,8 @@ def _stage(stage: Stage) -> str:
     loop = f"open loop, {stage.rate:,.0f} calls a second wanted" if stage.rate else "closed loop"
     null = f", {stage.null_rate:,.0f} calls a second against a null server" if stage.null_rate else ""
     facts = [(one.name, figure(one)) for one in stage.figures]
+    if stage.disk is not None:
+        facts += disk_lines(stage.disk)
     facts.append(
         ("processor", f"server {share(stage.server_cpu)}, generator {share(stage.generator_cpu)} of a core")
     )

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from trunkline.bench.formatting import figure, milliseconds, share, size
+from trunkline.bench.formatting import disk_lines, figure, milliseconds, share, size
 from trunkline.bench.measurements import Measurements
 from trunkline.bench.replay_audit import ReplayCounts
 from trunkline.bench.result import Calls, Latency, Result, Stage
@@ -64,6 +64,9 @@ def _print_stage(console: Console, stage: Stage) -> None:
         table.add_row(delay.name, _latency(delay.latency))
     for one_figure in stage.figures:
         table.add_row(one_figure.name, figure(one_figure))
+    if stage.disk is not None:
+        for name, text in disk_lines(stage.disk):
+            table.add_row(name, text)
     generator = f"generator {share(stage.generator_cpu)} of a core"
     if stage.null_rate is not None:
         generator += f", {stage.null_rate:,.0f} calls a second against a server that does nothing"

@@ -52,13 +52,17 @@ class Latency(Record, frozen=True):
 
 
 class Calls(Record, frozen=True):
-    """The calls of one kind. ``rate`` and ``unit_rate`` are acknowledged calls and units a second."""
+    """The calls of one kind. ``rate`` and ``unit_rate`` are acknowledged calls and units a second.
+
+    ``units_in_all`` are the acknowledged units, those of the warm-up included.
+    """
 
     name: str
     unit: str
     sent: int
     acknowledged: int
     units: int
+    units_in_all: int
     unknown: int
     breaks: int
     refused: dict[str, int]
@@ -78,6 +82,7 @@ class Calls(Record, frozen=True):
             sent=tally.sent,
             acknowledged=tally.acknowledged,
             units=tally.units,
+            units_in_all=tally.units_in_all,
             unknown=tally.unknown,
             breaks=tally.breaks,
             refused=dict(tally.refused),
@@ -110,6 +115,29 @@ class Figure(Record, frozen=True):
     unit: Unit = ""
 
 
+class DiskUse(Record, frozen=True):
+    """What was written to a block device during a stage, until all of it had its final place.
+
+    ``writes``, ``bytes`` and ``flushes`` are those of the whole device in ``elapsed_s`` seconds, with what other
+    programs wrote; ``idle_writes`` and ``idle_bytes`` are those of ``idle_s`` seconds without load just before.
+    ``server_calls`` and ``server_bytes`` are the write calls of the server's processes and the bytes given to them,
+    None if unknown. ``units`` were acknowledged, those of the warm-up included; ``unit`` is what they are.
+    """
+
+    device: str
+    unit: str
+    units: int
+    elapsed_s: float
+    writes: int
+    bytes: int
+    flushes: int
+    idle_s: float
+    idle_writes: int
+    idle_bytes: int
+    server_calls: int | None
+    server_bytes: int | None
+
+
 class Sample(Record, frozen=True):
     """One sample: acknowledged units and refused calls a second, shares of a core, bytes."""
 
@@ -134,6 +162,7 @@ class Stage(Record, frozen=True):
     generator_cpu: float = 0.0
     server_cpu: float | None = None
     null_rate: float | None = None
+    disk: DiskUse | None = None
     problem: str | None = None
 
     def withheld(self, reason: str) -> Stage:

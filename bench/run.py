@@ -10,11 +10,14 @@ import resource
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, TypeVar
 
+import msgspec
 import trio
 
 from trunkline.bench.bottleneck import generator_problem
+from trunkline.bench.disk_meter import DiskMeter, meter_of
 from trunkline.bench.errors import BenchError
 from trunkline.bench.ledger import Audit
 from trunkline.bench.load import Caller
@@ -23,6 +26,7 @@ from trunkline.bench.reactor import Reactor
 from trunkline.bench.result import AuditResult, Result, Server, Stage, Verdict, machine, shown_settings
 from trunkline.bench.server_monitor import ServerMonitor, find_server
 from trunkline.bench.session import Session
+from trunkline.bench.settled import settled
 from trunkline.bench.stage import LoadObserver, Plan, measure, null_rate
 
 FILES_SPARE = 200
@@ -36,6 +40,9 @@ class Scenario(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    writes: ClassVar[bool] = True
+    """Whether its loads write, so that what they write to the block device is measured."""
+
     staged: ClassVar[bool] = True
     """Whether the connections, the duration and the rate of the plan apply."""
 
@@ -69,6 +76,7 @@ class Run:
         self.bar = bar
         self.stages: list[Stage] = []
         self.monitor: ServerMonitor | None = None
+        self.disk: DiskMeter | None = None
 
     async def load(
         self,
@@ -85,6 +93,7 @@ class Run:
         if plan.ceiling:
             reference = await self.in_thread(lambda: null_rate(callers(True), plan.connections))
         self.bar.begin(name)
+        begun = await self.disk.begin() if self.disk else None
         stage = await self.in_thread(
             lambda: measure(
                 name,
@@ -97,6 +106,11 @@ class Run:
                 null_rate=reference,
             )
         )
+        if self.disk and begun:
+            self.bar.show(1.0, "waiting until everything is written")
+            calls = stage.calls[0]
+            disk = await self.disk.end(begun, calls.unit, calls.units_in_all)
+            stage = msgspec.structs.replace(stage, disk=disk)
         self.add(stage)
         self.bar.end(f"{stage.elapsed_s:.1f} s")
 
@@ -123,6 +137,11 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Pr
             "The server's process was not found on this machine, so its processor time and memory are unknown."
         )
     await scenario.prepare(session, bar)
+    if scenario.writes and scenario.staged:
+        try:
+            run.disk = meter_of(monitor, partial(settled, session))
+        except BenchError as problem:
+            notes.append(f"Bytes and writes of the block device are not available: {problem}.")
     await scenario.perform(run)
     end = monitor.usage() if monitor else None
     found = Audit()

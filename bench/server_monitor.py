@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -23,6 +25,17 @@ class Usage(NamedTuple):
     cpu_s: float
     bytes: int
     private_bytes: int
+
+
+class WriteCalls(NamedTuple):
+    """Calls of processes that write to files or pipes (not to sockets), and the bytes that were given to them.
+
+    Not the bytes that the kernel charges to a process (``write_bytes``): these are whole folios, which can be many
+    times as large as what is written.
+    """
+
+    calls: int
+    bytes: int
 
 
 class ServerMonitor:
@@ -65,6 +78,31 @@ class ServerMonitor:
             private += memory.rss - memory.shared
         self.peak_bytes = max(self.peak_bytes, resident)
         return Usage(cpu_s, resident, private)
+
+    def write_calls(self) -> WriteCalls | None:
+        """The write calls until now; None if this user may not read them."""
+        calls = size = 0
+        for process in self._all:
+            try:
+                counters = process.io_counters()
+            except psutil.NoSuchProcess:
+                continue
+            except psutil.Error:
+                return None
+            calls += counters.write_count
+            size += counters.write_chars
+        return WriteCalls(calls, size)
+
+    def data_file(self) -> Path | None:
+        """The largest file that the processes have open for writing, which is taken for the data; None if unknown."""
+        found: dict[Path, int] = {}
+        for process in self._all:
+            with suppress(psutil.Error):
+                for file in process.open_files():
+                    if file.mode != "r":
+                        with suppress(OSError):
+                            found[Path(file.path)] = Path(file.path).stat().st_size
+        return max(found, key=found.__getitem__, default=None)
 
 
 def find_server(origin: Origin, pid: int | None) -> ServerMonitor | None:

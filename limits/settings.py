@@ -124,6 +124,11 @@ class Settings:
         "Milliseconds by which each commit takes longer, to simulate a slower disk (for load tests).",
         minimum=0,
     )
+    disk_writes_per_s: int = _setting(
+        0,
+        "Writes a second of a simulated disk, for which commits have to wait (for load tests); 0: any number.",
+        minimum=0,
+    )
 
     admin_email: str | None = _setting(None, "The first account, created when the data directory has none.")
     admin_password: str | None = _setting(None, "The first account's password.", secret=True)

@@ -75,6 +75,7 @@ class QueriesScenario(Scenario):
 
     name = "queries"
     title = "History and list queries"
+    writes = False
 
     def __init__(self, *, devices: int, states: int) -> None:
         self.devices = devices

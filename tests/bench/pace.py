@@ -1,6 +1,7 @@
 """Measures the server at given rates: the engine alone, half of the maximum, twice as much, many connections.
 
-    .venv/bin/python tests/bench/pace.py --work DIR [--seconds 10] [--sync-delay-ms 5] [--connections 64 512]
+    .venv/bin/python tests/bench/pace.py --work DIR [--seconds 10] [--connections 64 512] [--sync-delay-ms 5]
+        [--disk-writes-per-s 3000]
 
 All in one run, on one core for the server, with single durable posts of states:
 
@@ -142,7 +143,10 @@ async def run(options: argparse.Namespace, workspace: Workspace, cores: Cores) -
     most = await ceiling(workspace, cores, options.connections[0], seconds)
     tell(f"{'a handler that does nothing':38}{most:10,.0f}")
     peer = Trunkline()
-    peer.settings = {"TRUNKLINE_SYNC_DELAY_MS": str(options.sync_delay_ms)}  # type: ignore[misc]
+    peer.settings = {  # type: ignore[misc]
+        "TRUNKLINE_SYNC_DELAY_MS": str(options.sync_delay_ms),
+        "TRUNKLINE_DISK_WRITES_PER_S": str(options.disk_writes_per_s),
+    }
     async with peer.run(workspace.directory, workspace, options.devices, ProgressBar()) as started:
         pids = workspace.pids[-1:]
 
@@ -184,6 +188,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--crowd", type=int, default=CROWD)
     parser.add_argument("--idle", type=int, default=IDLE)
     parser.add_argument("--sync-delay-ms", type=int, default=0)
+    parser.add_argument("--disk-writes-per-s", type=int, default=0)
     parser.add_argument("--null-handler", type=int, metavar="PORT")
     options = parser.parse_args(arguments)
     if options.null_handler is not None:

@@ -10,12 +10,14 @@ from typing import Any
 
 import jwt
 import pytest
+import trio
 from quart_trio import QuartTrio
 
 from tests.actors.house import ManualClock
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 from tests.e2e.server_process import OWNER, serving, started
 from trunkline.limits.settings import Settings
+from trunkline.store.simulated_disk import WRITES_OF_A_SYNC
 
 MIB = 2**20
 
@@ -24,6 +26,7 @@ SHOWN_HERE = {
     "admin_email",
     "admin_password",
     "data_dir",
+    "disk_writes_per_s",
     "engine",
     "host",
     "hot_rows",
@@ -161,6 +164,19 @@ async def test_commits_take_as_much_longer_as_is_set(tmp_path: Path) -> None:
         after = server.system.journal.statistics
         assert after.commits >= count + 3
         assert after.total_commit_s - spent_s >= 0.020 * (after.commits - count)
+
+
+async def test_commits_wait_for_the_writes_of_a_simulated_disk(tmp_path: Path) -> None:
+    rate = 100
+    async with running_server(tmp_path / "data", disk_writes_per_s=rate) as server:
+        device = await server.device(await server.application())
+        statistics = server.system.journal.statistics
+        await server.call("POST", f"{device}/state", {"data": {"temp": 0}})
+        count, began_s = statistics.commits, trio.current_time()
+        for number in range(4):
+            await server.call("POST", f"{device}/state", {"data": {"temp": number}})
+        # Each commit waits for the writes of the one before, which are those of a sync at least.
+        assert trio.current_time() - began_s >= (statistics.commits - count - 1) * WRITES_OF_A_SYNC / rate > 0
 
 
 async def test_the_stock_engine_does_the_main_job(tmp_path: Path) -> None:
