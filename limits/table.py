@@ -159,6 +159,12 @@ class Limits:
     time_series_bytes_max: int = _bound(
         30 * MB, "bytes", "The API's limit for the data of one query.", "request"
     )
+    downsampled_points_max: int = _bound(
+        10_000,
+        "points",
+        "Those of one attribute of a device in a chart; LTTB takes 10 us for each.",
+        "request",
+    )
     rows_bytes_max: int = _bound(20 * MB, "bytes", "The API's limit for rows that one call reads.", "request")
     multipart_bytes_max: int = _bound(
         10 * MB, "bytes", "The API's limit; larger files use direct uploads.", "request"

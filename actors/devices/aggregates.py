@@ -27,6 +27,12 @@ Doubles = npt.NDArray[np.float64]
 class Accumulator(Protocol):
     """Add samples, at least one, then ask for the total."""
 
+    numeric: ClassVar[bool]
+    """Whether it reads numbers only (true is 1), and not every value unchanged."""
+
+    keeps_samples: ClassVar[bool]
+    """Whether an object keeps all samples of its bucket in memory."""
+
     def add(self, samples: Samples) -> None: ...
 
     def total(self) -> Value: ...
@@ -47,6 +53,8 @@ def _lengths(samples: Samples, starts: Places) -> Places:
 
 class _First:
     __slots__ = ("_values",)
+    numeric: ClassVar[bool] = False
+    keeps_samples: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._values: list[Value] = []
@@ -78,6 +86,7 @@ class _Max(_First):
     """The largest value; of equal ones (1 and 1.0) the first."""
 
     __slots__ = ()
+    numeric = True
     _choose: ClassVar[Callable[..., Any]] = max
     _ufunc: ClassVar[np.ufunc] = np.maximum
 
@@ -94,8 +103,7 @@ class _Max(_First):
         if samples.integers is None:
             found: list[Any] = extremes.tolist()
             return found
-        equal = np.flatnonzero(values == np.repeat(extremes, _lengths(samples, starts)))
-        return samples.at(equal[np.searchsorted(equal, starts)]).tolist()
+        return samples.at(_first_equal(values, extremes, starts)).tolist()
 
 
 class _Min(_Max):
@@ -108,6 +116,8 @@ class _Min(_Max):
 
 class _Count:
     __slots__ = ("_count",)
+    numeric: ClassVar[bool] = False
+    keeps_samples: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._count = 0
@@ -126,6 +136,8 @@ class _Count:
 
 class _Sum:
     __slots__ = ("_count", "_sum")
+    numeric: ClassVar[bool] = True
+    keeps_samples: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._count = 0
@@ -160,6 +172,8 @@ class _Median:
     """The middle value, or the mean of the two middle values. It is exact, so it keeps all values."""
 
     __slots__ = ("_parts",)
+    numeric: ClassVar[bool] = True
+    keeps_samples: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._parts: list[Samples] = []
@@ -209,6 +223,8 @@ class _StdDev:
     """
 
     __slots__ = ("_count", "_deltas", "_first", "_squares")
+    numeric: ClassVar[bool] = True
+    keeps_samples: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._count = 0
@@ -244,6 +260,50 @@ def _deviations(deltas: Doubles, squares: Doubles, lengths: Places) -> Doubles:
     with np.errstate(over="ignore", invalid="ignore"):
         variances = (squares - deltas * (deltas / lengths)) / lengths
         return np.sqrt(np.maximum(variances, 0.0))
+
+
+class FourOfEach:
+    """The first, the last, the smallest and the largest sample of a bucket; the total is a list of (time, value).
+
+    This is M4 of Jugel, Jerzak, Hackenbroich and Markl 2014, "M4: a visualization-oriented time series data
+    aggregation": a line chart whose columns of pixels are the buckets looks the same with these as with all samples.
+    """
+
+    __slots__ = ("_samples",)
+    numeric: ClassVar[bool] = True
+    keeps_samples: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._samples: list[Samples] = []
+
+    def add(self, samples: Samples) -> None:
+        kept = joined([*self._samples, samples])
+        self._samples = [kept.at(_four_of_each(kept, _WHOLE))]
+
+    def total(self) -> Any:
+        return self.totals(self._samples[0], _WHOLE)[0]
+
+    @classmethod
+    def totals(cls, samples: Samples, starts: Places) -> list[Any]:
+        places = _four_of_each(samples, starts)
+        kept = samples.at(places)
+        pairs = list(zip(kept.times.tolist(), kept.tolist(), strict=True))
+        bounds = [*np.searchsorted(places, starts).tolist(), len(places)]
+        return [pairs[low:high] for low, high in pairwise(bounds)]
+
+
+def _four_of_each(samples: Samples, starts: Places) -> Places:
+    """The places of the first, last, smallest and largest sample of each bucket, in ascending order."""
+    values, last = samples.floats(), starts + _lengths(samples, starts) - 1
+    smallest = _first_equal(values, np.minimum.reduceat(values, starts), starts)
+    largest = _first_equal(values, np.maximum.reduceat(values, starts), starts)
+    return np.unique(np.concatenate([starts, last, smallest, largest]))
+
+
+def _first_equal(values: npt.NDArray[Any], wanted: npt.NDArray[Any], starts: Places) -> Places:
+    """The first place in each bucket that has the value that is wanted of it."""
+    equal = np.flatnonzero(values == np.repeat(wanted, np.diff(starts, append=len(values))))
+    return equal[np.searchsorted(equal, starts)]
 
 
 # -- exact sums ----------------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.reach import Reach
 from trunkline.actors.devices.terms import DeviceQuery
-from trunkline.actors.values.structs import Body, Message, View
+from trunkline.actors.values.structs import Body, Message, Query, View
 from trunkline.actors.values.terms import Id, Ids, IsoTime, Key, QueryTime, Scalar, SortDirection, TagFilters
 
 AggregationName = Literal[
     "FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE", "TIMEATVALUE"
 ]
+DownsamplingMethod = Literal["LTTB", "M4", "MIN", "MAX", "MEAN"]
 PlainAggregation = Literal["FIRST", "LAST", "COUNT", "MAX", "MIN", "MEDIAN", "MEAN", "SUM", "STD_DEV", "NONE"]
 
 
@@ -47,6 +48,13 @@ class TimeSeriesQuery(Body, frozen=True):
     device_query: DeviceQuery | UnsetType = UNSET
     limit: int | float | UnsetType = UNSET
     order: SortDirection = "asc"
+
+
+class Downsampling(Query, frozen=True):
+    """The most raw points that an attribute of a device gets, for charts, and how they are chosen; 0: all points."""
+
+    downsample: Annotated[int, Meta(ge=0)] = 0
+    method: DownsamplingMethod | None = None
 
 
 class LastValueQuery(Body, frozen=True):
@@ -105,3 +113,4 @@ class QueryTimeSeries(Message, frozen=True):
     body: TimeSeriesQuery
     now_ms: int
     reach: Reach | None
+    query: Downsampling = Downsampling()

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors.devices.downsampling import POINTS_MIN, downsample
 from trunkline.actors.devices.history import (
     composite_span,
     last_values,
@@ -15,7 +16,7 @@ from trunkline.actors.devices.history import (
     points,
     text_length,
 )
-from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
+from trunkline.actors.devices.measurement_messages import DownsamplingMethod, QueryLastValues, QueryTimeSeries
 from trunkline.actors.devices.reads import tags_as_object
 from trunkline.actors.devices.selection import select
 from trunkline.actors.devices.series import aggregate
@@ -77,6 +78,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
     aggregation = parse_aggregation(msgspec.to_builtins(body.aggregation))
     resolution_ms = parse_resolution(_given(body.resolution))
     limit = _limit(_given(body.limit))
+    chosen = _method(message, reading.limits.downsampled_points_max)
     attributes = None if body.attributes is msgspec.UNSET else frozenset(body.attributes)
     devices = select(
         reading,
@@ -99,19 +101,34 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
         if aggregation.type == "TIMEATVALUE":
             before = last_values(snapshot, device.id, (0, span.start_ms - 1), names, oldest_ms)
             initial = {names[number]: value for number, (_, value) in before.items()}
-        found = aggregate(
-            _blocks(snapshot, device.id, (max(span.start_ms, oldest_ms), span.end_ms)),
-            names=names,
-            start_ms=span.start_ms,
-            end_ms=min(span.end_ms, message.now_ms) if aggregation.type == "TIMEATVALUE" else span.end_ms,
-            resolution_ms=resolution_ms,
-            aggregation=aggregation,
-            limit=limit,
-            order=body.order,
-            points_max=reading.limits.time_series_values_max,
-            json_bytes_max=reading.limits.time_series_bytes_max - size,
-            initial=initial,
-        )
+        blocks = _blocks(snapshot, device.id, (max(span.start_ms, oldest_ms), span.end_ms))
+        bytes_max = reading.limits.time_series_bytes_max - size
+        if chosen is None:
+            found = aggregate(
+                blocks,
+                names=names,
+                start_ms=span.start_ms,
+                end_ms=min(span.end_ms, message.now_ms) if aggregation.type == "TIMEATVALUE" else span.end_ms,
+                resolution_ms=resolution_ms,
+                aggregation=aggregation,
+                limit=limit,
+                order=body.order,
+                points_max=reading.limits.time_series_values_max,
+                json_bytes_max=bytes_max,
+                initial=initial,
+            )
+        else:
+            found = downsample(
+                blocks,
+                names=names,
+                start_ms=span.start_ms,
+                end_ms=span.end_ms,
+                method=chosen,
+                count=message.query.downsample,
+                order=body.order,
+                points_max=reading.limits.time_series_values_max,
+                json_bytes_max=bytes_max,
+            )
         doc = device.found.doc
         entry = {
             "name": doc["name"],
@@ -143,6 +160,23 @@ def _limit(value: float | None) -> int | None:
     if value != int(value) or value < 1:
         raise Invalid(f"limit: {value} is not a count; give a whole number of points, 1 or more.")
     return int(value)
+
+
+def _method(message: QueryTimeSeries, points_max: int) -> DownsamplingMethod | None:
+    """How raw points are downsampled; None: they are not. Raises `Invalid` for what does not go together."""
+    query, body = message.query, message.body
+    if not query.downsample:
+        if query.method is not None:
+            raise Invalid("method: is for `downsample` only; give both.")
+        return None
+    method = query.method or "LTTB"
+    if not POINTS_MIN[method] <= query.downsample <= points_max:
+        raise Invalid(f"downsample: give {POINTS_MIN[method]} to {points_max} points for {method}.")
+    if parse_aggregation(msgspec.to_builtins(body.aggregation)).type != "NONE":
+        raise Invalid("downsample: is for raw points; leave `aggregation` out, or give no `downsample`.")
+    if _given(body.limit) is not None or parse_resolution(_given(body.resolution)):
+        raise Invalid("downsample: is itself the limit of points; leave `limit` and `resolution` out.")
+    return method
 
 
 def _blocks(snapshot: Snapshot, device: bytes, span: tuple[int, int]) -> Iterator[Points]:

@@ -8,7 +8,7 @@ has texts, or whole numbers that a double cannot represent, is looked at value b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -115,7 +115,7 @@ def as_number(value: Any) -> float | None:
         return None
 
 
-def chunks(points: Iterable[Points]) -> Iterable[Points]:
+def chunks(points: Iterable[Points]) -> Iterator[Points]:
     """Yield the same points, short chunks joined to longer ones. The first stays alone, for readers of little."""
     waiting: list[Points] = []
     rows, rows_wanted, latest_ms = 0, 1, None
@@ -137,7 +137,7 @@ def by_time(
     columns: Iterable[tuple[str, Iterable[int], Iterable[Value]]],
 ) -> list[tuple[int, dict[str, Value]]]:
     """Points in ascending order from the times and values of each attribute."""
-    found: dict[int, dict[str, Value]] = {}
+    found: dict[int, dict[str, Any]] = {}
     for name, times, values in columns:
         for time_ms, value in zip(times, values, strict=True):
             if time_ms in found:

@@ -22,15 +22,15 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from trunkline.actors.devices.aggregates import ACCUMULATORS, Accumulator
-from trunkline.actors.devices.samples import Places, Samples, Value, by_time, chunks
+from trunkline.actors.devices.samples import Samples, Times, Value, by_time, chunks
 from trunkline.actors.devices.series_terms import (
     FULL,
     Aggregation,
-    AggregationType,
     Order,
     Point,
     SeriesError,
@@ -80,7 +80,7 @@ def aggregate(
     found: Iterable[Point]
     if aggregation.type == "TIMEATVALUE":
         found = times_at_value(
-            chunks(up_to(points, end_ms)),
+            chunks(_up_to(points, end_ms)),
             names,
             initial or {},
             aggregation.value,
@@ -90,21 +90,26 @@ def aggregate(
             values_max=points_max,
         )
     else:
-        inside = chunks(part.between(start_ms, end_ms) for part in up_to(points, end_ms))
+        inside = within(points, start_ms, end_ms)
         if aggregation.type == "NONE":
             found = _unchanged(inside, names)
         else:
-            found = _bucketed(inside, names, start_ms, resolution_ms or 0, aggregation.type, points_max)
+            origin_ms, width_ms = (0, resolution_ms) if resolution_ms else (start_ms, end_ms - start_ms + 1)
+            make = ACCUMULATORS[aggregation.type]
+            found = bucketed(inside, names, origin_ms, width_ms, make, points_max)
     return limited(found, limit, order, points_max, json_bytes_max)
 
 
-def up_to(points: Iterable[Points], end_ms: int) -> Iterator[Points]:
-    """Yield the points up to `end_ms`, and read no further."""
+def within(points: Iterable[Points], start_ms: int, end_ms: int) -> Iterator[Points]:
+    """Yield the points from `start_ms` to `end_ms`, both included, and read no further. Short chunks are joined."""
+    return chunks(part.between(start_ms, end_ms) for part in _up_to(points, end_ms))
+
+
+def _up_to(points: Iterable[Points], end_ms: int) -> Iterator[Points]:
     for part in points:
+        yield part.between(0, end_ms)
         if len(part) and part.times[-1] >= end_ms:
-            yield part.between(0, end_ms)
             return
-        yield part
 
 
 def _unchanged(points: Iterable[Points], names: Mapping[int, str]) -> Iterator[Point]:
@@ -155,34 +160,34 @@ def _bytes_min(point: Point) -> int:
 # -- buckets -------------------------------------------------------------------------------------------------
 
 
-def _bucketed(
+def bucketed(
     points: Iterable[Points],
     names: Mapping[int, str],
-    start_ms: int,
-    resolution_ms: int,
-    kind: AggregationType,
+    origin_ms: int,
+    width_ms: int,
+    make: type[Accumulator],
     points_max: int,
-) -> Iterator[Point]:
-    make = ACCUMULATORS[kind]
-    numeric, keeps_values = kind not in ("FIRST", "LAST", "COUNT"), kind == "MEDIAN"
-    open_ms = start_ms
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the totals of each bucket, by the time at which it begins: a multiple of the width after the origin."""
+    open_ms = origin_ms
     cells: dict[str, Accumulator] = {}
     lengths: Counter[int] = Counter()
     for part in points:
-        last_ms = _bucket_ms(int(part.times[-1]), start_ms, resolution_ms)
-        first_ms = _bucket_ms(int(part.times[0]), start_ms, resolution_ms)
+        first_ms, last_ms = _starts_ms(part.times[[0, -1]], origin_ms, width_ms).tolist()
         if first_ms != open_ms:
             yield from _closed(open_ms, cells)
             open_ms, cells = first_ms, {}
         later: dict[str, Accumulator] = {}
-        complete: list[tuple[str, list[int], list[Value]]] = []
+        complete: list[tuple[str, list[int], list[Any]]] = []
         for number, column in part.columns.items():
-            samples = Samples.of(part.times, column, numeric=numeric) if number in names else None
+            samples = Samples.of(part.times, column, numeric=make.numeric) if number in names else None
             if not samples:
                 continue
             name = names[number]
-            starts, buckets = _buckets(samples, start_ms, resolution_ms)
-            if keeps_values:
+            buckets_ms = _starts_ms(samples.times, origin_ms, width_ms)
+            starts = np.flatnonzero(np.diff(buckets_ms, prepend=buckets_ms[0] - 1))
+            buckets = buckets_ms[starts].tolist()
+            if make.keeps_samples:
                 lengths.update(dict(zip(buckets, np.diff(starts, append=len(samples)).tolist(), strict=True)))
             if buckets[0] == open_ms:
                 end = int(starts[1]) if len(starts) > 1 else len(samples)
@@ -194,8 +199,8 @@ def _bucketed(
                 starts, buckets, samples = starts[:-1], buckets[:-1], samples.cut(0, end)
             if buckets:
                 complete.append((name, buckets, make.totals(samples, starts)))
-        if keeps_values:
-            if max(lengths.values(), default=0) > points_max:
+        if lengths:
+            if max(lengths.values()) > points_max:
                 raise too_many(points_max)
             lengths = Counter({last_ms: lengths[last_ms]})
         if last_ms != open_ms:
@@ -206,25 +211,16 @@ def _bucketed(
     yield from _closed(open_ms, cells)
 
 
-def _bucket_ms(time_ms: int, start_ms: int, resolution_ms: int) -> int:
-    return time_ms - time_ms % resolution_ms if resolution_ms else start_ms
+def _starts_ms(times: Times, origin_ms: int, width_ms: int) -> Times:
+    """The times at which the buckets begin that these times are in."""
+    return (times - origin_ms) // width_ms * width_ms + origin_ms
 
 
-def _buckets(samples: Samples, start_ms: int, resolution_ms: int) -> tuple[Places, list[int]]:
-    """The places where buckets begin, and the times of these buckets."""
-    if not resolution_ms:
-        return np.zeros(1, np.intp), [start_ms]
-    numbers = samples.times // resolution_ms
-    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
-    buckets: list[int] = (numbers[starts] * resolution_ms).tolist()
-    return starts, buckets
-
-
-def _closed(bucket_ms: int, cells: dict[str, Accumulator]) -> Iterator[Point]:
+def _closed(bucket_ms: int, cells: dict[str, Accumulator]) -> Iterator[tuple[int, dict[str, Any]]]:
     return _safe(bucket_ms, {name: cell.total() for name, cell in cells.items()})
 
 
-def _safe(bucket_ms: int, data: dict[str, Value]) -> Iterator[Point]:
+def _safe(bucket_ms: int, data: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the point without results that are no numbers, if anything is left of it."""
     data = {
         name: value for name, value in data.items() if not isinstance(value, float) or math.isfinite(value)

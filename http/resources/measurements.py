@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trunkline.actors.devices.measurement_messages import (
+    Downsampling,
     LastValueQuery,
     LastValues,
     QueryLastValues,
@@ -19,6 +20,7 @@ ROUTES = (
         operation="data.timeSeriesQuery",
         summary="Query the points of many devices, raw or aggregated",
         message=QueryTimeSeries,
+        query=Downsampling,
         body=TimeSeriesQuery,
         reply=TimeSeries,
         device="read",

@@ -263,6 +263,70 @@ async def test_more_than_the_bound_is_refused_with_a_way_out(start_server: Any) 
         await query(server, application, 413, deviceIds=[id_of(one)], attributes=["label"])
 
 
+async def test_raw_points_are_downsampled_for_charts(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    values = series(3, 400)
+    await report(server, device, values)
+    await server.call("POST", f"{device}/state", {"data": {"label": "x", "on": True}, "time": START_MS})
+    raw = {at(moment): value for moment, value in values}
+
+    async def downsampled(parameters: str, **body: Any) -> tuple[list[Any], list[Any]]:
+        path = f"{application}/data/time-series-query?{parameters}"
+        found = await server.call("POST", path, {"duration": 60 * MINUTE_MS, **body})
+        points = found["devices"][id_of(device)]["points"]
+        assert all(point["data"]["on"] == 1 for point in points if "temp" not in point["data"])
+        kept = [point for point in points if "temp" in point["data"]]
+        return [point["time"] for point in kept], [point["data"]["temp"] for point in kept]
+
+    for parameters in ("downsample=50", "downsample=50&method=LTTB"):
+        times, found = await downsampled(parameters)
+        assert len(times) == 50
+        assert (times[0], times[-1]) == (at(values[0][0]), at(values[-1][0]))
+        assert [raw[time] for time in times] == found
+    assert await downsampled("downsample=50", order="desc") == (times[::-1], found[::-1])
+    times, found = await downsampled("downsample=50&method=M4")
+    assert 40 < len(times) <= 48
+    assert [raw[time] for time in times] == found
+    assert (max(found), min(found)) == (max(raw.values()), min(raw.values()))
+    for method, oracle in (("MIN", min), ("MAX", max), ("MEAN", statistics.fmean)):
+        times, found = await downsampled(f"downsample=6&method={method}", attributes=["temp"])
+        width = 600_001
+        buckets = [
+            [
+                value
+                for moment, value in values
+                if place * width <= moment + 60 * MINUTE_MS < (place + 1) * width
+            ]
+            for place in range(6)
+        ]
+        assert times == [at(place * width - 60 * MINUTE_MS) for place in range(6)]
+        assert found == [pytest.approx(oracle(inside)) for inside in buckets], method
+    assert (await downsampled("downsample=1000"))[1] == [value for _, value in values]
+    assert (await downsampled("downsample=0"))[1] == [value for _, value in values]
+
+
+async def test_downsampling_that_makes_no_sense_is_refused(server: Server) -> None:
+    application = await server.application()
+    await server.device(application)
+    for parameters, body, sentence in (
+        ("downsample=1", {}, "downsample: give 2 to 10000 points for LTTB."),
+        ("downsample=3&method=M4", {}, "downsample: give 4 to 10000 points for M4."),
+        ("downsample=10001", {}, "downsample: give 2 to 10000 points for LTTB."),
+        ("downsample=-1", {}, "downsample: "),
+        ("downsample=many", {}, "downsample: "),
+        ("downsample=50&method=MEDIAN", {}, "method: is 'MEDIAN'; give one of LTTB, "),
+        ("method=M4", {}, "method: is for `downsample` only"),
+        ("downsample=50", {"aggregation": "MEAN"}, "downsample: is for raw points"),
+        ("downsample=50", {"aggregation": {"type": "MAX"}}, "downsample: is for raw points"),
+        ("downsample=50", {"limit": 5}, "downsample: is itself the limit"),
+        ("downsample=50", {"resolution": 1000}, "downsample: is itself the limit"),
+    ):
+        path = f"{application}/data/time-series-query?{parameters}"
+        refused = await server.call("POST", path, body, status=400)
+        assert refused["message"].startswith(sentence), (parameters, refused["message"])
+
+
 async def test_last_values(server: Server) -> None:
     application = await server.application()
     one, two, empty = [await server.device(application, name) for name in ("one", "two", "empty")]

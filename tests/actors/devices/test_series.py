@@ -9,14 +9,13 @@ import json
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import cycle, islice
 from typing import get_args
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.actors.devices.series_oracle import Rows, naive
+from tests.actors.devices.series_oracle import NAMES, Rows, blocks, naive
 from trunkline.actors.devices.samples import Value
 from trunkline.actors.devices.series import aggregate
 from trunkline.actors.devices.series_terms import (
@@ -30,10 +29,6 @@ from trunkline.actors.devices.series_terms import (
     parse_resolution,
 )
 from trunkline.actors.values.timestamps import TimestampError
-from trunkline.store.columns import MERGES, Points
-
-NAMES = {1: "a", 2: "b", 3: "c", 4: "d"}
-NUMBERS = {name: number for number, name in NAMES.items()}
 
 KINDS: tuple[AggregationType, ...] = get_args(AggregationType)
 BUCKETED = [kind for kind in KINDS if kind not in ("NONE", "TIMEATVALUE")]
@@ -65,7 +60,7 @@ def run(
     value: Value | None = None,
 ) -> list[Point]:
     return aggregate(
-        parts(rows, cuts),
+        blocks(rows, cuts),
         names={number: name for number, name in NAMES.items() if name in attributes},
         start_ms=start_ms,
         end_ms=end_ms,
@@ -76,16 +71,6 @@ def run(
         points_max=points_max,
         initial=initial,
     )
-
-
-def parts(rows: Iterable[tuple[int, Mapping[str, Value]]], cuts: Sequence[int]) -> Iterator[Points]:
-    """The rows as blocks of these lengths in turn (without any: one block of all)."""
-    numbered = ((time_ms, {NUMBERS[name]: data[name] for name in data}, MERGES) for time_ms, data in rows)
-    for length in cycle(cuts or [None]):
-        part = list(islice(numbered, length))
-        if not part:
-            return
-        yield Points.of(part)
 
 
 # -- the oracle of TIMEATVALUE --------------------------------------------------------------------------------
