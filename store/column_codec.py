@@ -155,6 +155,8 @@ def _decode_rows(raw: bytes, head: Header, numbers: Container[int] | None) -> Po
         raise ValueError("the block is damaged: a row does not have its values by number")
     if set(map(type, marks)) != {int} or not 0 <= min(marks) <= max(marks) <= REMOVES:
         raise ValueError("the block is damaged: a row has no known mark")
+    if head.has_marks and any(mark == REMOVES and point for point, mark in zip(points, marks, strict=True)):
+        raise ValueError("the block is damaged: a row that removes has values")
     if (
         set(map(type, offsets)) != {int}
         or offsets != sorted(set(offsets))
@@ -178,12 +180,13 @@ def _decode_columns(raw: bytes, head: Header, numbers: Container[int] | None) ->
     times = unpack_whole(directory[0], rows, sections)
     if times[0] != head.first_ms or times[-1] != head.last_ms or not (times[1:] > times[:-1]).all():
         raise ValueError("the block is damaged: its times are not those of its head")
-    marks = None
+    marks = removes = None
     if head.has_marks:
         unpacked = unpack_whole(directory[1], rows, sections)
         if unpacked.min() < MERGES or unpacked.max() > REMOVES:
             raise ValueError("the block is damaged: a row has no known mark")
         marks = unpacked.astype(np.uint8)
+        removes = marks == REMOVES
     columns = {}
     for number, length, described in zip(
         directory[fixed::3], directory[fixed + 1 :: 3], directory[fixed + 2 :: 3], strict=True
@@ -192,7 +195,9 @@ def _decode_columns(raw: bytes, head: Header, numbers: Container[int] | None) ->
             raise ValueError("the block is damaged: a column has no number or no length")
         end = sections.at + length
         if numbers is None or number in numbers:
-            columns[number] = _restore(described, rows, sections)
+            column = columns[number] = _restore(described, rows, sections)
+            if removes is not None and (column.present is None or (column.present & removes).any()):
+                raise ValueError("the block is damaged: a row that removes has values")
         sections.at = end
     return Points(times, columns, marks)
 

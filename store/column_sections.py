@@ -110,7 +110,7 @@ def unpack_whole(packed: list[int], count: int, sections: Sections) -> NDArray[n
         values = np.empty(len(differences) + 1, np.int64)
         values[0] = first
         values[1:] = differences
-        np.cumsum(values, out=values)
+        np.add.accumulate(values, out=values)
     return values
 
 

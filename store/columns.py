@@ -140,6 +140,9 @@ class Points:
 
         With `numbers`, only these attributes, and only rows that have one of them.
         """
+        if self._rows is None and self._marks is None and numbers is None:
+            yield from zip(self._times.tolist(), self._points(None), strict=True)
+            return
         for time, point, mark in self.marked_rows(numbers):
             if mark != REMOVES and (point or numbers is None):
                 yield time, point
@@ -147,7 +150,8 @@ class Points:
     def marked_rows(self, numbers: Container[int] | None = None) -> Iterator[Row]:
         """Yield all rows in ascending times; with `numbers`, with the values of these attributes only."""
         if self._rows is None:
-            yield from self._rows_of_columns(numbers)
+            marks = [MERGES] * len(self) if self._marks is None else self._marks.tolist()
+            yield from zip(self._times.tolist(), self._points(numbers), marks, strict=True)
         elif numbers is None:
             yield from self._rows
         else:
@@ -194,11 +198,9 @@ class Points:
     def _make_columns(self) -> None:
         """Set the columns of points that came as rows. Two threads may do this at once: they set the same."""
         assert self._rows is not None
-        rows = self._rows
-        points = [row[1] for row in rows]
-        marks = np.array([row[2] for row in rows], np.uint8)
-        self._times = np.array([row[0] for row in rows], np.int64)
-        self._marks = marks if marks.any() else None
+        times, points, marks = zip(*self._rows, strict=True) if self._rows else ((), (), ())
+        self._times = np.array(times, np.int64)
+        self._marks = np.array(marks, np.uint8) if any(marks) else None
         columns = {}
         for number in sorted(set().union(*points)):
             try:
@@ -209,7 +211,8 @@ class Points:
                 columns[number] = Column.of(values, np.array(present))
         self._columns = columns  # the last: it says that the others are there
 
-    def _rows_of_columns(self, numbers: Container[int] | None) -> Iterator[Row]:
+    def _points(self, numbers: Container[int] | None) -> list[dict[int, Any]]:
+        """Return the values of each row by attribute number, out of the columns."""
         points: list[dict[int, Any]] = [{} for _ in range(len(self))]
         for number, column in self.columns.items():
             if numbers is None or number in numbers:
@@ -217,8 +220,7 @@ class Points:
                 where = points if present is None else compress(points, present.tolist())
                 for point, value in zip(where, column.tolist(), strict=True):
                     point[number] = value
-        marks = [MERGES] * len(self) if self._marks is None else self._marks.tolist()
-        return zip(self._times.tolist(), points, marks, strict=True)
+        return points
 
 
 def merged(older: Points, newer: Points) -> Points:
