@@ -163,3 +163,17 @@ def test_parts_of_one_type_keep_it() -> None:
     assert {getattr(column.values, "dtype", None) for column in mixed.columns.values()} == {
         np.dtype(np.float64)
     }
+
+
+def test_parts_of_ints_and_floats_stay_exact() -> None:
+    """As float64 where that keeps every int, and as a list where it does not."""
+    floats = as_points([(1, {1: 0.5}, MERGES), (2, {1: 2.0}, MERGES)], columns=True)
+    for whole, is_array in ((2**53, True), (2**53 + 1, False), (-(2**53) - 1, False)):
+        ints = as_points([(2, {1: 7}, MERGES), (4, {1: whole}, MERGES)], columns=True)
+        for newer, older in ((ints, floats), (floats, ints)):
+            rows = {**dict(older.rows()), **dict(newer.rows())}
+            both = merged(older, newer)
+            assert shown(both.rows()) == shown(sorted(rows.items()))
+            assert isinstance(both.columns[1].values, np.ndarray) is is_array
+        after = ints.between(4, 4)
+        assert shown(concatenated([floats, after]).rows()) == shown([*floats.rows(), *after.rows()])
