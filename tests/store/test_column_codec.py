@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import threading
 
+import numpy as np
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.point_series import random_series, rows_of_points, shown, slow_series
-from trunkline.store import column_codec
+from trunkline.store import codec, column_codec
+from trunkline.store.column_sections import pack_whole, squeeze
 from trunkline.store.columns import MERGES, Points, Row
 
 
@@ -118,18 +121,83 @@ def test_damage_is_a_value_error(rows: list[Row], chance: random.Random) -> None
             assert len(column.values) == len(points) if column.present is None else column.present.sum()
 
 
-def test_threads_decode_at_the_same_time() -> None:
-    rows = random_series(200)
-    raw = column_codec.encode(Points.of(rows))
-    wanted = shown(rows)
+TIMES = [0, 0, 1, 0]
+"""What the directory says about the times 0 to 39: no section, all differences are 1, the first is 0."""
+
+
+def forged(directory: object, *sections: bytes, marked: bool = False) -> bytes:
+    """A block of 40 rows with this directory and these sections."""
+    named = codec.encode(directory)
+    head = column_codec._HEAD.pack(0x13 if marked else 0x12, 40, 0, 39)
+    return b"".join([head, column_codec._LENGTH.pack(len(named)), named, *sections])
+
+
+def swapped_times() -> tuple[list[int], bytes]:
+    sections: list[bytes] = []
+    times = np.arange(40)
+    times[[7, 8]] = times[[8, 7]]
+    return pack_whole(times, sections), sections[0]
+
+
+LONG = squeeze(bytes(10_000))
+HUGE = zstandard.ZstdCompressor().compress(bytes(1 << 25))
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (forged([swapped_times()[0]], swapped_times()[1]), "times are not those of its head"),
+        (forged([[0, 0, 2, 0]]), "times are not those of its head"),
+        (forged([TIMES, 1, len(LONG), [1, None, [len(LONG), 1, 0]]], LONG), "has another size"),
+        (forged([TIMES, 1, 99, [1, None, [99, 8, 0]]], bytes(98)), "longer than it can be"),
+        (forged([TIMES, 1, 0, [1, None, [0, 9, 0]]]), "impossible width"),
+        (forged([TIMES, 1, 0, [4, None, len(HUGE), 1 << 25, [0, 0, 0]]], HUGE), "impossible size"),
+        (forged([TIMES, 1, 2, [4, None, 2, 2, [0, 0, -1]]], b"\x81\x01"), "no index"),
+        (forged([TIMES, 1, 2, [4, None, 2, 2, [0, 0, 1]]], b"\x81\x01"), "out of range"),
+        (forged([TIMES, 1, 0, [2, None, None, 7, [0, 0, 0], 0]]), "wrong scale"),
+        (forged([TIMES, 1, 0, [9, None, 0]]), "no known type"),
+        (forged([TIMES, "1", 0, [1, None, [0, 0, 0]]]), "no number"),
+        (forged([TIMES, 1, -1, [1, None, [0, 0, 0]]]), "no length"),
+        (forged([["a", 0, 1, 0]]), "unsupported operand"),
+        (forged({}), "damaged"),
+        (forged([TIMES, [0, 0, 3]], marked=True), "no known mark"),
+        (forged([TIMES, [0, 0, 2], 1, 0, [1, None, [0, 0, 0]]], marked=True), "that removes has values"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_forged_directories_are_refused(raw: bytes, why: str) -> None:
+    assert column_codec.decode(forged([TIMES])).times.tolist() == list(range(40))
+    with pytest.raises(ValueError, match=why):
+        column_codec.decode(raw)
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [
+        ([0, {}], "another number of rows"),
+        ([0, {"a": 1}, 0, 5, {}, 0], "by number"),
+        ([0, {}, 0, 5, {}, 3], "no known mark"),
+        ([0, {1: 1}, 2, 5, {}, 0], "that removes has values"),
+        ([0, {}, 0, 4, {}, 0], "times are not those"),
+        ([5, {}, 0, 0, {}, 0], "times are not those"),
+        ([0, {}, 0, 5.0, {}, 0], "times are not those"),
+    ],
+)
+def test_forged_rows_are_refused(items: list[object], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        column_codec.decode(column_codec._HEAD.pack(0x11, 2, 100, 105) + codec.encode(items))
+
+
+def test_threads_encode_and_decode_at_the_same_time() -> None:
+    raw = column_codec.encode(Points.of(random_series(20_000)))
     right: list[bool] = []
 
     def work() -> None:
-        right.extend(shown(column_codec.decode(raw).marked_rows()) == wanted for _ in range(20))
+        right.extend(column_codec.encode(column_codec.decode(raw)) == raw for _ in range(10))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert right == [True] * 80
+    assert right == [True] * 40
