@@ -30,7 +30,7 @@ REMOVES: Final = 2
 _WHOLE_MAX: Final = 2**53
 """Up to this absolute value every whole number has a float64 of its own."""
 
-Row = tuple[int, Mapping[int, Any], int]
+Row = tuple[int, dict[int, Any], int]
 """Time in ms, values by attribute number, mark."""
 
 Values = NDArray[Any] | list[Any]
@@ -102,9 +102,14 @@ class Points:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, Mapping[int, Any] | None, int]]) -> Points:
-        """Return the points of rows (time in ms, values, mark) with ascending, distinct times."""
+        """Return the points of rows (time in ms, values, mark) with ascending, distinct times.
+
+        A row that REMOVES has None or no values. The maps of the rows are kept: nobody changes them later.
+        """
         points = cls(_NO_TIMES, {})
-        points._rows = [(time, {} if point is None else point, mark) for time, point, mark in rows]
+        points._rows = [
+            (time, point if type(point) is dict else dict(point or ()), mark) for time, point, mark in rows
+        ]
         points._columns = None
         return points
 
@@ -135,7 +140,7 @@ class Points:
             self._make_columns()
         return self._marks
 
-    def rows(self, numbers: Container[int] | None = None) -> Iterator[tuple[int, Mapping[int, Any]]]:
+    def rows(self, numbers: Container[int] | None = None) -> Iterator[tuple[int, dict[int, Any]]]:
         """Yield time and values of the visible rows, in ascending times.
 
         With `numbers`, only these attributes, and only rows that have one of them.
