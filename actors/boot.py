@@ -149,6 +149,11 @@ def _sync_delay(settings: Settings) -> Callable[[], float] | None:
     return (lambda: delay_s) if delay_s else None
 
 
+async def settle(system: System) -> None:  # noqa: ARG001 - nothing waits yet
+    """Bring everything that has arrived into its final place now."""
+    await trio.lowlevel.checkpoint()
+
+
 def add_parts(system: System, settings: Settings) -> None:
     """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
     system.add_component(system.store.keyring)

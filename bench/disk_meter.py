@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from trunkline.bench.block_device import BlockDevice, Written
 from trunkline.bench.errors import BenchError
 from trunkline.bench.result import DiskUse
 from trunkline.bench.server_monitor import ServerMonitor, WriteCalls
+from trunkline.bench.settled import data_directory, settle
 
 IDLE_S = 1.0
 """Seconds: the writes of other programs are counted for so long before a load."""
@@ -76,11 +78,11 @@ class DiskMeter:
         )
 
 
-def meter_of(monitor: ServerMonitor | None, finish: Finish) -> DiskMeter:
-    """A meter for a server on this machine. Raises BenchError, with the reason, if it cannot be measured."""
+def meter_of(monitor: ServerMonitor | None) -> DiskMeter:
+    """A meter for a Trunkline server on this machine. Raises BenchError, with the reason, if it cannot be measured."""
     if monitor is None:
         raise BenchError("the server's process was not found on this machine")
     file = monitor.data_file()
     if file is None:
         raise BenchError("this user may not see which files the server has open")
-    return DiskMeter(file, monitor, finish)
+    return DiskMeter(file, monitor, partial(settle, data_directory(file)))

@@ -54,6 +54,11 @@ def disk_writes(use: DiskUse) -> str:
     return number(use.writes / use.units) if use.units else ""
 
 
+def disk_flushes(use: DiskUse) -> str:
+    """Flushes of the block device for each unit."""
+    return number(use.flushes / use.units) if use.units else ""
+
+
 def disk_lines(use: DiskUse) -> list[tuple[str, str]]:
     """Lines of a table: what each unit cost the device, how much others may have written, and what the server wrote."""
     units, one = max(use.units, 1), use.unit.removesuffix("s")
@@ -62,7 +67,7 @@ def disk_lines(use: DiskUse) -> list[tuple[str, str]]:
     lines = [
         (
             f"block device, for each {one}",
-            f"{disk_bytes(use)} bytes, {disk_writes(use)} writes, {number(use.flushes / units)} flushes",
+            f"{disk_bytes(use)} bytes, {disk_writes(use)} writes, {disk_flushes(use)} flushes",
         ),
         (
             f"all of {use.device}",

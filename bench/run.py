@@ -10,7 +10,6 @@ import resource
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import ClassVar, TypeVar
 
 import msgspec
@@ -26,7 +25,6 @@ from trunkline.bench.reactor import Reactor
 from trunkline.bench.result import AuditResult, Result, Server, Stage, Verdict, machine, shown_settings
 from trunkline.bench.server_monitor import ServerMonitor, find_server
 from trunkline.bench.session import Session
-from trunkline.bench.settled import settled
 from trunkline.bench.stage import LoadObserver, Plan, measure, null_rate
 
 FILES_SPARE = 200
@@ -139,7 +137,7 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Pr
     await scenario.prepare(session, bar)
     if scenario.writes and scenario.staged:
         try:
-            run.disk = meter_of(monitor, partial(settled, session))
+            run.disk = meter_of(monitor)
         except BenchError as problem:
             notes.append(f"Bytes and writes of the block device are not available: {problem}.")
     await scenario.perform(run)

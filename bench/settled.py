@@ -1,40 +1,60 @@
-"""Waiting until a server has settled everything: all states are in blocks, and none wait in order of arrival.
+"""Makes a server settle everything: all states are then in blocks, and none waits in order of arrival.
 
-Owns the name of the metric that says so. A server without the metric has nothing to settle.
+Owns the command for it, on the control socket in the data directory of a server on this machine: a load test does not
+want to wait for an hour until a server settles a few states by itself.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
 import trio
 
-from trunkline.bench.errors import ApiError, BenchError
-from trunkline.bench.session import Session
-
-WAITING_METRIC = "trunkline_timeline_waiting_points"
-"""The gauge of the points that wait to be settled."""
+from trunkline.bench.errors import BenchError
 
 SETTLING_TIMEOUT_S = 600.0
 """Seconds: in which a server settles everything after a load."""
 
-POLL_S = 0.1
+_SOCKET = "control.sock"
+_COMMAND = b'{"settle": {}}\n'
+_ANSWER_BYTES_MAX = 65_536
 
 
-async def settled(session: Session) -> None:
-    """Return when nothing waits to be settled; raises BenchError after SETTLING_TIMEOUT_S."""
+async def settle(directory: Path) -> None:
+    """Return when everything is settled; raises BenchError if the server refuses, or after SETTLING_TIMEOUT_S."""
     with trio.move_on_after(SETTLING_TIMEOUT_S):
-        while await metric(session, WAITING_METRIC):  # noqa: ASYNC110 - the server sends no event for it
-            await trio.sleep(POLL_S)
-        return
-    raise BenchError(f"The server did not settle everything in {SETTLING_TIMEOUT_S:g} s.")
+        while True:
+            # The server gives a command some time and then closes the connection; what it settled stays settled.
+            with suppress(trio.BrokenResourceError, msgspec.DecodeError):
+                answer = msgspec.json.decode(await _ask(directory))
+                if "ok" in answer:
+                    return
+                raise BenchError(f"The server did not settle its states: {answer.get('error')}")
+    raise BenchError(f"The server did not settle its states in {SETTLING_TIMEOUT_S:g} s.")
 
 
-async def metric(session: Session, name: str) -> float:
-    """The value of a metric without labels; 0 if the server does not have it, or shows no metrics."""
+async def _ask(directory: Path) -> bytes:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        response = await session.fetch("GET", "/metrics")
-    except ApiError:
-        return 0.0
-    for line in response.body.decode().splitlines():
-        if line.startswith(f"{name} "):
-            return float(line.removeprefix(name))
-    return 0.0
+        # Short, because the path of a Unix socket has at most 107 bytes.
+        async with await trio.open_unix_socket(f"/proc/self/fd/{descriptor}/{_SOCKET}") as stream:
+            await stream.send_all(_COMMAND)
+            answer = b""
+            while len(answer) < _ANSWER_BYTES_MAX and (piece := await stream.receive_some()):
+                answer += piece
+            return answer
+    except OSError as problem:
+        raise BenchError(f"The control socket in {directory} cannot be used: {problem.strerror}.") from None
+    finally:
+        os.close(descriptor)
+
+
+def data_directory(file: Path) -> Path:
+    """The data directory of a server, from its largest file; raises BenchError if there is no control socket."""
+    for directory in file.parents[:2]:
+        if (directory / _SOCKET).exists():
+            return directory
+    raise BenchError(f"{file} does not belong to a data directory of a running server")

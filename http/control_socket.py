@@ -57,7 +57,13 @@ async def _list_users(system: System) -> list[boot.UserLine]:
     return boot.users(system)
 
 
+async def _settle(system: System) -> None:
+    """For load tests: bring everything that has arrived into its final place now."""
+    await boot.settle(system)
+
+
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
+    "settle": _settle,
     "user.add": _add_user,
     "user.passwd": _set_password,
     "user.delete": _delete_user,

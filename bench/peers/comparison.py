@@ -20,6 +20,7 @@ import trio
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.client import Connection
 from trunkline.bench.cores import Cores, on_cores
+from trunkline.bench.disk_meter import DiskMeter
 from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import with_body
 from trunkline.bench.load import Tally
@@ -29,6 +30,7 @@ from trunkline.bench.peers.nats import Nats
 from trunkline.bench.peers.peer import Peer, Posts, Started
 from trunkline.bench.peers.programs import PeerUnavailable, Workspace
 from trunkline.bench.peers.redis import Redis
+from trunkline.bench.peers.series import POINTS_OF_EACH, SeriesPoints, SeriesSource, SeriesTurn, ask_series
 from trunkline.bench.peers.trunkline import Trunkline, TrunklineQuart, TrunklineStock
 from trunkline.bench.peers.web import FastApiPostgres, FastApiSqlite
 from trunkline.bench.progress import ProgressBar
@@ -79,6 +81,7 @@ class Entry(Record, frozen=True):
     keeps: str = ""
     kept: str = ""
     turns: list[Turn] = msgspec.field(default_factory=list)
+    series: SeriesTurn | None = None
     problem: str | None = None
 
 
@@ -101,6 +104,7 @@ class Comparison:
     devices: int
     rounds: int
     cores: Cores
+    series_points: int = POINTS_OF_EACH
 
 
 class _PeerState:
@@ -111,6 +115,7 @@ class _PeerState:
         self.kept = ""
         self.problem: str | None = None
         self.stages: dict[str, list[Stage]] = {}
+        self.series: list[SeriesTurn] = []
 
 
 def select_peers(names: Sequence[str]) -> list[type[Peer]]:
@@ -169,12 +174,20 @@ async def _take_turn(
     try:
         async with peer().run(comparison.work, workspace, comparison.devices, bar) as started:
             state.started = started
+            meter = _meter(workspace, started)
             for count, work in LOADS:
                 reference = references[count] if peer.speaks_http else None
+                begun = await meter.begin() if meter else None
                 stage = await _in_thread(
                     partial(_measure, comparison, workspace, started, count, work, bar, reference)
                 )
-                state.stages.setdefault(work, []).append(stage)
+                if meter and begun:
+                    disk = await meter.end(begun, "states", stage.calls[0].units_in_all)
+                    stage = msgspec.structs.replace(stage, disk=disk)
+                problem = generator_problem(stage)
+                state.stages.setdefault(work, []).append(stage.withheld(problem) if problem else stage)
+            if started.series is not None:
+                state.series.append(await _ask(comparison, started, started.series))
             kept = await started.kept()
             state.kept = str(kept)
             if kept.lost:
@@ -214,8 +227,22 @@ def _measure(
     (calls,) = stage.calls
     if not calls.acknowledged:
         raise BenchError(f"nothing was acknowledged. {calls.first_refusal}")
-    problem = generator_problem(stage)
-    return stage.withheld(problem) if problem else stage
+    return stage
+
+
+def _meter(workspace: Workspace, started: Started) -> DiskMeter | None:
+    try:
+        return DiskMeter(workspace.directory, ServerMonitor(workspace.pids), started.finish)
+    except BenchError:
+        return None
+
+
+async def _ask(comparison: Comparison, started: Started, source: SeriesSource) -> SeriesTurn:
+    points = SeriesPoints.until(time.time_ns() // 1_000_000, each=comparison.series_points)
+    await source.store(points)
+    await started.finish()
+    with on_cores(comparison.cores.generator):
+        return await ask_series(source, points)
 
 
 def _reference(comparison: Comparison, count: int) -> float:
@@ -249,6 +276,9 @@ def _entry(name: str, state: _PeerState, first: _PeerState) -> Entry:
                     ratio=reference / mine if mine and reference and state is not first else None,
                 )
             )
+    series = _median_series(state.series)
+    if series is not None and state is not first and (own := _median_series(first.series)) is not None:
+        series = msgspec.structs.replace(series, ratio=own.points_a_second / series.points_a_second)
     return Entry(
         name=name,
         version=started.version if started else "",
@@ -257,8 +287,14 @@ def _entry(name: str, state: _PeerState, first: _PeerState) -> Entry:
         keeps=started.keeps if started else "",
         kept=state.kept,
         turns=turns,
+        series=series if state.problem is None else None,
         problem=state.problem,
     )
+
+
+def _median_series(turns: Sequence[SeriesTurn]) -> SeriesTurn | None:
+    ordered = sorted(turns, key=lambda turn: turn.points_a_second)
+    return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 
 def _rate(stages: Sequence[Stage]) -> float | None:

@@ -13,10 +13,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from trunkline.bench.client import Connection
-from trunkline.bench.errors import WireError
+from trunkline.bench.errors import BenchError, WireError
 from trunkline.bench.fleet import with_body
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
 from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.peers.series import Means, SeriesPoints, SeriesSource
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
@@ -29,6 +30,7 @@ bind-address = "127.0.0.1:{rpc_port}"
   dir = "{directory}/data"
   wal-dir = "{directory}/wal"
   wal-fsync-delay = "0s"
+  cache-snapshot-write-cold-duration = "1s"
   query-log-enabled = false
 [monitor]
   store-enabled = false
@@ -37,6 +39,7 @@ bind-address = "127.0.0.1:{rpc_port}"
   log-enabled = false
 """
 _TEXT = {"content-type": "text/plain"}
+_WRITE = "/write?db=bench&precision=ms"
 
 
 class InfluxDb(Peer):
@@ -69,11 +72,53 @@ class InfluxDb(Peer):
             origin=origin,
             callers=(posts := _posts(origin, devices)).callers,
             kept=lambda: _kept(origin, posts),
+            finish=lambda: _compacted(workspace, directory / "wal"),
+            series=InfluxSeries(origin),
         )
 
 
+class InfluxSeries(SeriesSource):
+    """A measurement of its own, with a tag for the device."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+
+    async def store(self, points: SeriesPoints) -> None:
+        async with Connection(self._origin) as connection:
+            for device, some in points.calls():
+                lines = "\n".join(
+                    f"temperatures,device={device} temperature={value!r} {at}" for at, value in some
+                )
+                response = await connection.request("POST", _WRITE, lines.encode(), _TEXT)
+                if response.status != 204:
+                    raise BenchError(f"a write was answered with {response.status}")
+
+    async def ask(self, points: SeriesPoints) -> bytes:
+        span = f"time >= {points.first_ms}ms AND time < {points.end_ms}ms"
+        query = (
+            f"SELECT mean(temperature) FROM temperatures WHERE {span} GROUP BY device, time(1m) fill(none)"  # noqa: S608
+        )
+        answer = await _query(self._origin, "GET", query)
+        if answer is None:
+            raise BenchError("the query failed")
+        return answer
+
+    def read(self, answer: bytes) -> Means:
+        (result,) = msgspec.json.decode(answer)["results"]
+        return {
+            (int(series["tags"]["device"]), time_ms): mean
+            for series in result.get("series", [])
+            for time_ms, mean in series["values"]
+        }
+
+
+async def _compacted(workspace: Workspace, wal: Path) -> None:
+    """Wait until the cache is written to the final files: the segments of the log that it needs are then empty."""
+    await workspace.until(lambda: not any(segment.stat().st_size for segment in wal.rglob("*.wal")))
+
+
 def _posts(origin: Origin, devices: int) -> Posts:
-    head = Connection(origin).encode_head("POST", "/write?db=bench&precision=ms", _TEXT)
+    head = Connection(origin).encode_head("POST", _WRITE, _TEXT)
 
     def build(device_id: str, body: bytes, _count: int) -> bytes:
         return with_body(
@@ -101,7 +146,8 @@ def _fields(body: bytes) -> list[bytes]:
 async def _query(origin: Origin, method: str, query: str) -> bytes | None:
     try:
         async with Connection(origin) as connection:
-            response = await connection.request(method, f"/query?{urlencode({'db': 'bench', 'q': query})}")
+            words = urlencode({"db": "bench", "epoch": "ms", "q": query})
+            response = await connection.request(method, f"/query?{words}")
     except WireError:
         return None
     return response.body if response.status == 200 else None

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+import trio
+
 from trunkline.bench.framing import Response
 from trunkline.bench.ledger import DAY_MS, body_of
 from trunkline.bench.load import Caller, Tally
 from trunkline.bench.peers.programs import Workspace
+from trunkline.bench.peers.series import SeriesSource
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 from trunkline.bench.wire_protocol import HttpProtocol, WireProtocol
@@ -53,6 +56,8 @@ class Started:
 
     ``durable``: whether acknowledged data is on disk, so that a power cut loses none of it.
     ``callers`` creates a caller for each device; ``kept`` asks the peer afterwards how much it has stored.
+    ``finish`` waits until the peer has written all that it puts off (a checkpoint). ``series``: None if the peer
+    cannot aggregate.
     """
 
     version: str
@@ -63,6 +68,8 @@ class Started:
     callers: Callable[[Tally, int], Sequence[Caller]]
     kept: Callable[[], Awaitable[Kept]]
     protocol: Callable[[], WireProtocol] = HttpProtocol
+    finish: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+    series: SeriesSource | None = None
 
 
 class Peer(ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from html import escape
 
 from rich.console import Console
@@ -9,11 +10,23 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from trunkline.bench.charts import Bar, bars
-from trunkline.bench.formatting import milliseconds, share
+from trunkline.bench.formatting import (
+    disk_bytes,
+    disk_flushes,
+    disk_lines,
+    disk_writes,
+    milliseconds,
+    share,
+)
 from trunkline.bench.page import document, table
 from trunkline.bench.peers.comparison import ComparisonResult, Entry, Turn
+from trunkline.bench.peers.series import SERIES
 
-_HEADINGS = ("", "on disk first", "states a second", "Trunkline : peer", "p50", "p99", "server", "generator")
+_HEADINGS = (
+    *("", "on disk first", "states a second", "Trunkline : peer", "p50", "p99", "server", "generator"),
+    *("device: bytes a state", "writes", "flushes"),
+)
+_SERIES_HEADINGS = ("", "points a second", "Trunkline : peer", "median", "slowest")
 
 _OWN, _DURABLE, _NOT_DURABLE = 0, 1, 5
 """Colours of the page."""
@@ -28,6 +41,13 @@ def print_comparison(console: Console, result: ComparisonResult) -> None:
             shown.add_column(heading, justify="right" if number else "left", overflow="fold")
         for entry, turn in _turns(result, work):
             shown.add_row(plain(entry.name), *_cells(entry, turn))
+        console.print(shown)
+    shown = Table(title=SERIES, title_justify="left")
+    for number, heading in enumerate(_SERIES_HEADINGS):
+        shown.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in _series_rows(result):
+        shown.add_row(*map(plain, row))
+    if shown.row_count:
         console.print(shown)
     for entry in result.entries:
         console.print(
@@ -45,6 +65,8 @@ def page_of_comparison(result: ComparisonResult) -> str:
         parts.append(bars([_bar(entry, turn) for entry, turn in turns if turn.stage.calls]))
         parts.append('<p class="dim">Grey: acknowledged before it is on disk.</p>')
         parts.append(table(_HEADINGS, [[entry.name, *_cells(entry, turn)] for entry, turn in turns]))
+    if rows := _series_rows(result):
+        parts.append(f"<h2>{escape(SERIES)}</h2>" + table(_SERIES_HEADINGS, rows))
     parts.append("<h2>Versions and guarantees</h2>")
     parts.append(table((), [[entry.name, _about(entry)] for entry in result.entries]))
     parts.append("<h2>The run</h2>" + table((), list({**result.settings, **result.machine}.items())))
@@ -68,6 +90,8 @@ def _bar(entry: Entry, turn: Turn) -> Bar:
 def _cells(entry: Entry, turn: Turn) -> list[str]:
     stage, durable = turn.stage, "yes" if entry.durable else "no"
     used = [share(stage.server_cpu), share(stage.generator_cpu)]
+    disk = stage.disk
+    used += [disk_bytes(disk), disk_writes(disk), disk_flushes(disk)] if disk else ["not available", "", ""]
     if not stage.calls:
         return [durable, "no figure", "", "", "", *used]
     (calls,) = stage.calls
@@ -79,6 +103,17 @@ def _cells(entry: Entry, turn: Turn) -> list[str]:
     return [durable, rate, ratio, milliseconds(latency.p50_ms), milliseconds(latency.p99_ms), *used]
 
 
+def _series_rows(result: ComparisonResult) -> list[list[str]]:
+    rows = []
+    for entry in result.entries:
+        if (turn := entry.series) is not None:
+            ratio = "" if turn.ratio is None else f"{turn.ratio:.2g} : 1"
+            times = (statistics.median(turn.seconds), max(turn.seconds))
+            shown = [milliseconds(seconds * 1000) for seconds in times]
+            rows.append([entry.name, f"{turn.points_a_second:,.0f}", ratio, *shown])
+    return rows
+
+
 def _about(entry: Entry) -> str:
     if entry.problem is not None:
         return entry.problem
@@ -86,4 +121,8 @@ def _about(entry: Entry) -> str:
         f"{entry.version}. Durability: {entry.durability}. It keeps {entry.keeps}; in this run {entry.kept}."
     ]
     sentences += [f"{turn.work}: {turn.stage.problem}" for turn in entry.turns if turn.stage.problem]
+    for turn in entry.turns:
+        if turn.stage.disk is not None:
+            lines = "; ".join(f"{name}: {text}" for name, text in disk_lines(turn.stage.disk)[1:])
+            sentences.append(f"{turn.work}: {lines}.")
     return " ".join(sentences)

@@ -7,15 +7,21 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
+
 from trunkline.bench.fleet import Fleet
+from trunkline.bench.history import to_ms
 from trunkline.bench.ledger import Audit
 from trunkline.bench.peers.peer import Kept, Peer, Started
 from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.peers.series import MINUTE_MS, Means, SeriesPoints, SeriesSource
 from trunkline.bench.progress import ProgressBar
-from trunkline.bench.session import Session
+from trunkline.bench.session import Session, device_path
+from trunkline.bench.settled import settle
 
 _EMAIL = "bench@localhost"
 _MAIN = "from trunkline.http.cli.main import main; main()"
@@ -67,6 +73,8 @@ class Trunkline(Peer):
                 origin=session.origin,
                 callers=lambda tally, count: fleet.state_posts(tally, rehearsal=False, per_call=count),
                 kept=kept,
+                finish=partial(settle, workspace.directory / "store"),
+                series=TrunklineSeries(session, fleet.application_id),
             )
         finally:
             session.close()
@@ -86,3 +94,43 @@ class TrunklineQuart(Trunkline):
     name = "Trunkline, stock engine through Quart"
     about = "Hypercorn as it is, every call through Quart"
     settings: ClassVar[Mapping[str, str]] = {"TRUNKLINE_ENGINE": "stock", "TRUNKLINE_HOT_ROWS": "off"}
+
+
+class TrunklineSeries(SeriesSource):
+    """The time series query of an application, over devices of its own."""
+
+    def __init__(self, session: Session, application_id: str) -> None:
+        self._session = session
+        self._application_id = application_id
+        self._ids: list[str] = []
+
+    async def store(self, points: SeriesPoints) -> None:
+        devices = [
+            {"name": f"series-{number}", "attributes": [{"name": "temperature", "dataType": "number"}]}
+            for number in range(points.devices)
+        ]
+        self._ids = await self._session.create_devices(self._application_id, devices)
+        for number, some in points.calls():
+            states = [{"time": time_ms, "data": {"temperature": value}} for time_ms, value in some]
+            path = device_path(self._application_id, self._ids[number], "/state")
+            await self._session.call("POST", path, states)
+
+    async def ask(self, points: SeriesPoints) -> bytes:
+        body = {
+            "start": points.first_ms,
+            "end": points.end_ms - 1,
+            "resolution": MINUTE_MS,
+            "aggregation": "MEAN",
+            "attributes": ["temperature"],
+            "deviceIds": self._ids,
+        }
+        path = f"/applications/{self._application_id}/data/time-series-query"
+        return (await self._session.fetch("POST", path, body)).body
+
+    def read(self, answer: bytes) -> Means:
+        devices = msgspec.json.decode(answer)["devices"]
+        return {
+            (self._ids.index(device_id), to_ms(point["time"])): point["data"]["temperature"]
+            for device_id, device in devices.items()
+            for point in device["points"]
+        }

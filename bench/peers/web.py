@@ -13,16 +13,18 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from trunkline.bench.client import Connection
-from trunkline.bench.errors import WireError
+from trunkline.bench.errors import BenchError, WireError
 from trunkline.bench.fleet import with_body
 from trunkline.bench.peers.environment import environment, version
 from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
 from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.peers.series import Means, SeriesPoints, SeriesSource
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
@@ -35,7 +37,7 @@ _SOCKET = ".s.PGSQL.5432"
 _APPLICATION = """
 import json, os
 from contextlib import asynccontextmanager
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from pydantic import BaseModel
 {imports}
 
@@ -63,6 +65,21 @@ async def post_states(device: str, states: list[State]):
 @app.get("/count")
 async def count():
 {count}
+
+@app.post("/series/{{device}}")
+async def post_series(device: int, points: list[tuple[int, float]]):
+{store_series}
+    return {{"success": True}}
+
+@app.get("/series")
+async def get_series(first: int, end: int):
+{means}
+    return Response(json.dumps([list(row) for row in rows]), media_type="application/json")
+
+@app.post("/checkpoint")
+async def checkpoint():
+{checkpoint}
+    return {{"success": True}}
 """
 
 _POSTGRES = {
@@ -73,6 +90,8 @@ _POSTGRES = {
         min_size=int(os.environ["PEER_POOL"]), max_size=int(os.environ["PEER_POOL"]))
     await pool.execute("create table if not exists states"
         " (device text, time bigint, data jsonb, primary key (device, time))")
+    await pool.execute("create table if not exists series"
+        " (device int, time timestamptz, temperature float8, primary key (device, time))")
 """,
     "store_one": """
     await pool.execute("insert into states values ($1, $2, $3)"
@@ -87,6 +106,20 @@ _POSTGRES = {
     "count": """
     return await pool.fetchval("select count(*) from states")
 """,
+    "store_series": """
+    await pool.execute("insert into series select $1, to_timestamp(t / 1000.0), v"
+        " from unnest($2::bigint[], $3::float8[]) as points(t, v)",
+        device, [t for t, _ in points], [v for _, v in points])
+""",
+    "means": """
+    rows = await pool.fetch("select device, (extract(epoch from minute) * 1000)::bigint, mean from ("
+        " select device, date_bin('1 minute', time, 'epoch') as minute, avg(temperature) as mean from series"
+        " where time >= to_timestamp($1 / 1000.0) and time < to_timestamp($2 / 1000.0) group by 1, 2) as means",
+        first, end)
+""",
+    "checkpoint": """
+    await pool.execute("checkpoint")
+""",
 }
 
 _SQLITE = {
@@ -98,6 +131,8 @@ _SQLITE = {
     database.execute("pragma synchronous = full")
     database.execute("create table if not exists states"
         " (device text, time integer, data text, primary key (device, time)) without rowid")
+    database.execute("create table if not exists series"
+        " (device integer, time integer, temperature real, primary key (device, time)) without rowid")
 """,
     "store_one": """
     database.execute("insert into states values (?, ?, ?)"
@@ -113,6 +148,18 @@ _SQLITE = {
 """,
     "count": """
     return database.execute("select count(*) from states").fetchone()[0]
+""",
+    "store_series": """
+    database.execute("begin")
+    database.executemany("insert into series values (?, ?, ?)", [(device, t, v) for t, v in points])
+    database.execute("commit")
+""",
+    "means": """
+    rows = database.execute("select device, time / 60000 * 60000, avg(temperature) from series"
+        " where time >= ? and time < ? group by 1, 2", (first, end)).fetchall()
+""",
+    "checkpoint": """
+    database.execute("pragma wal_checkpoint(truncate)")
 """,
 }
 
@@ -159,6 +206,8 @@ class FastApiPostgres(Peer):
                 origin=origin,
                 callers=(posts := _posts(origin, devices)).callers,
                 kept=lambda: _kept(origin, posts),
+                finish=partial(_checkpoint, origin),
+                series=WebSeries(origin),
             )
 
 
@@ -187,7 +236,39 @@ class FastApiSqlite(Peer):
             origin=origin,
             callers=(posts := _posts(origin, devices)).callers,
             kept=lambda: _kept(origin, posts),
+            finish=partial(_checkpoint, origin),
+            series=WebSeries(origin),
         )
+
+
+class WebSeries(SeriesSource):
+    """A table of its own, with typed columns."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+
+    async def store(self, points: SeriesPoints) -> None:
+        for device, some in points.calls():
+            await _call(self._origin, "POST", f"/series/{device}", msgspec.json.encode(some))
+
+    async def ask(self, points: SeriesPoints) -> bytes:
+        return await _call(self._origin, "GET", f"/series?first={points.first_ms}&end={points.end_ms}")
+
+    def read(self, answer: bytes) -> Means:
+        rows = msgspec.json.decode(answer, type=list[tuple[int, int, float]])
+        return {(device, minute_ms): mean for device, minute_ms, mean in rows}
+
+
+async def _checkpoint(origin: Origin) -> None:
+    await _call(origin, "POST", "/checkpoint")
+
+
+async def _call(origin: Origin, method: str, path: str, body: bytes | None = None) -> bytes:
+    async with Connection(origin) as connection:
+        response = await connection.request(method, path, body)
+    if response.status != 200:
+        raise BenchError(f"{method} {path} was answered with {response.status}")
+    return response.body
 
 
 def _debian(workspace: Workspace, program: str) -> str:

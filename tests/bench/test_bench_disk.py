@@ -49,7 +49,7 @@ def test_without_a_block_device_the_reason_is_told() -> None:
     with pytest.raises(BenchError, match="has no block device of its own"):
         BlockDevice.under(Path("/proc"))
     with pytest.raises(BenchError, match="process was not found"):
-        meter_of(None, trio.lowlevel.checkpoint)
+        meter_of(None)
 
 
 async def test_what_a_program_writes_is_found_on_the_device_with_what_it_puts_off(

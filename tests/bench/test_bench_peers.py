@@ -78,7 +78,7 @@ async def test_packages_that_cannot_be_installed_are_a_sentence(tmp_path: Path, 
 def test_the_applications_of_peers_are_programs(parts: dict[str, str]) -> None:
     text = web._APPLICATION.format(**{name: part.strip("\n") for name, part in parts.items()})
     compile(text, "app.py", "exec")
-    assert text.count("@app.post") == 2
+    assert text.count("@app.post") == 4
 
 
 def whole(protocol: WireProtocol, wire: bytes, step: int) -> list[tuple[int, bytes]]:
@@ -151,7 +151,9 @@ def test_peers_are_chosen_by_parts_of_their_names() -> None:
 async def comparison(tmp_path: Path, *peers: type[Peer]) -> dict[str, Entry]:
     """Run a comparison and return its entries by name. Checks that nothing is left and that reports can be written."""
     work, cores = tmp_path / "work", Cores(None, None)
-    given = Comparison(work=work, peers=peers, plan=SHORT, devices=5, rounds=1, cores=cores)
+    given = Comparison(
+        work=work, peers=peers, plan=SHORT, devices=5, rounds=1, cores=cores, series_points=120
+    )
     before = set(psutil.Process().children(recursive=True))
     with trio.fail_after(PATIENCE_S):
         result = await compare(given, ProgressBar())
@@ -227,6 +229,9 @@ async def test_a_contest_compares_with_the_first_and_goes_on_without_who_cannot_
         # On a machine that is shared with other tests the generator may have been the bottleneck.
         assert turn.stage.problem or turn.rates[0] > 0
         assert turn.ratio is None
+        assert turn.stage.disk is None or turn.stage.disk.units > 0
+    assert first.series is not None
+    assert first.series.points_a_second > 0
     assert entries["Missing"].problem == "no-such-program is not installed (Debian: apt-get install nothing)."
     assert "ended with 9: out of luck" in str(entries["Crashing"].problem)
     assert "10 states acknowledged, 9 stored, so no figure is given" in str(entries["Forgetful"].problem)
