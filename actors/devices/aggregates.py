@@ -310,7 +310,10 @@ def _first_equal(values: npt.NDArray[Any], wanted: npt.NDArray[Any], starts: Pla
 
 
 class _ExactSum:
-    """The sum of any number of doubles, rounded once like `math.fsum` over all of them, in little memory."""
+    """The sum of any number of doubles, rounded once like `math.fsum` over all of them.
+
+    Keeps a few doubles for each call of `add`, not its values.
+    """
 
     __slots__ = ("_large", "_overflow", "_parts")
 
@@ -323,9 +326,6 @@ class _ExactSum:
         levels = _levels(values, _WHOLE)
         if levels is not None:
             self._parts += [float(level[0]) for level in levels]
-            if len(self._parts) > _PARTS_MAX:
-                parts, self._parts = np.array(self._parts), []
-                self.add(parts)
         elif np.isfinite(values).all():
             self._large += sum(map(Fraction, values.tolist()))
         else:
@@ -342,7 +342,6 @@ class _ExactSum:
             return math.inf
 
 
-_PARTS_MAX: Final = 512
 _LARGE: Final = 2.0**900
 """From this size on doubles are summed as fractions, so that no step overflows before the sum does."""
 

@@ -6,6 +6,7 @@ Also turns the rows of a test into blocks.
 from __future__ import annotations
 
 import math
+import random
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
@@ -18,6 +19,18 @@ Rows = list[tuple[int, dict[str, Value]]]
 
 NAMES = {1: "a", 2: "b", 3: "c", 4: "d"}
 NUMBERS = {name: number for number, name in NAMES.items()}
+
+
+def dense(seed: int, length: int, time_max: int) -> Rows:
+    """Up to so many rows at random times: most have a number of few different ones, some a text or a boolean."""
+    dice = random.Random(seed)
+    choices: list[Value] = [dice.choice([1, 2, -3, 4.5, 1.0, -2.0, 0.1]) for _ in range(9)]
+    choices += dice.choice([[], ["x", True]])
+    rows: dict[int, dict[str, Value]] = {}
+    for _ in range(length):
+        names = dice.choice(["a", "ab", "ab", "b"])
+        rows[dice.randint(0, time_max)] = {name: dice.choice(choices) for name in names}
+    return sorted(rows.items())
 
 
 def blocks(rows: Iterable[tuple[int, Mapping[str, Value]]], cuts: Sequence[int]) -> Iterator[Points]:

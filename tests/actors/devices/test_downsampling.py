@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.actors.devices.series_oracle import NAMES, Rows, blocks, naive
+from tests.actors.devices.series_oracle import NAMES, Rows, blocks, dense, naive
 from trunkline.actors.devices.downsampling import POINTS_MIN, downsample
 from trunkline.actors.devices.measurement_messages import DownsamplingMethod
 from trunkline.actors.devices.series_terms import Order, Point, SeriesTooLarge
@@ -19,10 +19,7 @@ from trunkline.store.columns import Column, Points
 
 TIME_MAX = 200
 
-numbers = st.integers(-100, 100) | st.floats(-100, 100)
-values = numbers | st.booleans() | st.sampled_from(["on", "off"])
-reports = st.tuples(st.integers(0, TIME_MAX), st.dictionaries(st.sampled_from("ab"), values, max_size=2))
-series = st.lists(reports, max_size=60).map(lambda found: sorted(dict(found).items()))
+series = st.builds(dense, st.integers(0, 2**32), st.integers(0, 150), st.just(TIME_MAX))
 cuts = st.lists(st.integers(1, 30), max_size=4)
 times = st.integers(0, TIME_MAX)
 

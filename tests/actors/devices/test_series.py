@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.actors.devices.series_oracle import NAMES, Rows, blocks, naive
+from tests.actors.devices.series_oracle import NAMES, Rows, blocks, dense, naive
 from trunkline.actors.devices.samples import Value
 from trunkline.actors.devices.series import aggregate
 from trunkline.actors.devices.series_terms import (
@@ -38,7 +38,9 @@ numbers = st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6)
 values = numbers | st.booleans() | st.sampled_from(["", "on", "off"])
 times = st.integers(0, TIME_MAX)
 reports = st.tuples(times, st.dictionaries(st.sampled_from("abc"), values, max_size=3))
-series = st.lists(reports, max_size=25).map(lambda found: sorted(dict(found).items()))
+series = st.lists(reports, max_size=25).map(lambda found: sorted(dict(found).items())) | st.builds(
+    dense, st.integers(0, 2**32), st.integers(0, 60), st.just(TIME_MAX)
+)
 cuts = st.lists(st.integers(1, 9), max_size=5)
 resolutions = st.none() | st.integers(0, 70)
 orders: st.SearchStrategy[Order] = st.sampled_from(["asc", "desc"])
@@ -271,8 +273,10 @@ def test_a_whole_number_stays_one(kind: AggregationType) -> None:
 
 def test_a_small_spread_round_a_large_mean_keeps_its_digits() -> None:
     found = [1e9 + value for value in (4.0, 7.0, 13.0, 16.0)] * 500
-    (_, data) = run([(place, {"a": value}) for place, value in enumerate(found)], "STD_DEV", end_ms=2000)[0]
-    assert math.isclose(float(data["a"]), math.sqrt(22.5), rel_tol=1e-9)
+    points: Rows = [(place, {"a": value}) for place, value in enumerate(found)]
+    for resolution_ms in (None, 500):
+        for _, data in run(points, "STD_DEV", end_ms=1999, resolution_ms=resolution_ms):
+            assert math.isclose(float(data["a"]), math.sqrt(22.5), rel_tol=1e-9)
 
 
 def test_the_example_of_a_population() -> None:
@@ -357,6 +361,8 @@ def test_a_number_is_no_boolean() -> None:
     points: Rows = [(0, {"a": 1, "b": True, "c": 1.0, "d": "1"})]
     assert run(points, "TIMEATVALUE", value=1) == [(0, {"a": 60, "b": 0, "c": 60, "d": 0})]
     assert run(points, "TIMEATVALUE", value=True) == [(0, {"a": 0, "b": 60, "c": 0, "d": 0})]
+    for value, other in ((2.0**53, 2**53 + 1), (2**53 + 1, 2.0**53), (2**63, 2.0**62), (10**400, 1)):
+        assert run([(0, {"a": other})], "TIMEATVALUE", value=value) == [(0, {"a": 0})]
 
 
 # -- bounds --------------------------------------------------------------------------------------------------
@@ -380,9 +386,10 @@ def test_a_limit_bounds_what_is_kept(order: Order) -> None:
 
 def test_the_values_of_a_median_count() -> None:
     points: Rows = [(time_ms, {"a": time_ms}) for time_ms in range(60)]
-    assert run(points, "MEDIAN", points_max=60) == [(0, {"a": 29.5})]
-    with pytest.raises(SeriesTooLarge):
-        run(points, "MEDIAN", points_max=59)
+    for cuts in ([], [7]):
+        assert run(points, "MEDIAN", cuts=cuts, points_max=60) == [(0, {"a": 29.5})]
+        with pytest.raises(SeriesTooLarge):
+            run(points, "MEDIAN", cuts=cuts, points_max=59)
     assert len(run(points, "MEDIAN", resolution_ms=10, points_max=10)) == 6
 
 
