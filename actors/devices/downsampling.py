@@ -21,7 +21,7 @@ import numpy as np
 
 from trunkline.actors.devices.aggregates import ACCUMULATORS, FourOfEach
 from trunkline.actors.devices.measurement_messages import DownsamplingMethod
-from trunkline.actors.devices.samples import Places, Samples, Value, by_time, joined
+from trunkline.actors.devices.samples import Places, Samples, Value, by_time, joined, selected
 from trunkline.actors.devices.series import bucketed, limited, within
 from trunkline.actors.devices.series_terms import Order, Point, too_many
 from trunkline.store.columns import Points
@@ -81,13 +81,11 @@ def _largest_triangles(
     parts: dict[str, list[Samples]] = {}
     values = 0
     for part in points:
-        for number, column in part.columns.items():
-            samples = Samples.of(part.times, column, numeric=True) if number in names else None
-            if samples:
-                values += len(samples)
-                if values > values_max:
-                    raise too_many(values_max)
-                parts.setdefault(names[number], []).append(samples)
+        for name, samples in selected(part, names, numeric=True):
+            values += len(samples)
+            if values > values_max:
+                raise too_many(values_max)
+            parts.setdefault(name, []).append(samples)
     kept = ((name, lttb(joined(found), count)) for name, found in parts.items())
     return by_time((name, samples.times.tolist(), samples.tolist()) for name, samples in kept)
 

@@ -101,7 +101,9 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
         if aggregation.type == "TIMEATVALUE":
             before = last_values(snapshot, device.id, (0, span.start_ms - 1), names, oldest_ms)
             initial = {names[number]: value for number, (_, value) in before.items()}
-        blocks = _blocks(snapshot, device.id, (max(span.start_ms, oldest_ms), span.end_ms))
+        # Only raw points may be read from the newest on; all else takes what it reads in order of time.
+        reverse = aggregation.type == "NONE" and chosen is None and body.order == "desc"
+        blocks = _blocks(snapshot, device.id, (max(span.start_ms, oldest_ms), span.end_ms), reverse=reverse)
         bytes_max = reading.limits.time_series_bytes_max - size
         if chosen is None:
             found = aggregate(
@@ -179,7 +181,7 @@ def _method(message: QueryTimeSeries, points_max: int) -> DownsamplingMethod | N
     return method
 
 
-def _blocks(snapshot: Snapshot, device: bytes, span: tuple[int, int]) -> Iterator[Points]:
-    rows = ((time_ms, point, MERGES) for time_ms, point in points(snapshot, device, span))
+def _blocks(snapshot: Snapshot, device: bytes, span: tuple[int, int], *, reverse: bool) -> Iterator[Points]:
+    rows = ((time_ms, point, MERGES) for time_ms, point in points(snapshot, device, span, reverse=reverse))
     while part := list(islice(rows, 1024)):
-        yield Points.of(part)
+        yield Points.of(part[::-1] if reverse else part)

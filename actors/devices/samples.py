@@ -8,7 +8,7 @@ has texts, or whole numbers that a double cannot represent, is looked at value b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -90,6 +90,15 @@ class Samples:
     def floats(self) -> npt.NDArray[np.float64]:
         """The values as doubles. They must be numbers."""
         return np.asarray(self.values, dtype=np.float64)
+
+
+def selected(points: Points, names: Mapping[int, str], *, numeric: bool) -> Iterator[tuple[str, Samples]]:
+    """Yield the samples of each of the attributes `names`, by their numbers, that has any. `numeric` as above."""
+    for number, column in points.columns.items():
+        if number in names:
+            samples = Samples.of(points.times, column, numeric=numeric)
+            if len(samples):
+                yield names[number], samples
 
 
 def joined(parts: Sequence[Samples]) -> Samples:

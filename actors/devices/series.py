@@ -22,12 +22,13 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from trunkline.actors.devices.aggregates import ACCUMULATORS, Accumulator
-from trunkline.actors.devices.samples import Samples, Times, Value, by_time, chunks
+from trunkline.actors.devices.samples import Times, Value, by_time, chunks, selected
 from trunkline.actors.devices.series_terms import (
     FULL,
     Aggregation,
@@ -57,10 +58,10 @@ def aggregate(
 ) -> list[Point]:
     """Aggregate the points from `start_ms` to `end_ms`, both included, and return points in `order` of time.
 
-    `points` must ascend in time, without marks, and may extend beyond the range. `names` are the attributes to use, by
-    their numbers. `resolution_ms` None or 0 gives one point for the whole range; NONE returns the points
-    unchanged, whatever the resolution. `limit` is the maximum number of points, taken from the beginning of the
-    order: the oldest for "asc", the newest for "desc"; None is no limit.
+    `points` must ascend in time (for NONE they must be in `order`), without marks, and may extend beyond the range.
+    `names` are the attributes to use, by their numbers. `resolution_ms` None or 0 gives one point for the whole range;
+    NONE returns the points unchanged, whatever the resolution. `limit` is the maximum number of points, taken from the
+    beginning of the order: the oldest for "asc", the newest for "desc"; None is no limit.
 
     TIMEATVALUE counts the milliseconds of each bucket during which an attribute had the value. A value lasts from
     its report to the attribute's next report, at most to `end_ms`; `initial` are the values at `start_ms`. A bucket
@@ -77,6 +78,10 @@ def aggregate(
         )
     if start_ms > end_ms or limit == 0:
         return []
+    if aggregation.type == "NONE":
+        cut = (part.between(start_ms, end_ms) for part in points)
+        rows = _rows(cut, names, reverse=order == "desc")
+        return limited(rows, limit, "asc", points_max, json_bytes_max)
     found: Iterable[Point]
     if aggregation.type == "TIMEATVALUE":
         found = times_at_value(
@@ -90,13 +95,10 @@ def aggregate(
             values_max=points_max,
         )
     else:
+        origin_ms, width_ms = (0, resolution_ms) if resolution_ms else (start_ms, end_ms - start_ms + 1)
+        make = ACCUMULATORS[aggregation.type]
         inside = within(points, start_ms, end_ms)
-        if aggregation.type == "NONE":
-            found = _unchanged(inside, names)
-        else:
-            origin_ms, width_ms = (0, resolution_ms) if resolution_ms else (start_ms, end_ms - start_ms + 1)
-            make = ACCUMULATORS[aggregation.type]
-            found = bucketed(inside, names, origin_ms, width_ms, make, points_max)
+        found = bucketed(inside, names, origin_ms, width_ms, make, points_max)
     return limited(found, limit, order, points_max, json_bytes_max)
 
 
@@ -112,14 +114,11 @@ def _up_to(points: Iterable[Points], end_ms: int) -> Iterator[Points]:
             return
 
 
-def _unchanged(points: Iterable[Points], names: Mapping[int, str]) -> Iterator[Point]:
+def _rows(points: Iterable[Points], names: Mapping[int, str], *, reverse: bool) -> Iterator[Point]:
     for part in points:
-        columns = (
-            (names[number], Samples.of(part.times, column, numeric=False))
-            for number, column in part.columns.items()
-            if number in names
-        )
-        yield from by_time((name, samples.times.tolist(), samples.tolist()) for name, samples in columns)
+        columns = selected(part, names, numeric=False)
+        rows = by_time((name, samples.times.tolist(), samples.tolist()) for name, samples in columns)
+        yield from reversed(rows) if reverse else rows
 
 
 _POINT_BYTES_MIN = 47
@@ -179,34 +178,32 @@ def bucketed(
             open_ms, cells = first_ms, {}
         later: dict[str, Accumulator] = {}
         complete: list[tuple[str, list[int], list[Any]]] = []
-        for number, column in part.columns.items():
-            samples = Samples.of(part.times, column, numeric=make.numeric) if number in names else None
-            if not samples:
-                continue
-            name = names[number]
-            buckets_ms = _starts_ms(samples.times, origin_ms, width_ms)
-            starts = np.flatnonzero(np.diff(buckets_ms, prepend=buckets_ms[0] - 1))
-            buckets = buckets_ms[starts].tolist()
+        for name, samples in selected(part, names, numeric=make.numeric):
+            starts_ms = _starts_ms(samples.times, origin_ms, width_ms)
+            starts = np.flatnonzero(np.diff(starts_ms, prepend=starts_ms[0] - 1))
+            buckets: list[int] = starts_ms[starts].tolist()
+            bounds = [*starts.tolist(), len(samples)]
+            # Between `low` and `high` are the buckets that lie in this part as a whole.
+            low = 1 if buckets[0] == open_ms else 0
+            high = len(buckets) - 1 if buckets[-1] == last_ms != open_ms else len(buckets)
+            if low:
+                cells.setdefault(name, make()).add(samples.cut(0, bounds[1]))
+            if high < len(buckets):
+                later.setdefault(name, make()).add(samples.cut(bounds[high], bounds[-1]))
+            if low < high:
+                inner = samples.cut(bounds[low], bounds[high])
+                totals = make.totals(inner, starts[low:high] - bounds[low])
+                complete.append((name, *_finite(buckets[low:high], totals)))
             if make.keeps_samples:
-                lengths.update(dict(zip(buckets, np.diff(starts, append=len(samples)).tolist(), strict=True)))
-            if buckets[0] == open_ms:
-                end = int(starts[1]) if len(starts) > 1 else len(samples)
-                cells.setdefault(name, make()).add(samples.cut(0, end))
-                starts, buckets, samples = starts[1:] - end, buckets[1:], samples.cut(end, len(samples))
-            if buckets and buckets[-1] == last_ms:
-                end = int(starts[-1])
-                later.setdefault(name, make()).add(samples.cut(end, len(samples)))
-                starts, buckets, samples = starts[:-1], buckets[:-1], samples.cut(0, end)
-            if buckets:
-                complete.append((name, buckets, make.totals(samples, starts)))
+                for bucket, (start, end) in zip(buckets, pairwise(bounds), strict=True):
+                    lengths[bucket] += end - start
         if lengths:
             if max(lengths.values()) > points_max:
                 raise too_many(points_max)
             lengths = Counter({last_ms: lengths[last_ms]})
         if last_ms != open_ms:
             yield from _closed(open_ms, cells)
-            for bucket_ms, data in by_time(complete):
-                yield from _safe(bucket_ms, data)
+            yield from by_time(complete)
             open_ms, cells = last_ms, later
     yield from _closed(open_ms, cells)
 
@@ -217,13 +214,16 @@ def _starts_ms(times: Times, origin_ms: int, width_ms: int) -> Times:
 
 
 def _closed(bucket_ms: int, cells: dict[str, Accumulator]) -> Iterator[tuple[int, dict[str, Any]]]:
-    return _safe(bucket_ms, {name: cell.total() for name, cell in cells.items()})
+    return iter(by_time((name, *_finite([bucket_ms], [cell.total()])) for name, cell in cells.items()))
 
 
-def _safe(bucket_ms: int, data: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the point without results that are no numbers, if anything is left of it."""
-    data = {
-        name: value for name, value in data.items() if not isinstance(value, float) or math.isfinite(value)
-    }
-    if data:
-        yield bucket_ms, data
+def _finite(times: list[int], totals: list[Any]) -> tuple[list[int], list[Any]]:
+    """Leave out the totals whose computation overflowed."""
+    if not any(map(_is_unsafe, totals)):
+        return times, totals
+    kept = [place for place, total in enumerate(totals) if not _is_unsafe(total)]
+    return [times[place] for place in kept], [totals[place] for place in kept]
+
+
+def _is_unsafe(total: Any) -> bool:
+    return isinstance(total, float) and not math.isfinite(total)

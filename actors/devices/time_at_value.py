@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from trunkline.actors.devices.samples import EXACT_MAX, Samples, Times, Value, by_time
+from trunkline.actors.devices.samples import EXACT_MAX, Samples, Times, Value, by_time, selected
 from trunkline.actors.devices.series_terms import Point, too_many
 from trunkline.store.columns import Points
 
@@ -38,11 +38,8 @@ def times_at_value(
         if name in wanted:
             buckets.hold(name, _same(value, target))
     for part in points:
-        for number, column in part.columns.items():
-            if number in names:
-                samples = Samples.of(part.times, column, numeric=False)
-                if len(samples):
-                    buckets.add(names[number], samples.times, _matches(samples, target))
+        for name, samples in selected(part, names, numeric=False):
+            buckets.add(name, samples.times, _matches(samples, target))
     return buckets.points()
 
 
