@@ -7,6 +7,7 @@ one is compared value by value with the stored data.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 import trio
 
-from trunkline.bench.fleet import Fleet
+from trunkline.bench.fleet import Fleet, with_body
 from trunkline.bench.framing import Response
 from trunkline.bench.history import to_ms
 from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateLedger, body_of, same_data, state_of
@@ -28,6 +29,12 @@ STATES_PER_CALL = 1000
 
 PAGE = 100
 """Devices: one page of a list."""
+
+SERIES_DEVICES = 10
+"""Devices: of one time series query."""
+
+BUCKETS = 20
+"""Buckets: of each device in the answer to a time series query, about."""
 
 Check = Callable[[Any], bool]
 
@@ -125,6 +132,7 @@ class QueriesScenario(Scenario):
             "sortDirection": "asc",
         }
         await run.load(f"{len(middle)} states of a span", partial(self._histories, middle, span))
+        await run.load("mean by time", self._means)
         await run.load("newest values", self._newest)
         await run.load(f"list of {PAGE} devices", partial(self._lists, "", {}))
         wanted = {"name": {"$startsWith": "bench-0000"}, "attributeName": "temperature"}
@@ -142,6 +150,30 @@ class QueriesScenario(Scenario):
             )
 
         return self._queries(tally, rehearsal, "/state", query, len(expected), check)
+
+    def _means(self, rehearsal: bool) -> list[Caller]:
+        """Time series queries, each over all states of some devices."""
+        fleet, width_ms = self.fleet, max(1, self.states // BUCKETS)
+        buckets: dict[int, list[float]] = {}
+        for n in range(self.states):
+            time_ms = fleet.first_ms + n
+            buckets.setdefault(time_ms - time_ms % width_ms, []).append(state_of(n)["temperature"])
+        wanted = {time_ms: math.fsum(values) / len(values) for time_ms, values in buckets.items()}
+        span = {
+            "start": fleet.first_ms,
+            "end": fleet.first_ms + self.states - 1,
+            "resolution": width_ms,
+            "aggregation": "MEAN",
+            "attributes": ["temperature"],
+        }
+        tally, path = Tally("means", "points"), f"/applications/{fleet.application_id}/data/time-series-query"
+        queries = []
+        for first in range(0, self.devices, SERIES_DEVICES):
+            ids = fleet.device_ids[first : first + SERIES_DEVICES]
+            check = partial(_same_series, dict.fromkeys(ids, wanted))
+            raw = with_body(fleet.post(path), msgspec.json.encode({**span, "deviceIds": ids}))
+            queries.append(Query(tally, path, raw, len(ids) * self.states, check))
+        return self._kept(queries, rehearsal)
 
     def _newest(self, rehearsal: bool) -> list[Caller]:
         newest = state_of(self.states - 1)
@@ -181,3 +213,16 @@ class QueriesScenario(Scenario):
     async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
         for query in self.asked:
             query.audit(found)
+
+
+def _same_series(wanted: dict[str, dict[int, float]], answer: Any) -> bool:
+    """Whether a time series has these means of `temperature`, but for the rounding of sums."""
+    found = {
+        device_id: {to_ms(point["time"]): point["data"]["temperature"] for point in device["points"]}
+        for device_id, device in answer["devices"].items()
+    }
+    return found.keys() == wanted.keys() and all(
+        found[one].keys() == means.keys()
+        and all(math.isclose(found[one][time_ms], mean, rel_tol=1e-9) for time_ms, mean in means.items())
+        for one, means in wanted.items()
+    )

@@ -128,7 +128,7 @@ async def test_a_storm_serves_all_and_loses_nothing(session: Session) -> None:
 async def test_queries_are_answered_with_what_was_stored(session: Session) -> None:
     scenario = QueriesScenario(devices=4, states=120)
     result = await outcome(scenario, session, replace(SHORT, duration_s=0.1, warmup_s=0))
-    assert len(result.stages) == 8
+    assert len(result.stages) == 9
     assert all(one.acknowledged for stage in result.stages for one in stage.calls)
     assert result.audit.read > 0
 
