@@ -162,7 +162,7 @@ class Limits:
     downsampled_points_max: int = _bound(
         10_000,
         "points",
-        "Those of one attribute of a device in a chart; LTTB takes 10 us for each.",
+        "Those of one attribute of a device in a chart; more than a screen has pixels.",
         "request",
     )
     rows_bytes_max: int = _bound(20 * MB, "bytes", "The API's limit for rows that one call reads.", "request")

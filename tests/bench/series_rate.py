@@ -1,6 +1,6 @@
 """Measures how many points a second a time series query aggregates on one core. Run it in the checkout:
 
-    python -m tests.bench.series_rate [--points 2000000] [--block 1000] [--columns 1] [--resolution-ms 60000]
+    python -m tests.bench.series_rate [--points 2000000] [--block 1024] [--columns 1] [--resolution-ms 60000] [--noise]
 
 The points of one device, one a second, lie in encoded blocks, as the store keeps them after settling. For each
 aggregation the blocks are decoded and one attribute is aggregated. The rate by rows is measured beside it: points as
@@ -30,23 +30,24 @@ ROWS_MAX = 200_000
 """Points of the measurement by rows, which is slow."""
 
 
-def rows(count: int, columns: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Points of values that change slowly, with two decimals."""
+def rows(count: int, columns: int, *, noise: bool) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Points of values with two decimals that change slowly; with noise, at irregular times and without any order."""
     dice = random.Random(1)
     values = [20.0] * columns
     for number in range(count):
-        values = [value + dice.gauss(0, 0.05) for value in values]
+        late_ms = dice.randrange(200) if noise else 0
+        values = [dice.uniform(0, 100) if noise else value + dice.gauss(0, 0.05) for value in values]
         yield (
-            FIRST_MS + number * 1000,
+            FIRST_MS + number * 1000 + late_ms,
             {column: round(value, 2) for column, value in enumerate(values, start=1)},
         )
 
 
-def blocks(count: int, columns: int, length: int) -> list[bytes]:
+def blocks(count: int, columns: int, length: int, *, noise: bool) -> list[bytes]:
     """The points as encoded blocks."""
     found: list[bytes] = []
     waiting: list[tuple[int, dict[int, Any], int]] = []
-    for time_ms, point in rows(count, columns):
+    for time_ms, point in rows(count, columns, noise=noise):
         waiting.append((time_ms, point, MERGES))
         if len(waiting) == length:
             found.append(encode(Points.of(waiting)))
@@ -93,14 +94,16 @@ def main(arguments: list[str]) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--points", type=int, default=2_000_000)
-    parser.add_argument("--block", type=int, default=1000, help="rows of a block")
+    parser.add_argument("--block", type=int, default=1024, help="rows of a block")
     parser.add_argument("--columns", type=int, default=1, help="columns of a block, of which one is read")
     parser.add_argument("--resolution-ms", type=int, default=60_000)
     parser.add_argument("--repeat", type=int, default=3, help="the best of so many rounds counts")
+    parser.add_argument("--noise", action="store_true", help="irregular times and values")
     given = parser.parse_args(arguments)
-    stored = blocks(given.points, given.columns, given.block)
+    stored = blocks(given.points, given.columns, given.block, noise=given.noise)
     maps = [
-        (time_ms, encode_row(point)) for time_ms, point in rows(min(given.points, ROWS_MAX), given.columns)
+        (time_ms, encode_row(point))
+        for time_ms, point in rows(min(given.points, ROWS_MAX), given.columns, noise=given.noise)
     ]
     size = sum(map(len, stored)) / given.points
     write(f"{given.points} points in {len(stored)} blocks, {size:.1f} bytes a point")

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import math
 import random
+import tracemalloc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ from trunkline.actors.devices.series_terms import (
     parse_resolution,
 )
 from trunkline.actors.values.timestamps import TimestampError
-from trunkline.store.columns import Points
+from trunkline.store.columns import Column, Points
 
 KINDS: tuple[AggregationType, ...] = get_args(AggregationType)
 BUCKETED = [kind for kind in KINDS if kind not in ("NONE", "TIMEATVALUE")]
@@ -382,6 +384,37 @@ def test_more_points_than_may_be_kept_are_refused_with_advice() -> None:
     with pytest.raises(SeriesTooLarge):
         run(points, "COUNT", resolution_ms=1, points_max=99)
     assert run(points, "COUNT", points_max=2) == [(0, {"a": 50, "b": 50})]
+
+
+@pytest.mark.parametrize("kind", ["COUNT", "MAX", "SUM", "STD_DEV", "TIMEATVALUE"])
+def test_a_long_range_takes_no_more_memory_than_a_short_one(kind: AggregationType) -> None:
+    length = 5000
+
+    def parts(count: int) -> Iterator[Points]:
+        for part in range(count):
+            times = np.arange(part * length, (part + 1) * length)
+            yield Points(times, {1: Column(None, np.sin(times))})
+
+    def peak_bytes(count: int) -> int:
+        tracemalloc.start()
+        try:
+            (point,) = aggregate(
+                parts(count),
+                names=NAMES,
+                start_ms=0,
+                end_ms=count * length,
+                resolution_ms=None,
+                aggregation=Aggregation(kind, 0),
+                limit=None,
+                order="asc",
+                points_max=100,
+            )
+            assert point[1]
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak_bytes(200) < 1.2 * peak_bytes(20)
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
