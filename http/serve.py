@@ -15,12 +15,10 @@ import logging
 import os
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import structlog
@@ -44,6 +42,7 @@ from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import LossyStderr
+from trunkline.http.tls_files import TlsConfig
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.access_log import LogAccess, access_log
@@ -51,7 +50,6 @@ from trunkline.http.wire.cors import CrossOrigin
 from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
 from trunkline.http.wire.request_context import add_request_id
 from trunkline.http.wire.stock_requests import with_request_ids
-from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
 _log = structlog.get_logger("trunkline.serve")
@@ -95,10 +93,10 @@ async def serve(
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The server owns the process: its signals, its limit of open files and its garbage collector.
-                reload = partial(_reload_certificate, config)
-                nursery.start_soon(_watch_signals, signals, stopping, nursery, reload, _in_terminal())
+                nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
                 garbage_collection.configure()
+            nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             await nursery.start(serve_control, system)
@@ -199,10 +197,10 @@ def bind(host: str, port: int) -> socket.socket:
     return sock
 
 
-def _hypercorn_config(settings: Settings) -> Config:
+def _hypercorn_config(settings: Settings) -> TlsConfig:
     """The configuration of Hypercorn, without the socket. Raises `SettingsError`."""
     limits = settings.limits
-    config = _Config()
+    config = TlsConfig()
     config.backlog = limits.backlog_length_max
     config.graceful_timeout = limits.drain_s
     config.keep_alive_timeout = limits.connection_idle_s
@@ -213,57 +211,8 @@ def _hypercorn_config(settings: Settings) -> Config:
     config.errorlog = logging.getLogger("hypercorn.error")
     # A TLS handshake has the same deadline as a request head.
     config.ssl_handshake_timeout = limits.head_timeout_s
-    _use_tls(config, settings)
+    config.use(settings)
     return config
-
-
-def _use_tls(config: Config, settings: Settings) -> None:
-    """Configure TLS if there is a certificate. Raises `SettingsError` for unusable files."""
-    config.certfile, config.keyfile, config.ca_certs = settings.certfile, settings.keyfile, settings.ca_certs
-    if settings.ca_certs is not None:
-        required = settings.client_certificates == "required"
-        config.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-    for key in ("certfile", "keyfile", "ca_certs"):
-        file = getattr(settings, key)
-        try:
-            if file is not None:
-                Path(file).read_bytes()
-        except OSError as error:
-            raise SettingsError(key, f"cannot be read: {error}", "name a PEM file") from None
-    try:
-        config.create_ssl_context()
-    except (ssl.SSLError, OSError) as error:
-        problem = f"({settings.certfile}) cannot be used for TLS: {error}"
-        raise SettingsError("certfile", problem, "give PEM files that belong together") from None
-
-
-class _Config(Config):
-    """The configuration of Hypercorn, with one TLS context for all connections, so that it can be changed."""
-
-    _context: ssl.SSLContext | None = None
-
-    def create_ssl_context(self) -> ssl.SSLContext | None:
-        """The context; created by the first call."""
-        if self._context is None:
-            self._context = super().create_ssl_context()
-        return self._context
-
-
-def _reload_certificate(config: Config) -> None:
-    """Use the certificate and the key that the files hold now, for new connections. Wrong files change nothing."""
-    context = config.create_ssl_context()
-    if context is None:
-        _log.info("there is no certificate to reload")
-        return
-    assert config.certfile is not None
-    try:
-        # First into a context that nobody uses: a half-changed one would refuse all connections.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.certfile, config.keyfile)
-        context.load_cert_chain(config.certfile, config.keyfile)
-    except (ssl.SSLError, OSError) as problem:
-        _log.error("the certificate cannot be reloaded; the earlier one stays in use", problem=str(problem))
-        return
-    _log.info("the certificate is reloaded", certfile=config.certfile)
 
 
 async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:

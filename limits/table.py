@@ -500,6 +500,9 @@ class Limits:
     head_timeout_s: float = _bound(
         10, "seconds", "A head is one packet; a slower client only occupies a connection.", "request"
     )
+    certificate_interval_s: float = _bound(
+        60, "seconds", "Between two looks whether the files of TLS have changed: they are read, some 10 kB."
+    )
     body_timeout_s: float = _bound(30, "seconds", "1 MiB over a slow mobile link (300 kbit/s).", "request")
     write_timeout_s: float = _bound(
         30, "seconds", "A client that reads nothing for so long is considered gone.", "write"

@@ -76,7 +76,10 @@ class Engine:
         log_access: LogAccess | None = None,
         http2_prior_knowledge: bool = False,
     ) -> None:
-        """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none."""
+        """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none.
+
+        `config` is asked for the TLS context of each connection, as its certificate may be replaced.
+        """
         self._app = app
         self._fast_path = fast_path
         self._config = config
@@ -95,7 +98,6 @@ class Engine:
         )
         self._log_access = log_access
         self._state: dict[str, Any] = {}
-        self._tls = config.create_ssl_context()
         self._http2_prior_knowledge = http2_prior_knowledge
         self._connections: set[Connection] = set()
         self._handshakes: set[trio.CancelScope] = set()
@@ -240,9 +242,10 @@ class Engine:
         transport: SocketTransport | None = None
         try:
             if tls:
-                assert self._tls is not None
+                context = self._config.create_ssl_context()
+                assert context is not None
                 transport = secured = TlsTransport(
-                    sock, self._readiness, self._bounds.write_timeout_s, self._tls
+                    sock, self._readiness, self._bounds.write_timeout_s, context
                 )
                 protocol = await self._shake_hands(secured)
             else:

@@ -235,8 +235,8 @@ class Http1Connection:
                 self._head_began()
             return not parser.requests and parser.failure is None
         self._begin()
-        if self._phase is AWAITED:
-            return False
+        if self._phase is not TAKEN and self._phase is not IDLE:
+            return False  # the task has something to do, and may be the caller, whom `wake` does not reach
         if phase is IDLE and exchange.known is None:
             self._request_heads.keep(data, exchange)
         return True

@@ -118,6 +118,7 @@ class TlsTransport(SocketTransport):
             self._ahead = self.receive_nowait() or b""
             if self._ahead:
                 self.mark_readable()
+                self.wake()  # the kernel does not report bytes that are received already
         return bool(self._ahead)
 
     def _answer(self) -> None:

@@ -13,16 +13,18 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import trio
 from hypercorn.trio import serve as hypercorn_serve
 
+from tests.http.tls_client import Secured, TlsStream
 from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.serve import _access_log, _hypercorn_config, bind
+from trunkline.http.tls_files import TlsConfig
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import FastPath, Respond
@@ -33,6 +35,10 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+over_tls: Secured | None = None
+"""With what `serving` and `Wired.connect` use TLS; set by the fixture `both_transports`."""
 
 
 # Applications.
@@ -160,7 +166,8 @@ class Answer:
 class Peer:
     """A client that sends the given bytes. Reading is strict: a response ends where its head says."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: Any) -> None:
+        """`stream` is a socket stream, or has the same methods."""
         self.stream = stream
         self._buffer = b""
 
@@ -269,15 +276,17 @@ class Peer:
 # The server.
 
 
+@dataclass
 class Wired:
-    """A running server: its address, and its engine if that is ours."""
+    """A running server: its address, its engine if that is ours, and how its raw connections use TLS."""
 
-    def __init__(self, url: str, engine: Engine | None, stopping: trio.Event, stopped: trio.Event) -> None:
-        self.url = url
-        self._engine = engine
-        self._stopping = stopping
-        self.stopped = stopped
-        self.peers: list[Peer] = []
+    url: str
+    _engine: Engine | None
+    config: TlsConfig
+    _tls: Secured | None
+    _stopping: trio.Event
+    stopped: trio.Event
+    peers: list[Peer] = field(default_factory=list)
 
     @property
     def engine(self) -> Engine:
@@ -297,8 +306,12 @@ class Wired:
         if receive_buffer_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         await sock.connect(("127.0.0.1", self.port))
-        self.peers.append(Peer(trio.SocketStream(sock)))
-        return self.peers[-1]
+        peer = Peer(trio.SocketStream(sock))
+        self.peers.append(peer)
+        if self._tls is not None:
+            peer.stream = TlsStream(peer.stream, self._tls.context)
+            await peer.stream.do_handshake()
+        return peer
 
     async def ask(self, *pieces: bytes, method: str = "GET") -> Answer:
         """Send one request on a new connection."""
@@ -338,6 +351,9 @@ async def serving(
     `fast_path` is asked by our own engine; the stock one has none.
     `at_the_end` is called when the server is told to stop, before anything else runs.
     """
+    tls = over_tls
+    if tls is not None:
+        settings = {**tls.settings, **settings}
     chosen = Settings(engine=engine, log_level="error", **settings)
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
     config = _hypercorn_config(chosen)
@@ -371,7 +387,7 @@ async def serving(
 
     async with trio.open_nursery() as nursery:
         (url,) = await nursery.start(served)
-        wired = Wired(url, ours, stopping, stopped)
+        wired = Wired(url, ours, config, tls, stopping, stopped)
         try:
             yield wired
         finally:

@@ -11,7 +11,7 @@ from trunkline.http.wire.engine import REAP_S
 from trunkline.http.wire.exchange_channel import HALF_CLOSED_S
 from trunkline.http.wire.socket_transport import LINGER_S
 
-pytestmark = pytest.mark.usefixtures("silent")
+pytestmark = pytest.mark.usefixtures("silent", "both_transports")
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"

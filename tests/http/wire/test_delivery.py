@@ -32,6 +32,8 @@ from tests.patience import PATIENCE_S
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import Respond
 
+pytestmark = pytest.mark.usefixtures("both_transports")
+
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 TEXT = [(b"content-type", b"text/plain")]
 LARGE = b"x" * (8 << 20)
@@ -48,9 +50,11 @@ class Later(Fast):
     def begin(self, exchange: Exchange, respond: Respond) -> bool:
         if exchange.target == b"/asgi":
             return False
-        if exchange.target == b"/now":
-            respond(200, TEXT, b"at once")
+        if exchange.target in (b"/now", b"/large"):
+            respond(200, TEXT, b"at once" if exchange.target == b"/now" else LARGE)
             return True
+        if exchange.target == b"/fails":
+            raise RuntimeError("a bug")
         self.begun.append((exchange.target + exchange.whole_body(), respond))
         self._arrived.set()
         return True
@@ -137,12 +141,14 @@ class Listening(Later):
     def __init__(self) -> None:
         super().__init__()
         self.released = trio.Event()
+        self.listens = True
         self._app = application(self._http)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         await whole_body(receive)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(until_disconnect, receive)
+            if self.listens:
+                nursery.start_soon(until_disconnect, receive)
             await self.released.wait()
             await reply(send, b"asgi")
 
@@ -169,16 +175,27 @@ async def test_requests_are_answered_in_order_however_they_were_read() -> None:
         assert [answer and answer.body for answer in answers] == [b"asgi", b"/1", b"/2", b"/3"]
 
 
-async def test_a_fast_path_that_fails_ends_its_connection_only(log: list[dict[str, Any]]) -> None:
-    class Failing(Later):
-        def begin(self, exchange: Exchange, respond: Respond) -> bool:
-            if exchange.target == b"/fails":
-                raise RuntimeError("a bug")
-            return super().begin(exchange, respond)
-
-    app = Failing()
+@pytest.mark.parametrize("target", [b"/now", b"/large", b"/fails"])
+async def test_a_request_that_waits_in_the_socket_behind_an_awaited_one_is_served(
+    target: bytes, log: list[dict[str, Any]]
+) -> None:
+    """The task of the connection reads it itself: nobody else is there to wake that when something is left to do."""
+    app = Listening()
+    app.listens = False
     async with serving(app, fast_path=app) as wired:
-        other = await wired.connect()
+        peer = await wired.connect(receive_buffer_bytes=4096)
+        await peer.send(b"GET /asgi HTTP/1.1\r\nHost: x\r\n\r\n")
+        await wait_all_tasks_blocked()
+        await peer.send(GET.replace(b"/%d", target))
+        await wait_all_tasks_blocked()
+        app.released.set()
+        bodies = [answer and answer.body for answer in (await peer.answer(), await peer.answer())]
+        assert bodies == [b"asgi", {b"/now": b"at once", b"/large": LARGE, b"/fails": None}[target]]
+    assert [entry["event"] for entry in log] == ["request failed"] * (target == b"/fails")
+
+
+async def test_a_fast_path_that_fails_ends_its_connection_only(log: list[dict[str, Any]]) -> None:
+    async with later() as (wired, _, other):
         for before in (b"", b"GET /now HTTP/1.1\r\nHost: x\r\n\r\n"):  # begun by the task, and by a callback
             peer = await wired.connect()
             if before:

@@ -15,6 +15,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
+from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
 from trunkline.http.wire import engine
 from trunkline.http.wire.engine import DESCRIPTORS_BESIDE, Engine, allow_descriptors
@@ -23,7 +24,7 @@ from trunkline.http.wire.exchange_channel import ExchangeChannel
 from trunkline.http.wire.http1 import Http1Connection
 from trunkline.http.wire.request_parser import RequestParser
 
-pytestmark = pytest.mark.usefixtures("silent")
+pytestmark = pytest.mark.usefixtures("silent", "both_transports")
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
@@ -34,6 +35,9 @@ LIMITS = {
     "connection_idle_s": 75,
     "drain_s": 10,
 }
+
+
+CLEARTEXT = pytest.mark.parametrize("both_transports", ["cleartext"], indirect=True)
 
 
 # Bounds of a head.
@@ -90,6 +94,7 @@ async def test_a_field_without_end_is_cut_off_early(beginning: bytes) -> None:
 # How many.
 
 
+@CLEARTEXT
 async def test_connections_over_the_bound_hear_503_and_have_their_place_later() -> None:
     async with serving(application(echo), limits={"connections_max": 3}) as wired:
         first = [await wired.connect() for _ in range(3)]
@@ -317,7 +322,8 @@ async def test_a_request_that_waits_on_an_idle_connection_is_answered_by_a_serve
 
         def accept_the_last(*args: Any) -> OSError | None:
             # The request comes between the last look at the sockets and the end of idle connections.
-            os.write(idle.stream.socket.fileno(), GET)
+            data = idle.stream.encrypted(GET) if isinstance(idle.stream, TlsStream) else GET
+            os.write(idle.stream.socket.fileno(), data)
             return accept(*args)
 
         monkeypatch.setattr(wired.engine, "_accept_nowait", accept_the_last)
@@ -329,6 +335,7 @@ async def test_a_request_that_waits_on_an_idle_connection_is_answered_by_a_serve
         await wired.stop()
 
 
+@CLEARTEXT
 async def test_a_client_that_has_connected_is_answered_by_a_server_that_drains() -> None:
     """Who was not accepted yet would be reset with the listening socket."""
     with ExitStack() as held:

@@ -22,7 +22,7 @@ from tests.http.raw_wire import (
     whole_body,
 )
 
-pytestmark = pytest.mark.usefixtures("silent")
+pytestmark = pytest.mark.usefixtures("silent", "both_transports")
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 CHUNKED = b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"

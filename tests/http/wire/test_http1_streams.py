@@ -8,6 +8,8 @@ import trio
 from tests.http.raw_wire import Receive, Scope, Send, application, part, reply, serving, until_disconnect
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.usefixtures("both_transports")
+
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
 

@@ -136,7 +136,7 @@ async def over_tls(wired: Wired, context: ssl.SSLContext, **options: Any) -> Pee
     peer = await wired.connect(**options)
     stream = trio.SSLStream(peer.stream, context, server_hostname="localhost", https_compatible=True)
     await stream.do_handshake()
-    return Peer(stream)  # type: ignore[arg-type]
+    return Peer(stream)
 
 
 async def test_requests_in_all_sizes_and_splits(secured: dict[str, Any], trusting: ssl.SSLContext) -> None:

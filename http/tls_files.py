@@ -1,0 +1,121 @@
+"""TLS from files: the server's certificate, its key, and the authorities of client certificates.
+
+Owns the context for new connections and when the files are read: at the start, when they have changed, and at SIGHUP.
+Does not own connections: each keeps the context with which it began.
+
+A changed file makes a new context, also because sessions belong to a context: none that began under the earlier
+certificate or authorities is resumed, and those clients make a full handshake once. Files with the contents that are
+in use already change nothing.
+"""
+
+from __future__ import annotations
+
+import ssl
+from hashlib import sha256
+from pathlib import Path
+
+import structlog
+import trio
+from hypercorn.config import Config
+
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import Settings
+
+FILES = ("certfile", "keyfile", "ca_certs")
+"""Settings that name a file."""
+
+SESSION_TICKETS = 1
+"""Tickets after a full handshake. A device needs one for each of its connections, and each has brought one. OpenSSL
+would send two: 255 bytes more, and with a client certificate, which a ticket contains, some 800."""
+
+Digests = tuple[bytes | None, ...]
+"""One for each of the files: enough to see that one has changed, and no copy of the key."""
+
+_log = structlog.get_logger("trunkline.serve")
+
+
+class TlsConfig(Config):
+    """The configuration of Hypercorn, with the TLS context for new connections."""
+
+    _context: ssl.SSLContext | None = None
+    _first: ssl.SSLContext | None = None
+    """With which Hypercorn's own engine goes on: it asks once. It gets each new certificate, but no new authorities."""
+    _used: Digests = ()
+    """Of the files of that context."""
+    _refused: Digests = ()
+    """Of the files when they were of no use; it is logged once."""
+
+    def use(self, settings: Settings) -> None:
+        """Use TLS if there is a certificate. Raises `SettingsError` for unusable files."""
+        self.certfile, self.keyfile, self.ca_certs = settings.certfile, settings.keyfile, settings.ca_certs
+        # OpenSSL would ask for the password of a key in the terminal, and all else would wait for that.
+        self.keyfile_password = ""
+        if settings.ca_certs is not None:
+            required = settings.client_certificates == "required"
+            self.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+        for key in FILES:
+            file = getattr(settings, key)
+            try:
+                if file is not None:
+                    Path(file).read_bytes()
+            except OSError as error:
+                raise SettingsError(key, f"cannot be read: {error}", "name a PEM file") from None
+        self._used = self._digests()
+        try:
+            self._context = self._first = self._made()
+        except (ssl.SSLError, OSError) as error:
+            problem = f"({settings.certfile}) cannot be used for TLS: {error}"
+            raise SettingsError("certfile", problem, "give PEM files that belong together") from None
+
+    def create_ssl_context(self) -> ssl.SSLContext | None:
+        """The context for a new connection; None without a certificate."""
+        return self._context
+
+    def reload(self) -> None:
+        """Use what the files hold now, for new connections. Wrong files change nothing."""
+        if self._first is None:
+            _log.info("there is no certificate to reload")
+            return
+        digests = self._digests()
+        if digests == self._used:
+            _log.info("the certificate is unchanged", certfile=self.certfile)
+            return
+        try:
+            context = self._made()
+            assert context is not None
+            assert self.certfile is not None
+            self._first.load_cert_chain(self.certfile, self.keyfile, self.keyfile_password)
+        except (ssl.SSLError, OSError) as problem:
+            self._refused = digests
+            _log.error(
+                "the certificate cannot be reloaded; the earlier one stays in use", problem=str(problem)
+            )
+            return
+        self._context, self._used, self._refused = context, digests, ()
+        _log.info("the certificate is reloaded", certfile=self.certfile)
+
+    async def follow(self, interval_s: float) -> None:
+        """Reload whenever the files have changed, until cancelled."""
+        while self._context is not None:
+            await trio.sleep(interval_s)
+            # In a thread: the files may be in a file system of the network, which may hang.
+            digests = await trio.to_thread.run_sync(self._digests, abandon_on_cancel=True)
+            if digests not in (self._used, self._refused):
+                self.reload()
+
+    def _made(self) -> ssl.SSLContext | None:
+        context = super().create_ssl_context()
+        if context is not None:
+            context.num_tickets = SESSION_TICKETS
+        return context
+
+    def _digests(self) -> Digests:
+        return tuple(_digest(getattr(self, key)) for key in FILES)
+
+
+def _digest(file: str | None) -> bytes | None:
+    """Of the contents of a file; None for one that there is not or that cannot be read."""
+    try:
+        return None if file is None else sha256(Path(file).read_bytes()).digest()
+    except OSError:
+        return None
