@@ -7,7 +7,8 @@ All in one run, on one core for the server, with single durable posts of states:
 
 - the ceiling: the same requests against a handler that does nothing, on the same engine (`--null-handler`
   is how that process is started);
-- as fast as answers come, over some numbers of connections;
+- as fast as answers come, over some numbers of connections; the last columns are bytes and writes of the block device
+  for each state, the warm-up and settling included;
 - at half of that rate: latency from the intended start of each call;
 - at twice that rate, over so many connections that more calls are in flight than may wait: the number of refused
   calls, the latency of the others, and whether memory grows;
@@ -23,14 +24,19 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import trio
 from hypercorn.config import Config
 
 from trunkline.bench.cores import Cores, on_cores
+from trunkline.bench.disk_meter import DiskMeter
+from trunkline.bench.errors import BenchError
+from trunkline.bench.formatting import disk_bytes, disk_writes
 from trunkline.bench.load import Caller, Tally
 from trunkline.bench.peers.peer import Posts
 from trunkline.bench.peers.programs import Workspace, free_port
@@ -124,6 +130,8 @@ def told(what: str, stage: Stage) -> str:
     else:
         times += f"{'':20}"
     used = f"{stage.server_cpu or 0:8.0%}{stage.generator_cpu:10.0%}"
+    if stage.disk is not None:
+        used += f"{disk_bytes(stage.disk):>10}{disk_writes(stage.disk):>10}"
     return f"{what:38}{calls.unit_rate:10,.0f}{refused:9.1%}{times}{used}"
 
 
@@ -138,7 +146,7 @@ async def run(options: argparse.Namespace, workspace: Workspace, cores: Cores) -
     seconds = options.seconds
     tell(
         f"{'':38}{'states/s':>10}{'refused':>9}{'p50':>9}{'p99':>9}{'p99.9':>9}{'max ms':>9}"
-        f"{'sent: p50':>11}{'p99':>9}{'server':>8}{'generator':>10}"
+        f"{'sent: p50':>11}{'p99':>9}{'server':>8}{'generator':>10}{'bytes':>10}{'writes':>10}"
     )
     most = await ceiling(workspace, cores, options.connections[0], seconds)
     tell(f"{'a handler that does nothing':38}{most:10,.0f}")
@@ -149,10 +157,18 @@ async def run(options: argparse.Namespace, workspace: Workspace, cores: Cores) -
     }
     async with peer.run(workspace.directory, workspace, options.devices, ProgressBar()) as started:
         pids = workspace.pids[-1:]
+        meter: DiskMeter | None = None
+        with suppress(BenchError):  # a file system without a block device
+            monitor = ServerMonitor(pids)
+            meter = DiskMeter(workspace.directory, monitor, started.finish, idle_s=0)
 
         async def load(what: str, connections: int, rate: float | None = None) -> Stage:
             callers = started.callers(Tally("posts", "states"), 1)
+            begun = await meter.begin() if meter else None
             stage = await loaded(callers, started.origin, cores, plan_of(connections, seconds, rate), pids)
+            if meter and begun:
+                disk = await meter.end(begun, "states", stage.calls[0].units_in_all)
+                stage = msgspec.structs.replace(stage, disk=disk)
             tell(told(what, stage))
             return stage
 
