@@ -10,18 +10,15 @@ however the samples are cut into parts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from trunkline.actors.devices.exact_sums import WHOLE, Doubles, ExactSum, sums
 from trunkline.actors.devices.samples import Places, Samples, Value, joined
-
-Doubles = npt.NDArray[np.float64]
 
 
 class Accumulator(Protocol):
@@ -43,10 +40,6 @@ class Accumulator(Protocol):
         ...
 
 
-_WHOLE: Final = np.zeros(1, np.intp)
-"""The start of a single bucket."""
-
-
 def _lengths(samples: Samples, starts: Places) -> Places:
     return np.diff(starts, append=len(samples))
 
@@ -61,7 +54,7 @@ class _First:
 
     def add(self, samples: Samples) -> None:
         if not self._values:
-            self._values = self.totals(samples, _WHOLE)
+            self._values = self.totals(samples, WHOLE)
 
     def total(self) -> Value:
         return self._values[0]
@@ -75,7 +68,7 @@ class _Last(_First):
     __slots__ = ()
 
     def add(self, samples: Samples) -> None:
-        self._values = self.totals(samples, _WHOLE)
+        self._values = self.totals(samples, WHOLE)
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
@@ -92,7 +85,7 @@ class _Max(_First):
 
     def add(self, samples: Samples) -> None:
         cls = type(self)
-        self._values = [cls._choose([*self._values, *self.totals(samples, _WHOLE)])]
+        self._values = [cls._choose([*self._values, *self.totals(samples, WHOLE)])]
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
@@ -141,7 +134,7 @@ class _Sum:
 
     def __init__(self) -> None:
         self._count = 0
-        self._sum = _ExactSum()
+        self._sum = ExactSum()
 
     def add(self, samples: Samples) -> None:
         self._count += len(samples)
@@ -152,7 +145,7 @@ class _Sum:
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
-        found: list[Any] = _sums(samples.floats(), starts).tolist()
+        found: list[Any] = sums(samples.floats(), starts).tolist()
         return found
 
 
@@ -164,7 +157,7 @@ class _Mean(_Sum):
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
-        found: list[Any] = (_sums(samples.floats(), starts) / _lengths(samples, starts)).tolist()
+        found: list[Any] = (sums(samples.floats(), starts) / _lengths(samples, starts)).tolist()
         return found
 
 
@@ -182,7 +175,7 @@ class _Median:
         self._parts.append(samples)
 
     def total(self) -> Value:
-        value: Value = self.totals(joined(self._parts), _WHOLE)[0]
+        value: Value = self.totals(joined(self._parts), WHOLE)[0]
         return value
 
     @classmethod
@@ -229,8 +222,8 @@ class _StdDev:
     def __init__(self) -> None:
         self._count = 0
         self._first = 0.0
-        self._deltas = _ExactSum()
-        self._squares = _ExactSum()
+        self._deltas = ExactSum()
+        self._squares = ExactSum()
 
     def add(self, samples: Samples) -> None:
         values = samples.floats()
@@ -251,8 +244,8 @@ class _StdDev:
         values, lengths = samples.floats(), _lengths(samples, starts)
         with np.errstate(over="ignore"):
             deltas = values - np.repeat(values[starts], lengths)
-            squares = _sums(deltas * deltas, starts)
-        found: list[Any] = _deviations(_sums(deltas, starts), squares, lengths).tolist()
+            squares = sums(deltas * deltas, starts)
+        found: list[Any] = _deviations(sums(deltas, starts), squares, lengths).tolist()
         return found
 
 
@@ -278,10 +271,10 @@ class FourOfEach:
 
     def add(self, samples: Samples) -> None:
         kept = joined([*self._samples, samples])
-        self._samples = [kept.at(_four_of_each(kept, _WHOLE))]
+        self._samples = [kept.at(_four_of_each(kept, WHOLE))]
 
     def total(self) -> Any:
-        return self.totals(self._samples[0], _WHOLE)[0]
+        return self.totals(self._samples[0], WHOLE)[0]
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
@@ -304,86 +297,6 @@ def _first_equal(values: npt.NDArray[Any], wanted: npt.NDArray[Any], starts: Pla
     """The first place in each bucket that has the value that is wanted of it."""
     equal = np.flatnonzero(values == np.repeat(wanted, np.diff(starts, append=len(values))))
     return equal[np.searchsorted(equal, starts)]
-
-
-# -- exact sums ----------------------------------------------------------------------------------------------
-
-
-class _ExactSum:
-    """The sum of any number of doubles, rounded once like `math.fsum` over all of them.
-
-    Keeps a few doubles for each call of `add`, not its values.
-    """
-
-    __slots__ = ("_large", "_overflow", "_parts")
-
-    def __init__(self) -> None:
-        self._parts: list[float] = []
-        self._large = Fraction()
-        self._overflow = False
-
-    def add(self, values: Doubles) -> None:
-        levels = _levels(values, _WHOLE)
-        if levels is not None:
-            self._parts += [float(level[0]) for level in levels]
-        elif np.isfinite(values).all():
-            self._large += sum(map(Fraction, values.tolist()))
-        else:
-            self._overflow = True
-
-    def total(self) -> float:
-        if self._overflow:
-            return math.inf
-        if not self._large:
-            return math.fsum(self._parts)
-        try:
-            return float(self._large + sum(map(Fraction, self._parts)))
-        except OverflowError:
-            return math.inf
-
-
-_LARGE: Final = 2.0**900
-"""From this size on doubles are summed as fractions, so that no step overflows before the sum does."""
-
-
-def _sums(values: Doubles, starts: Places) -> Doubles:
-    """The sum of each bucket, rounded once."""
-    levels = _levels(values, starts)
-    if levels is None:
-        found = []
-        for low, high in pairwise([*starts.tolist(), len(values)]):
-            bucket = _ExactSum()
-            bucket.add(values[low:high])
-            found.append(bucket.total())
-        return np.array(found)
-    if len(levels) == 1:
-        return levels[0]
-    if len(levels) == 2:
-        return levels[0] + levels[1]
-    return np.array([math.fsum(parts) for parts in zip(*levels, strict=True)])
-
-
-def _levels(values: Doubles, starts: Places) -> list[Doubles] | None:
-    """Doubles for each bucket that together are exactly its sum; None if a value is too large for that.
-
-    Each level takes the leading bits of all values, so few that their sum has no rounding error: `ExtractVector` of
-    Rump, Ogita and Oishi 2008, "Accurate floating-point summation, part I". Numbers with a few decimals need two.
-    """
-    largest = max(float(values.max()), -float(values.min()))
-    if not largest < _LARGE:
-        return None
-    longest = int(np.diff(starts, append=len(values)).max())
-    spare_bits = (longest + 1).bit_length()
-    sigma = math.ldexp(1.0, math.frexp(largest)[1] + spare_bits)
-    levels: list[Doubles] = []
-    rest = values
-    while True:
-        leading = (rest + sigma) - sigma
-        levels.append(np.add.reduceat(leading, starts))
-        rest = rest - leading
-        if not rest.any():
-            return levels
-        sigma = math.ldexp(sigma, spare_bits - 53)
 
 
 ACCUMULATORS: Final[dict[str, type[Accumulator]]] = {
