@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 import trio
 
+from tests.bench.test_bench_report import printed, result, stage
 from tests.patience import PATIENCE_S
 from trunkline.bench.block_device import BlockDevice, Written
 from trunkline.bench.disk_meter import DiskMeter, meter_of
 from trunkline.bench.errors import BenchError
 from trunkline.bench.formatting import disk_lines, number
 from trunkline.bench.load import Tally
+from trunkline.bench.page import page_of
 from trunkline.bench.result import Calls, DiskUse
 from trunkline.bench.server_monitor import ServerMonitor
 
@@ -97,6 +100,9 @@ def test_the_figures_are_for_each_unit_and_the_warm_up_counts() -> None:
         server_bytes=800_000,
     )
     before = "without load before: 10.0 kB and 1.5 writes a second"
+    one = result(msgspec.structs.replace(stage(), disk=use))
+    for shown in (printed(one), page_of(one)):
+        assert "450 bytes, 0.07 writes, 0.0105 flushes" in shown
     assert disk_lines(use) == [
         ("block device, for each state", "450 bytes, 0.07 writes, 0.0105 flushes"),
         (

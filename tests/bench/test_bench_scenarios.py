@@ -141,6 +141,11 @@ async def test_the_server_is_found_by_its_port_and_watched(session: Session) -> 
     assert stage.server_cpu is not None
     assert stage.server_cpu > 0
     assert stage.samples
+    if stage.disk is None:
+        assert any(note.startswith("Bytes and writes of the block device are not") for note in result.notes)
+    else:
+        assert stage.disk.units == result.audit.acknowledged
+        assert stage.disk.bytes > 0
 
 
 async def test_a_throttled_server_is_told_from_a_slow_one(nursery: trio.Nursery, tmp_path: Path) -> None:

@@ -31,6 +31,16 @@ def test_freed_pages_are_not_in_use(tmp_path: Path) -> None:
     assert (tmp_path / "store" / "data.mdb").stat().st_size >= full
 
 
+def test_whether_something_is_settled_is_seen_in_the_runs(tmp_path: Path) -> None:
+    for settled in (False, True):
+        with lmdb.open(str(tmp_path / "store"), max_dbs=2) as env:
+            runs = env.open_db(b"runs")
+            if settled:
+                with env.begin(write=True) as writing:
+                    writing.put(b"key", b"block", db=runs)
+        assert timeline.is_settled(tmp_path) is settled
+
+
 @pytest.mark.parametrize("kind", ["uniform", "walk"])
 def test_the_values_have_two_decimals(kind: str) -> None:
     values = timeline.values_of(kind, Random(1), 200)

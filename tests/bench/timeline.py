@@ -106,6 +106,15 @@ def live_bytes(data_dir: Path) -> int:
     return pages * PAGE_BYTES
 
 
+def is_settled(data_dir: Path) -> bool:
+    """Whether something has been written into runs."""
+    with (
+        lmdb.open(str(data_dir / "store"), readonly=True, max_dbs=DATABASES_MAX) as env,
+        env.begin() as reading,
+    ):
+        return bool(reading.stat(env.open_db(b"runs", reading, create=False))["entries"])
+
+
 def tell(line: str) -> None:
     """Print a line at once."""
     sys.stdout.write(line + "\n")
@@ -275,9 +284,11 @@ async def settling(options: argparse.Namespace, data_dir: Path, cores: Cores) ->
     for number in range(options.rounds):
         for kind, window_bytes in kinds.items():
             place = data_dir.with_name(f"{kind.partition(' ')[0]}-{number}")
-            async with running(place, cores, arrival_window_bytes=window_bytes) as (_, session):
+            limits = {"arrival_window_bytes": window_bytes, "arrivals_bytes_max": LARGE_WINDOW_BYTES}
+            async with running(place, cores, **limits) as (_, session):
                 fleet = await Fleet.create(session, ProgressBar(), "settling", options.devices)
                 calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)
+                assert is_settled(place) is (kind == "with settling")
             latency = calls.latency
             p99[kind].append(latency.p99_ms)
             tell(
