@@ -104,8 +104,9 @@ class Readiness:
                 if on_readable is not None:
                     on_readable()
                 self.wake(descriptor)
-            elif on_readable is None or not on_readable():
-                self.wake(descriptor)  # unless `on_readable` did that already
+            elif on_readable is None or not on_readable() or descriptor in self._readable:
+                # Unless `on_readable` did that already. Where it has left something, the task calls it again.
+                self.wake(descriptor)
 
     def close(self) -> None:
         """Close the epoll object, when nobody waits any more."""

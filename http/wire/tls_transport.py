@@ -171,10 +171,11 @@ class TlsTransport(SocketTransport):
         await super().linger()
 
     def send_last(self, data: bytes) -> None:
-        if not data or self.has_unsent:
+        if self.has_unsent:
             return
         try:
-            self._tls.write(data)
+            if data:
+                self._tls.write(data)
         except ssl.SSLError:
             return
         self._close_session()

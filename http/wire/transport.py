@@ -97,5 +97,8 @@ class Transport(Protocol):
         ...
 
     def send_last(self, data: bytes) -> None:
-        """Send the last bytes of a connection, as far as that is possible without waiting; b"" sends nothing."""
+        """Send the last bytes of a connection, as far as that is possible without waiting.
+
+        b"" sends nothing in cleartext; over TLS the client is told that the connection ends.
+        """
         ...

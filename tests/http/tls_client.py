@@ -9,6 +9,7 @@ import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import trio
 import trustme
@@ -20,11 +21,11 @@ from tests.patience import PATIENCE_S
 class Secured:
     """A server with a certificate for localhost: its settings, and a context of clients that trust it."""
 
-    settings: dict[str, str]
+    settings: dict[str, Any]
     context: ssl.SSLContext
 
 
-def write_certificate(authority: trustme.CA, directory: Path) -> dict[str, str]:
+def write_certificate(authority: trustme.CA, directory: Path) -> dict[str, Any]:
     """Write a new certificate for localhost and its key; returns the settings that name the files."""
     issued = authority.issue_cert("localhost", "127.0.0.1")
     chain, key = directory / "chain.pem", directory / "key.pem"
@@ -53,15 +54,16 @@ class TlsStream:
         self.tls = context.wrap_bio(
             self._incoming, self._outgoing, server_hostname="localhost", session=session
         )
-        self.cut = False
-        """The server has ended the connection without saying so."""
 
     @property
     def socket(self) -> trio.socket.SocketType:
         return self._stream.socket
 
-    async def do_handshake(self) -> None:
-        """Raises ssl.SSLError, or trio.BrokenResourceError where the server ends the connection."""
+    async def do_handshake(self, first: bytes = b"") -> None:
+        """With `first` in one piece with its end.
+
+        Raises ssl.SSLError, or trio.BrokenResourceError where the server ends the connection.
+        """
         with trio.fail_after(PATIENCE_S):
             while True:
                 try:
@@ -72,6 +74,8 @@ class TlsStream:
                     await self._receive()
                 except ssl.SSLEOFError:
                     raise trio.BrokenResourceError from None
+            if first:
+                self.tls.write(first)
             await self._flush()
 
     async def _flush(self) -> None:
@@ -103,11 +107,16 @@ class TlsStream:
             except ssl.SSLZeroReturnError:
                 return b""
             except ssl.SSLError as problem:
-                self.cut = isinstance(problem, ssl.SSLEOFError)
                 raise trio.BrokenResourceError from problem
 
-    async def send_eof(self) -> None:
-        """Close the sending half."""
+    async def received(self) -> bytes:
+        """What has come on the socket and was not decrypted yet."""
+        return await self._stream.receive_some(65_536)
+
+    async def send_eof(self, last: bytes = b"") -> None:
+        """Close the sending half, with `last` in one piece with the end."""
+        if last:
+            self.tls.write(last)
         with suppress(ssl.SSLWantReadError):  # the other half stays open
             self.tls.unwrap()
         await self._flush()

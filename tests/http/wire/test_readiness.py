@@ -103,6 +103,31 @@ async def test_an_edge_tells_only_of_what_is_new_unless_told_that_there_is_more(
     assert not await waited(readiness, ours)
 
 
+async def test_a_callback_that_has_left_something_is_called_again(
+    readiness: Readiness, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = ends
+    readiness.add(ours.fileno())
+    came: list[bytes] = []
+
+    def on_readable() -> bool:
+        came.append(ours.recv(1))
+        if len(came) < 3:
+            readiness.mark_readable(ours.fileno())
+        return len(came) < 3
+
+    async def wait() -> None:
+        while len(came) < 3:
+            await readiness.wait(ours.fileno(), on_readable)
+
+    with trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+            theirs.send(b"abc")
+    assert came == [b"a", b"b", b"c"]
+
+
 async def test_the_end_that_came_with_the_last_bytes_is_seen(
     readiness: Readiness, ends: tuple[socket.socket, socket.socket]
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,12 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.other_protocols import pour
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, part, reply, serving
+from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
 from trunkline.http.serve import _hypercorn_config
 from trunkline.http.wire.engine import REAP_S
+from trunkline.http.wire.readiness import Readiness
+from trunkline.http.wire.tls_transport import TlsTransport
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
@@ -151,6 +156,57 @@ async def test_requests_in_all_sizes_and_splits(secured: dict[str, Any], trustin
             pipelined = await peer.answer()
             assert pipelined is not None
             assert pipelined.status == 200
+
+
+@pytest.mark.parametrize("size", [0, 5, 100_000])
+async def test_requests_in_one_piece_with_the_handshake_and_with_the_end_are_answered(
+    size: int, secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    """One event of the kernel tells of both, and perhaps of more than one receive takes."""
+    post = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (size, b"x" * size)
+    async with serving(APP, **secured) as wired:
+        stream = TlsStream((await wired.connect()).stream, trusting)
+        await stream.do_handshake(GET + post)
+        peer = Peer(stream)
+        answers = [await peer.answer() for _ in range(2)]
+        await stream.send_eof(post + GET)
+        answers += [await peer.answer() for _ in range(2)]
+        assert [answer and len(answer.json()["body"]) for answer in answers] == [0, size, size, 0]
+        assert await peer.answer() is None
+
+
+async def test_half_a_request_in_one_piece_with_the_end_is_the_end(
+    secured: dict[str, Any], trusting: ssl.SSLContext
+) -> None:
+    async with serving(APP, **secured) as wired:
+        stream = TlsStream((await wired.connect()).stream, trusting)
+        await stream.do_handshake()
+        peer = Peer(stream)
+        await peer.exchange(GET)
+        await stream.send_eof(GET[:10])
+        assert await peer.answer() is None
+
+
+async def test_what_comes_right_behind_the_first_record_is_received_after_it(
+    authority: trustme.CA, trusting: ssl.SSLContext
+) -> None:
+    """The first one came with the handshake; the event of the second is over before the first is received."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("localhost").configure_cert(context)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, closing(Readiness()) as readiness, trio.fail_after(PATIENCE_S):
+        ours.setblocking(False)
+        client = TlsStream(trio.SocketStream(trio.socket.from_stdlib_socket(theirs)), trusting)
+        transport = TlsTransport(ours, readiness, 20.0, context)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(readiness.run)
+            nursery.start_soon(client.do_handshake, b"first")
+            await transport.handshake()
+            await client.send_all(b"second")
+            await wait_all_tasks_blocked()
+            assert [await transport.receive() for _ in range(2)] == [b"first", b"second"]
+            nursery.cancel_scope.cancel()
+        transport.detach()
 
 
 async def test_the_scope_says_https(secured: dict[str, Any], trusting: ssl.SSLContext) -> None:
