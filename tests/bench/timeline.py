@@ -24,7 +24,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -35,9 +35,9 @@ import trio
 
 from tests.e2e.server_process import OWNER, ServerProcess, serving, started
 from trunkline.bench.cores import Cores, on_cores
-from trunkline.bench.fleet import Fleet
+from trunkline.bench.fleet import Fleet, StatePost, with_body
 from trunkline.bench.history import to_ms
-from trunkline.bench.ledger import same_data, state_of
+from trunkline.bench.ledger import same_data
 from trunkline.bench.load import Tally
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Calls
@@ -86,9 +86,40 @@ async def running(data_dir: Path, cores: Cores, **limits: int) -> AsyncIterator[
         await server.__aexit__(None, None, None)
 
 
+def random_state(number: int) -> dict[str, Any]:
+    """The data of the state with this number: random, unlike that of other loads, which a compressor would know."""
+    bits = number * 0x9E3779B97F4A7C15 % 2**64
+    return {
+        "sequence": (bits >> 20) % 10_000 / 100,
+        "temperature": (bits >> 40) % 10_000 / 100,
+        "running": bits >> 63 == 1,
+    }
+
+
+@lru_cache(maxsize=256)
+def random_body(number: int, count: int, first_ms: int) -> bytes:
+    """The body of a call with so many states, which is the same for all devices."""
+    states = [{"time": first_ms + n, "data": random_state(n)} for n in range(number, number + count)]
+    return msgspec.json.encode(states if count > 1 else states[0])
+
+
+class RandomPost(StatePost):
+    """Posts the next random states of a device."""
+
+    __slots__ = ()
+
+    def request(self) -> bytes:
+        self._number = self._ledger.begin(self._count)
+        return with_body(self._head, random_body(self._number, self._count, self._ledger.first_ms))
+
+
 def loaded(fleet: Fleet, session: Session, cores: Cores, plan: Plan, per_call: int = 1) -> Calls:
     """The result of posts of states; runs in the calling thread."""
-    callers = fleet.state_posts(Tally("posts", "states"), rehearsal=False, per_call=per_call)
+    tally = Tally("posts", "states")
+    callers = [
+        RandomPost(tally, ledger, fleet.post(fleet.path(ledger.device_id, "/state")), per_call)
+        for ledger in fleet.ledgers
+    ]
     with on_cores(cores.generator):
         (calls,) = measure("posts", callers, session.origin, plan, bar=ProgressBar()).calls
     return calls
@@ -198,7 +229,7 @@ async def _page_ms(fleet: Fleet, session: Session, *, at: float) -> float:
         assert len(entries) == min(PAGE, last + 1)
         for number in (0, len(entries) - 1):
             assert to_ms(entries[number]["time"]) == fleet.first_ms + last - number
-            assert same_data(state_of(last - number), entries[number]["data"])
+            assert same_data(random_state(last - number), entries[number]["data"])
     return statistics.median(times) * 1000
 
 
