@@ -132,19 +132,18 @@ def limited(
     """Return at most `limit` points in order. Checks the bounds while it reads."""
     kept: deque[Point] = deque()
     values = size = 0
+    bytes_max = math.inf if json_bytes_max is None else json_bytes_max
     for point in found:
         kept.append(point)
         values += len(point[1])
-        if json_bytes_max is not None:
-            size += _bytes_min(point)
+        size += _bytes_min(point)
         if limit is not None and len(kept) > limit:
             dropped = kept.popleft()
             values -= len(dropped[1])
-            if json_bytes_max is not None:
-                size -= _bytes_min(dropped)
+            size -= _bytes_min(dropped)
         if values > points_max:
             raise too_many(points_max)
-        if json_bytes_max is not None and size > json_bytes_max:
+        if size > bytes_max:
             raise SeriesTooLarge(FULL)
         if order == "asc" and len(kept) == limit:
             break
@@ -152,8 +151,11 @@ def limited(
 
 
 def _bytes_min(point: Point) -> int:
-    texts = sum(len(value) for value in point[1].values() if isinstance(value, str))
-    return _POINT_BYTES_MIN + _VALUE_BYTES_MIN * len(point[1]) + texts
+    size = _POINT_BYTES_MIN + _VALUE_BYTES_MIN * len(point[1])
+    for value in point[1].values():
+        if isinstance(value, str):
+            size += len(value)
+    return size
 
 
 # -- buckets -------------------------------------------------------------------------------------------------
