@@ -40,7 +40,9 @@ def figure(one: Figure) -> str:
 
 
 def number(value: float) -> str:
-    """A number with at least three significant digits."""
+    """A number with three significant digits at least, or "< 0.0001"."""
+    if 0 < value < 0.0001:
+        return "< 0.0001"
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 

@@ -117,4 +117,5 @@ def test_the_figures_are_for_each_unit_and_the_warm_up_counts() -> None:
         tally.reset()
         tally.units = units
     assert Calls.of(tally, 1.0).units_in_all == 2000
-    assert [number(value) for value in (0.06449, 3.0, 12.345, 1234.5)] == ["0.0645", "3", "12.3", "1,234"]
+    numbers = [number(value) for value in (0.000019, 0.06449, 0, 3.0, 12.345, 1234.5)]
+    assert numbers == ["< 0.0001", "0.0645", "0", "3", "12.3", "1,234"]
