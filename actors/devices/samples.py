@@ -145,7 +145,11 @@ def chunks(points: Iterable[Points]) -> Iterator[Points]:
 def by_time(
     columns: Iterable[tuple[str, Iterable[int], Iterable[Value]]],
 ) -> list[tuple[int, dict[str, Value]]]:
-    """Points in ascending order from the times and values of each attribute."""
+    """Points in ascending order from the name, the times and the values of each attribute."""
+    columns = list(columns)
+    if len(columns) == 1:
+        ((name, times, values),) = columns
+        return [(time_ms, {name: value}) for time_ms, value in zip(times, values, strict=True)]
     found: dict[int, dict[str, Any]] = {}
     for name, times, values in columns:
         for time_ms, value in zip(times, values, strict=True):
