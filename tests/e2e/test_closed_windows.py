@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
 import trio
+import trustme
 
-from tests.e2e.server_process import OWNER, ServerProcess, serving
+from tests.e2e.server_process import OWNER, ServerProcess, started
 from tests.http.other_protocols import H2Peer
+from tests.http.tls_client import TlsStream, trusting, write_certificate
 from tests.patience import PATIENCE_S
 
 CONNECTIONS = 8
@@ -19,27 +23,39 @@ GROWTH_BYTES_MAX = 64 * 2**20
 """All answers together would be 1.1 GB."""
 
 
-async def asked(server: ServerProcess) -> H2Peer:
+async def asked(server: ServerProcess, context: ssl.SSLContext | None) -> H2Peer:
     """A connection whose windows are closed, with many requests for the largest page asset."""
     port = urlsplit(server.url).port
     assert port is not None
-    client = H2Peer(await trio.open_tcp_stream("127.0.0.1", port), window_bytes=0)
+    stream: Any = await trio.open_tcp_stream("127.0.0.1", port)
+    if context is not None:
+        context.set_alpn_protocols(["h2"])
+        stream = TlsStream(stream, context)
+        await stream.do_handshake()
+    client = H2Peer(stream, window_bytes=0)
     numbers = [client.begin("GET", "/docs/swagger-ui-bundle.js") for _ in range(REQUESTS)]
     await client.head(numbers[0])
     return client
 
 
 @pytest.mark.slow
-async def test_answers_behind_closed_windows_cost_bounded_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tls", [False, True])
+async def test_answers_behind_closed_windows_cost_bounded_memory(tmp_path: Path, tls: bool) -> None:
+    arguments, context = [], None
+    if tls:
+        authority = trustme.CA()
+        files, context = write_certificate(authority, tmp_path), trusting(authority)
+        arguments = ["--certfile", files["certfile"], "--keyfile", files["keyfile"]]
     env = {**OWNER, "TRUNKLINE_HTTP2_PRIOR_KNOWLEDGE": "true"}
-    async with serving(tmp_path / "data", env=env) as server:
+    async with started(tmp_path / "data", *arguments, env=env) as server:
+        server.url = (await server.prints(r" at (https?://\S+) "))[1]
         process = psutil.Process(server.process.pid)
         with trio.fail_after(PATIENCE_S):
-            await trio.aclose_forcefully((await asked(server)).stream)
+            await (await asked(server, context)).stream.aclose()
             before = process.memory_info().rss
-            clients = [await asked(server) for _ in range(CONNECTIONS)]
+            clients = [await asked(server, context) for _ in range(CONNECTIONS)]
             assert await server.call("GET", "/healthz") == {"status": "alive"}
             grown = process.memory_info().rss - before
         assert grown < GROWTH_BYTES_MAX, f"{grown / 2**20:.0f} MiB"
         for client in clients:
-            await trio.aclose_forcefully(client.stream)
+            await client.stream.aclose()

@@ -15,6 +15,7 @@ import pytest
 import trio
 import trustme
 
+from tests.e2e.conftest import Server, running_server
 from tests.e2e.server_process import OWNER, ServerProcess, serving, started
 from tests.patience import PATIENCE_S
 
@@ -108,7 +109,7 @@ async def logs(server: ServerProcess, text: str) -> None:
             await trio.lowlevel.checkpoint()
 
 
-async def secured(server: ServerProcess, authority: trustme.CA) -> trio.SSLStream[trio.SocketStream]:
+async def secured(server: Server, authority: trustme.CA) -> trio.SSLStream[trio.SocketStream]:
     """A new connection that has finished its handshake."""
     context = ssl.create_default_context()
     authority.configure_trust(context)
@@ -154,6 +155,25 @@ async def test_a_renewed_certificate_is_used_by_new_connections(tmp_path: Path, 
             await alive(stream)
             await trio.aclose_forcefully(stream)
         assert await server.terminate() == 0
+
+
+async def test_a_renewed_certificate_is_noticed_without_a_signal(tmp_path: Path) -> None:
+    authority, other = trustme.CA(), trustme.CA()
+    chain, key = write_certificate(authority, tmp_path)
+    often = {"certificate_interval_s": 0.001}
+    async with running_server(tmp_path / "data", certfile=chain, keyfile=key, limits=often) as server:
+        first = await secured(server, authority)
+        write_certificate(other, tmp_path)
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                try:
+                    second = await secured(server, other)
+                    break
+                except trio.BrokenResourceError:
+                    await trio.lowlevel.checkpoint()
+        for stream in (first, second):
+            await alive(stream)
+            await trio.aclose_forcefully(stream)
 
 
 async def test_a_hangup_without_a_certificate_changes_nothing(tmp_path: Path) -> None:

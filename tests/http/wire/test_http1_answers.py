@@ -27,8 +27,6 @@ from tests.http.raw_wire import (
 from trunkline.http.serve import configure_logging
 from trunkline.limits.settings import Settings
 
-pytestmark = pytest.mark.usefixtures("both_transports")
-
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 Sender = Callable[[Send], Awaitable[None]]
 
