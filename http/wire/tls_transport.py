@@ -13,11 +13,12 @@ import socket
 import ssl
 
 from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, send_last
+from trunkline.http.wire.socket_transport import SocketTransport, send_last
 from trunkline.http.wire.transport import ClientGone
 
 RECORD_BYTES = 16_384
-"""The most that a TLS record holds; OpenSSL decrypts one at a time."""
+"""The most that a TLS record holds. No more is given to OpenSSL's buffers at a time: they keep the size that they once
+had for as long as the connection is open."""
 
 
 class TlsTransport(SocketTransport):
@@ -33,7 +34,7 @@ class TlsTransport(SocketTransport):
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._plain: bytes | memoryview = b""
-        """What is to be sent and is not encrypted yet: no more than a step is encrypted at a time."""
+        """What is to be sent and is not encrypted yet: no more than a record is encrypted at a time."""
         self._ahead = b""
         self._lingering = False
 
@@ -84,27 +85,31 @@ class TlsTransport(SocketTransport):
             return b""
         if self._incoming.pending:
             self.mark_readable()  # the event that led here may have told of bytes that are still in the socket
-        else:
-            # Before OpenSSL is asked: that it has nothing it says by an exception, which costs as much as a request.
-            received = super().receive_nowait()
-            if not received:
-                return received
-            self._incoming.write(received)
-        return self._decrypt()
+            return self._decrypt(b"")
+        # Before OpenSSL is asked: that it has nothing it says by an exception, which costs as much as a request.
+        received = super().receive_nowait()
+        return self._decrypt(received) if received else received
 
-    def _decrypt(self) -> bytes | None:
-        """All that has been received of whole records; None where that is nothing, b"" where the input has ended."""
-        pieces = []
-        try:
-            while self._incoming.pending and not self.input_ended:
-                if piece := self._tls.read(RECORD_BYTES):
-                    pieces.append(piece)
-                else:
-                    self.input_ended = True  # the client has closed its sending half
-        except ssl.SSLWantReadError:
-            pass  # the rest of a record is still to come
-        except ssl.SSLError:
-            self.input_ended = self.gone = True
+    def _decrypt(self, received: bytes | memoryview) -> bytes | None:
+        """All that has come of whole records; None where that is nothing, b"" where the input has ended."""
+        incoming, pieces = self._incoming, []
+        if len(received) > RECORD_BYTES:
+            received = memoryview(received)
+        while not self.input_ended and (received or incoming.pending):
+            if received:
+                incoming.write(received[:RECORD_BYTES])
+                received = received[RECORD_BYTES:]
+            try:
+                while incoming.pending and not self.input_ended:
+                    if piece := self._tls.read(RECORD_BYTES):
+                        pieces.append(piece)
+                    else:
+                        self.input_ended = True  # the client has closed its sending half
+            except ssl.SSLWantReadError:
+                if not received:
+                    break  # the rest of a record is still to come
+            except ssl.SSLError:
+                self.input_ended = self.gone = True
         self._answer()
         if not pieces:
             return b"" if self.input_ended else None
@@ -133,7 +138,7 @@ class TlsTransport(SocketTransport):
 
     def send_nowait(self, data: bytes) -> bool:
         assert not self._plain, "bytes would be sent in the middle of a message"
-        self._plain = data if len(data) <= WRITE_STEP_BYTES else memoryview(data)
+        self._plain = data if len(data) <= RECORD_BYTES else memoryview(data)
         return not self._unsent and self._encrypt()
 
     async def send(self, data: bytes) -> None:
@@ -150,10 +155,10 @@ class TlsTransport(SocketTransport):
                 return
 
     def _encrypt(self) -> bool:
-        """Encrypt and send, a step at a time, until nothing is left (True) or the socket takes no more."""
+        """Encrypt and send, a record at a time, until nothing is left (True) or the socket takes no more."""
         while self._plain:
             try:
-                taken = self._tls.write(self._plain[:WRITE_STEP_BYTES])
+                taken = self._tls.write(self._plain[:RECORD_BYTES])
             except ssl.SSLError:
                 raise self._client_gone() from None
             # An empty view would keep the whole message in memory.
