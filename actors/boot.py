@@ -32,6 +32,7 @@ from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.devices.head import advanced
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
@@ -64,6 +65,7 @@ from trunkline.store.errors import DirectoryInUse, StoreError
 from trunkline.store.keyring import FILE
 from trunkline.store.reseal import Rotation, rotate_keys
 from trunkline.store.s3 import S3Place
+from trunkline.store.settler import Settler
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
 __all__ = [
@@ -124,6 +126,8 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
         store_size_max_bytes=settings.store_size_max_bytes,
         journal_bytes_max=limits.journal_bytes_max,
         journal_batches_max=limits.journal_batches_max,
+        arrival_window_bytes=limits.arrival_window_bytes,
+        arrivals_bytes_max=limits.arrivals_bytes_max,
         read_threads_max=limits.read_threads_max,
         read_queue_length_max=limits.read_queue_length_max,
         start_check_s=limits.start_check_s,
@@ -149,14 +153,15 @@ def _sync_delay(settings: Settings) -> Callable[[], float] | None:
     return (lambda: delay_s) if delay_s else None
 
 
-async def settle(system: System) -> None:  # noqa: ARG001 - nothing waits yet
-    """Bring everything that has arrived into its final place now."""
-    await trio.lowlevel.checkpoint()
+async def settle(system: System) -> None:
+    """Bring all that devices reported into runs, for measurements of what states cost on the disk."""
+    await system.component(Settler).settle_all()
 
 
 def add_parts(system: System, settings: Settings) -> None:
     """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
     system.add_component(system.store.keyring)
+    system.add_component(Settler(system.store, advanced, system.limits.arrival_settle_s))
     system.add_component(RESOURCES)
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
@@ -189,6 +194,7 @@ async def running(system: System) -> AsyncIterator[System]:
     use_threads(system.limits.password_threads_max)
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
+        nursery.start_soon(system.component(Settler).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)

@@ -61,10 +61,14 @@ _log = structlog.get_logger("trunkline.sweep")
 
 
 class Step(NamedTuple):
-    """Keys (with their databases) to delete in one batch. `counter` is the key of a count to decrease by one."""
+    """Keys (with their databases) to delete in one batch. `counter` is the key of a count to decrease by one.
+
+    `wiped` is a device whose reports are removed.
+    """
 
     deletes: list[tuple[str, bytes]]
     counter: bytes | None = None
+    wiped: bytes | None = None
 
 
 async def run_sweep(system: System) -> None:
@@ -149,9 +153,11 @@ def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:
             counted.add(record)
         for db, key in step.deletes:
             batch.delete(db, key)
+        if step.wiped is not None:
+            batch.report_wiped(step.wiped)
         if step.counter is not None:
             batch.add(keys.COUNTS, step.counter, {"n": -1})
-        left -= len(step.deletes)
+        left -= max(1, len(step.deletes))
         if left <= 0:
             break
     return batch
@@ -197,6 +203,11 @@ def _application_steps(snapshot: Snapshot, application: bytes) -> Iterator[Step]
 def _data_steps(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Iterator[Step]:
     """Yield the data outside the record that belongs to it."""
     for db, prefix in kind.owned_keys(parent, id):
+        if db == keys.RUNS:
+            # The settler removes it, with all that has arrived of the device before. After that it has no head.
+            if snapshot.head(prefix).head is not None:
+                yield Step([], wiped=prefix)
+            continue
         for key in snapshot.keys(db, prefix, keys.prefix_end(prefix)):
             yield Step([(db, bytes(key))])
 

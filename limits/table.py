@@ -313,7 +313,7 @@ class Limits:
     removed_entries_max: int = _bound(
         500,
         "entries",
-        "States and log entries that one batch of a removal deletes: some milliseconds of the event loop.",
+        "Blocks of states, and log entries, that one batch of a removal deletes: some milliseconds of the event loop.",
         "batch",
     )
     bulk_errors_max: int = _bound(
@@ -814,6 +814,17 @@ class Limits:
     journal_batches_max: int = _bound(
         65_536, "batches", "Small batches cost more than their bytes; above it 503."
     )
+    arrival_window_bytes: int = _bound(
+        32 * MIB,
+        "bytes",
+        "So much of what devices reported is settled at a time. More needs memory, less writes more to the disk.",
+    )
+    arrivals_bytes_max: int = _bound(
+        256 * MIB, "bytes", "What is not settled yet is in memory; above it 503 for what devices send."
+    )
+    arrival_settle_s: float = _bound(
+        3600.0, "seconds", "What devices reported is settled after this time also if it is little."
+    )
     read_threads_max: int = _bound(
         4, "threads", "Long reads share the GIL with the event loop; more slow it down."
     )
@@ -911,6 +922,7 @@ _ORDERED: Final = (
     ("history_limit_default", "history_limit_max"),
     ("body_bytes_max", "journal_bytes_max"),
     ("link_frame_bytes_max", "journal_bytes_max"),
+    ("arrival_window_bytes", "arrivals_bytes_max"),
 )
 
 

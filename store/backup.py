@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -52,6 +53,7 @@ from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format
 from trunkline.store.object_store import Stored
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.timeline_check import run_problems, value_problems
 
 PROBLEMS_MAX: Final = 1000
 """At most this many problems are described; further ones are only counted."""
@@ -59,6 +61,7 @@ PROBLEMS_MAX: Final = 1000
 _PIECE_BYTES: Final = 1 << 20
 _GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
 _NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS})
+_TIMELINE: Final = frozenset({keys.ARRIVALS, keys.SEGMENTS, keys.RUNS})
 
 
 class OpenStore(Protocol):
@@ -298,7 +301,7 @@ def _verify(memory_map: MemoryMap, report: Report, index_keys: IndexKeys, proble
             _check_totals(snapshot, report)
         if len(report.counts) == len(keys.DATABASES):
             try:
-                for problem in problems(snapshot):
+                for problem in chain(run_problems(snapshot), problems(snapshot)):
                     report.add(problem)
             except StoreError as error:
                 report.add(str(error))
@@ -349,6 +352,9 @@ def _entry_problems(
     """The problems of one entry."""
     if db == keys.INDEXES:
         yield from _index_problems(snapshot, key, index_keys)
+    if db in _TIMELINE:
+        yield from value_problems(db, key, value)
+        return
     if db in _NOT_CBOR or not value:
         return
     try:

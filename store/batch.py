@@ -15,14 +15,17 @@ from typing import Any, TypeGuard
 
 from trunkline.store.counters import merge_increments
 from trunkline.store.keys import (
+    ARRIVALS,
     DATABASES,
     FLOW_SWEEP_PREFIX,
+    ID_BYTES,
     META,
     PURGE_PREFIX,
     RECORDS,
     ROWS,
     SWEEP_PREFIX,
 )
+from trunkline.store.report_items import Reports, reported, wiped
 
 KEY_BYTES_MAX = 511
 """LMDB's own bound for a key."""
@@ -36,17 +39,33 @@ _MARKERS = (PURGE_PREFIX, SWEEP_PREFIX, FLOW_SWEEP_PREFIX)
 
 
 class Batch:
-    """Puts, deletes and increments of counters that are committed together.
+    """Puts, deletes, increments of counters and reports of devices that are committed together.
 
-    `writes` holds the value of each key of each database (None: delete it), `increments` those of counters.
+    `writes` holds the value of each key of each database (None: delete it), `increments` those of counters, `reports`
+    what devices reported, in order (`arrivals.py`). With `moves_counts` the latest payload counts of applications are
+    moved from ARRIVALS to COUNTS. A batch that `frees_pages` may use the reserve of a full disk, as one that deletes.
     """
 
-    __slots__ = ("deletes", "increments", "size_bytes", "writes")
+    __slots__ = (
+        "deletes",
+        "frees_pages",
+        "increments",
+        "moves_counts",
+        "removals",
+        "reports",
+        "size_bytes",
+        "writes",
+    )
 
     def __init__(self) -> None:
         self.writes: dict[str, dict[bytes, bytes | None]] = {}
         self.increments: dict[str, dict[bytes, dict[str, int]]] = {}
+        self.reports: dict[bytes, Reports] = {}
+        self.moves_counts = False
+        self.frees_pages = False
         self.deletes = False
+        self.removals = 0
+        """The reports that remove something."""
         self.size_bytes = 0
         """The memory that the batch uses while it waits: at least the bytes of its keys and values."""
 
@@ -96,8 +115,46 @@ class Batch:
         self.size_bytes += _key_bytes(key) + _ENTRY_BYTES * (1 + len(counts))
         merge_increments(self.increments.setdefault(db, {}), key, counts)
 
+    def report(self, device: bytes, time_ms: int, point: bytes) -> None:
+        """Append a report of a device: the point of a time, in CBOR."""
+        item = reported(time_ms, point)
+        self._reports_of(device, item).report(time_ms, item)
+
+    def report_head(self, device: bytes, item: bytes) -> None:
+        """Append the head of a device."""
+        reports = self._reports_of(device, item)
+        reports.items.append(item)
+        reports.has_head = True
+
+    def report_removal(self, device: bytes, item: bytes) -> None:
+        """Append what removes or replaces something of a device, an item of `report_items.py`."""
+        reports = self._reports_of(device, item)
+        reports.items.append(item)
+        reports.is_ordered = False
+        self.deletes = True
+        self.removals += 1
+
+    def report_wiped(self, device: bytes) -> None:
+        """Append the removal of all that a device reported."""
+        self.report_removal(device, wiped())
+        self.reports[device].has_head = True
+
+    def _reports_of(self, device: bytes, item: bytes) -> Reports:
+        self.size_bytes += len(item) + _ENTRY_BYTES
+        reports = self.reports.get(device)
+        if reports is None:
+            if len(device) != ID_BYTES:
+                raise ValueError(f"an id has {ID_BYTES} bytes, not {len(device)}")
+            reports = self.reports[device] = Reports()
+        return reports
+
     def extend(self, other: Batch) -> None:
         """Append the operations of `other` to those of this batch."""
+        for device, reports in other.reports.items():
+            self._reports_of(device, b"".join(reports.items)).extend(reports)
+        self.removals += other.removals
+        self.deletes |= other.deletes
+        self.moves_counts |= other.moves_counts
         for db, writes in other.writes.items():
             for key, value in writes.items():
                 if value is None:
@@ -109,11 +166,15 @@ class Batch:
                 self.add(db, key, counts)
 
     def mostly_deletes(self) -> bool:
-        """Whether the batch deletes at least as many keys as it puts."""
+        """Whether the batch deletes at least as many keys as it puts, or is written to free pages."""
+        if self.frees_pages:
+            return True
         if not self.deletes:
             return False
         values = [value for writes in self.writes.values() for value in writes.values()]
-        return 2 * values.count(None) >= len(values)
+        # The head comes with each removal, and takes little.
+        reported = sum(len(reports.items) - reports.has_head for reports in self.reports.values())
+        return 2 * (values.count(None) + self.removals) >= len(values) + reported
 
     def deletes_data(self) -> bool:
         """Whether the batch deletes a record or a row, or marks what is to be deleted, whatever else it writes."""
@@ -129,14 +190,15 @@ class Batch:
             yield from ((db, key) for key in writes)
         for db, increments in self.increments.items():
             yield from ((db, key) for key in increments)
+        yield from ((ARRIVALS, device) for device in self.reports)
 
     def __bool__(self) -> bool:
-        return bool(self.writes or self.increments)
+        return bool(self.writes or self.increments or self.reports)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):
             return NotImplemented
-        return self.writes == other.writes and self.increments == other.increments
+        return self.to_plain() == other.to_plain()
 
     __hash__ = None  # type: ignore[assignment]  # a batch is mutable until it is submitted
 
@@ -145,7 +207,7 @@ class Batch:
         return f"<Batch of {keys} keys, {self.size_bytes} bytes>"
 
     def to_plain(self) -> list[Any]:
-        """Return the batch as lists of text, bytes and integers: [[db, key, value or None or counts]...]."""
+        """Return the batch as lists of text, bytes and integers: [[db, key, value or None or counts or reports]...]."""
         plain: list[Any] = [
             [db, key, value] for db, writes in self.writes.items() for key, value in writes.items()
         ]
@@ -153,6 +215,10 @@ class Batch:
             [db, key, dict(counts)]
             for db, increments in self.increments.items()
             for key, counts in increments.items()
+        ]
+        plain += [
+            [ARRIVALS, device, list(reports.items), reports.has_head, self.removals > 0]
+            for device, reports in self.reports.items()
         ]
         return plain
 
@@ -168,6 +234,12 @@ class Batch:
                     batch.delete(db, key)
                 case [str(db), bytes(key), {**counts}] if _are_counts(counts):
                     batch.add(db, key, counts)
+                case [str(), bytes(device), [*items], bool(has_head), bool(removes)]:
+                    reports = batch._reports_of(device, b"".join(items))
+                    reports.items += items
+                    reports.has_head, reports.is_ordered = has_head, False
+                    batch.deletes |= removes
+                    batch.removals += removes
                 case _:
                     raise ValueError(f"{entry!r} is no entry of a batch")
         return batch

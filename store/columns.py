@@ -7,6 +7,8 @@ of Python for each. A few points that come as rows stay rows until somebody asks
 arrays costs more than it saves.
 
 Points, columns, and the values in them are shared between readers: nobody changes them.
+
+The module is long because merging needs to know how columns are kept.
 """
 
 from __future__ import annotations
@@ -120,6 +122,16 @@ class Points:
     def held_rows(self) -> Sequence[Row] | None:
         """The rows, while there are only rows; None as soon as there are columns."""
         return self._rows if self._columns is None else None
+
+    @property
+    def first_ms(self) -> int:
+        """The time of the first row."""
+        return int(self._times[0]) if self._rows is None else self._rows[0][0]
+
+    @property
+    def last_ms(self) -> int:
+        """The time of the last row."""
+        return int(self._times[-1]) if self._rows is None else self._rows[-1][0]
 
     @property
     def times(self) -> Times:

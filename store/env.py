@@ -28,6 +28,8 @@ import structlog
 import trio
 
 from trunkline.store import migrations, pages
+from trunkline.store.arrival_loading import load_arrivals
+from trunkline.store.arrivals import Arrivals
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
 from trunkline.store.contents_location import remember
@@ -41,6 +43,7 @@ from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
+from trunkline.store.point_migration import move_points
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
 
@@ -77,6 +80,7 @@ class Store:
         directory: DataDirectory,
         memory_map: MemoryMap,
         journal: Journal,
+        arrivals: Arrivals,
         *,
         keyring: Keyring,
         crash: CrashRecord,
@@ -88,6 +92,7 @@ class Store:
     ) -> None:
         self.directory = directory
         self.journal = journal
+        self.arrivals = arrivals
         self.memory_map = memory_map
         self.keyring = keyring
         self.results = results
@@ -113,6 +118,8 @@ class Store:
         store_size_max_bytes: int | None = None,
         journal_bytes_max: int = 64 * MIB,
         journal_batches_max: int = 65_536,
+        arrival_window_bytes: int = 32 * MIB,
+        arrivals_bytes_max: int = 256 * MIB,
         read_threads_max: int = 4,
         read_queue_length_max: int = 64,
         start_check_s: float = 5.0,
@@ -146,6 +153,7 @@ class Store:
             try:
                 keys_file = encryption_keys or directory / KEYS_FILE
                 keyring = _migrate(memory_map, directory, keys_file, lost_keys=lost_keys)
+                arrivals = _arrivals(memory_map, arrival_window_bytes)
                 results = Blobs.prepare(directory / RESULTS)
                 contents = _contents(directory, bucket, part_bytes, file_threads_max)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
@@ -159,6 +167,8 @@ class Store:
             raise
         journal = Journal(
             memory_map,
+            arrivals,
+            arrivals_bytes_max=arrivals_bytes_max,
             bytes_max=journal_bytes_max,
             batches_max=journal_batches_max,
             sync_delay_s=sync_delay_s,
@@ -168,6 +178,7 @@ class Store:
             locked,
             memory_map,
             journal,
+            arrivals,
             keyring=keyring,
             crash=crash,
             results=results,
@@ -282,9 +293,17 @@ def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_ke
         copy_store(memory_map, directory, target)
         _log.info("copied the store before its migration", target=str(target))
         migrations.migrate(memory_map, number, keyring)
+    move_points(memory_map)
     if not lost_keys:
         migrations.check_keyring(memory_map, keyring, keys_file)
     return keyring
+
+
+def _arrivals(memory_map: MemoryMap, window_bytes: int) -> Arrivals:
+    """Load what devices reported and is not in the runs yet, for all snapshots from now on."""
+    with memory_map.env.begin() as transaction:
+        memory_map.arrivals = load_arrivals(memory_map, transaction, window_bytes)
+    return memory_map.arrivals
 
 
 def _unused_path(parent: Path, name: str) -> Path:

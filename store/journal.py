@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final
@@ -32,11 +32,15 @@ import lmdb
 import structlog
 import trio
 
+from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
+from trunkline.store.columns import Points
 from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, translate
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.overlay import Overlay, Written
+from trunkline.store.report_items import Ahead
 from trunkline.store.reserve import Reserve
+from trunkline.store.snapshot import Snapshot
 
 FLUSH_WAIT_S: Final = 5.0
 """How long a synchronous flush waits for long reads to end, if the map must grow."""
@@ -161,15 +165,19 @@ class Journal:
     def __init__(
         self,
         memory_map: MemoryMap,
+        arrivals: Arrivals,
         *,
         bytes_max: int,
         batches_max: int,
+        arrivals_bytes_max: int,
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.statistics = Statistics()
         self.epoch = 0
         self._map = memory_map
+        self._arrivals = arrivals
+        self._arrivals_bytes_max = arrivals_bytes_max
         self._bytes_max = bytes_max
         self._batches_max = batches_max
         self._sync_delay_s = sync_delay_s
@@ -193,6 +201,11 @@ class Journal:
         overlay = self._overlay
         if overlay.size_bytes + batch.size_bytes > self._bytes_max or overlay.batches >= self._batches_max:
             raise self._full(batch)
+        if batch.reports and self._arrivals.size_bytes > self._arrivals_bytes_max:
+            self.statistics.refused += 1
+            raise JournalFull(
+                f"{self._arrivals.size_bytes} bytes of what devices reported wait to be written into runs already."
+            )
         overlay.merge(batch)
         if overlay.batches == 1:
             self._not_empty.set()
@@ -220,6 +233,16 @@ class Journal:
                 return self._overlay.range(db, lo, hi, transaction, self._map)
         except lmdb.Error as error:
             raise translate(error, "read") from error
+
+    def head(self, device: bytes) -> Ahead:
+        """Return the head of a device and the reports after it, as they will be after the next commit."""
+        with Snapshot(self._map) as snapshot:
+            return snapshot.head(device, self._overlay.reports.get(device))
+
+    def points(self, device: bytes, low_ms: int, high_ms: int) -> Iterator[Points]:
+        """Yield the points of a device in a range, as they will be after the next commit (`Snapshot.points`)."""
+        with Snapshot(self._map) as snapshot:
+            yield from snapshot.points(device, low_ms, high_ms, waiting=self._overlay.reports.get(device))
 
     @property
     def pending_bytes(self) -> int:
@@ -291,10 +314,19 @@ class Journal:
 
     def _write(self) -> Written:
         """Write all waiting batches in one transaction and sync it. The state of the journal stays the same."""
-        with self._map.env.begin(write=True) as transaction:
-            written = self._overlay.write(transaction, self._map.handles)
-            if self._sync_delay_s is not None:
-                time.sleep(self._sync_delay_s())
+        reports = self._overlay.reports
+        # In the windows before the commit, so that a snapshot of it finds them.
+        chunk = self._arrivals.stage(reports) if reports else None
+        try:
+            with self._map.env.begin(write=True) as transaction:
+                written = self._overlay.write(transaction, self._map.handles, chunk)
+                if self._sync_delay_s is not None:
+                    time.sleep(self._sync_delay_s())
+        except BaseException:
+            self._arrivals.undo()
+            raise
+        if chunk is not None:
+            self._arrivals.committed(chunk)
         return written
 
     def _finish(self, error: StoreError | None) -> None:

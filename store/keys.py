@@ -5,10 +5,11 @@ of it, so that no two can overlap unnoticed. Integers are big-endian and text is
 byte order is the natural order of the encoded values, and a range of keys is a range of times, names or
 numbers. `app` and `device` are ids of 12 bytes; times are milliseconds since the epoch.
 
-The timeline of a device is one contiguous range of one B-tree: its hourly counts, then its points, then its
-head (the newest values, which the API calls the composite state). The head is next to the newest point, so a
-report, which writes both, mostly changes one leaf; each leaf that a commit changes is a page that must be
-written and synced.
+What devices report is first in ARRIVALS, one value for each commit; then in SEGMENTS, one compressed value for many
+commits; and then in RUNS, where the points of a device are blocks (`arrivals.py`, `runs.py`). TIMELINE has what is kept
+for each device beside its points: the payload counts of its hours, and its head (the newest values, which the API calls
+the composite state). At the end of ARRIVALS are the latest payload counts of applications, which are not in COUNTS yet:
+there they are on a page that each commit of states changes anyway.
 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
 
@@ -41,6 +42,9 @@ ROWS: Final = "rows"
 CELLS: Final = "cells"
 EVENTS: Final = "events"
 FLOWS: Final = "flows"
+ARRIVALS: Final = "arrivals"
+SEGMENTS: Final = "segments"
+RUNS: Final = "runs"
 DATABASES: Final = (
     META,
     RECORDS,
@@ -54,6 +58,9 @@ DATABASES: Final = (
     CELLS,
     EVENTS,
     FLOWS,
+    ARRIVALS,
+    SEGMENTS,
+    RUNS,
 )
 
 ID_BYTES: Final = 12
@@ -66,7 +73,6 @@ SEQ_MAX: Final = 2**32 - 1
 HOUR_MAX: Final = 2**32 - 1
 
 _HOURLY: Final = b"\x08"
-_POINT: Final = b"\x10"
 _HEAD: Final = b"\xff"
 _ROW: Final = b"\x10"
 
@@ -209,16 +215,45 @@ def _terminated(text: str) -> bytes:
 # The timeline of a device.
 
 
-def point_key(device: bytes, time_ms: int) -> bytes:
-    """The key in TIMELINE of the state reported for a time. Points sort by time."""
-    if len(device) != ID_BYTES or not 0 <= time_ms <= TIME_MS_MAX:
-        return _checked(device) + _POINT + _time(time_ms)  # raises the right error
-    return b"%b\x10%b" % (device, time_ms.to_bytes(8, "big"))
+def arrival_key(seq: int) -> bytes:
+    """The key in ARRIVALS of what devices reported in one commit, and in SEGMENTS of all up to that commit."""
+    return seq.to_bytes(8, "big")
 
 
-def point_time_ms(key: bytes) -> int:
-    """The time of a point."""
-    return int.from_bytes(key[13:21], "big")
+def latest_counts_key(counts: bytes) -> bytes:
+    """The key in ARRIVALS of the latest increments of an application's payload counts, given their key in COUNTS.
+
+    Sorts after the keys of all commits.
+    """
+    return _HEAD + counts
+
+
+LATEST_COUNTS: Final = _HEAD
+"""The common prefix of the keys of `latest_counts_key`."""
+
+
+def block_key(run: int, device: bytes, first_ms: int) -> bytes:
+    """The key in RUNS of a block. The blocks of a device in a run sort by time."""
+    return _seq(run) + _checked(device) + _time(first_ms)
+
+
+def block_device(key: bytes) -> bytes:
+    """The device of a block."""
+    return key[4:16]
+
+
+def block_first_ms(key: bytes) -> int:
+    """The time of the first point of a block."""
+    return int.from_bytes(key[16:24], "big")
+
+
+def run_prefix(run: int) -> bytes:
+    """The common prefix of the keys of all blocks of a run."""
+    return _seq(run)
+
+
+RUNS_KEY: Final = b"runs"
+"""The key in META of the list of all runs."""
 
 
 def counts_key(device: bytes, hour: int) -> bytes:
@@ -364,6 +399,9 @@ def flow_head_key(app: bytes, flow: bytes) -> bytes:
 
 
 # Counts.
+
+HOUR_KEY_BYTES: Final = ID_BYTES + 4
+"""The length of the keys of `app_counts_key`, and of no other key in COUNTS."""
 
 
 @lru_cache(1024)  # the key is the same for all reports to an application in an hour

@@ -30,7 +30,9 @@ from trunkline.store.keys import DATABASES
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
 
-DATABASES_MAX = 16
+    from trunkline.store.arrivals import Arrivals
+
+DATABASES_MAX = 32
 READERS_MAX = 512
 PAGE_BYTES = 4096
 ROOM_BYTES_MAX = 4 * 1024 * 1024
@@ -54,6 +56,8 @@ class MemoryMap:
         except lmdb.Error as error:
             self.env.close()
             raise translate(error, f"opening of {path}") from error
+        self.arrivals: Arrivals | None = None
+        """What devices reported and is not in the runs yet; None if each snapshot reads it for itself (`check`)."""
         self._lock = threading.Condition()
         self._open_reads = 0
         self._reads_held = False

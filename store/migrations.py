@@ -23,11 +23,12 @@ from trunkline.store.errors import FormatUnsupported, SecretMissing, StoreBroken
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.point_migration import mark_points
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
 
-FORMAT = 4
+FORMAT = 5
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
@@ -104,7 +105,12 @@ def _seal_passwords(
         found = cursor.next()
 
 
-MIGRATIONS: dict[int, Migration] = {1: _index_lists, 2: _add_checksums, 3: _seal_passwords}
+MIGRATIONS: dict[int, Migration] = {
+    1: _index_lists,
+    2: _add_checksums,
+    3: _seal_passwords,
+    4: mark_points,
+}
 """The step to the next format, by older format."""
 
 _log = structlog.get_logger("trunkline.store")

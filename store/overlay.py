@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import lmdb
 
+from trunkline.store import codec, keys
+from trunkline.store.arrivals import Chunk
 from trunkline.store.batch import Batch
-from trunkline.store.checksums import opened, sealed_items
+from trunkline.store.checksums import opened, sealed, sealed_items
 from trunkline.store.counters import apply_increments, merge_increments
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.report_items import Reports
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
@@ -38,9 +41,21 @@ class Written(NamedTuple):
 class Overlay:
     """Merged batches. `size_bytes` is the memory they use, `batches` their number."""
 
-    __slots__ = ("batches", "deletes", "increments", "size_bytes", "writes")
+    __slots__ = (
+        "batches",
+        "deletes",
+        "increments",
+        "moves_counts",
+        "removals",
+        "reports",
+        "size_bytes",
+        "writes",
+    )
 
     def __init__(self) -> None:
+        self.reports: dict[bytes, Reports] = {}
+        self.moves_counts = False
+        self.removals = 0
         self.writes: dict[str, dict[bytes, bytes | None]] = {}
         self.increments: dict[str, dict[bytes, dict[str, int]]] = {}
         self.deletes = False
@@ -66,8 +81,17 @@ class Overlay:
                 increments = all_increments[db] = {}
             for key, counts in added.items():
                 merge_increments(increments, key, counts)
+        reports = self.reports
+        for device, more in batch.reports.items():
+            waiting = reports.get(device)
+            if waiting is None:
+                waiting = reports[device] = Reports()
+            waiting.extend(more)
         if batch.deletes:
             self.deletes = True
+            self.removals += batch.removals
+        if batch.moves_counts:
+            self.moves_counts = True
         self.size_bytes += batch.size_bytes
         self.batches += 1
 
@@ -101,31 +125,73 @@ class Overlay:
         values = ((key, self.get(db, key, transaction, memory_map)) for key in sorted(keys))
         return [(key, value) for key, value in values if value is not None]
 
-    def write(self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> Written:
-        """Write everything into `transaction`. The overlay is not changed, so it can be written again."""
-        puts = deletes = size = 0
+    def write(
+        self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], chunk: Chunk | None
+    ) -> Written:
+        """Write everything into `transaction`, the reports as `chunk`.
+
+        The overlay is not changed, so it can be written again.
+        """
+        puts = size = 0
+        deletes = self.removals
+        if chunk is not None:
+            key = keys.arrival_key(chunk.seq)
+            transaction.put(key, sealed(key, chunk.value), db=handles[keys.ARRIVALS])
+            puts, size = 1, len(chunk.value)
         for db in self.writes.keys() | self.increments.keys():
             handle = handles[db]
             writes = self.writes.get(db, {})
             increments = self.increments.get(db)
             if increments:
                 writes = writes.copy()
+                latest: dict[bytes, bytes | None] = {}
                 for key, counts in increments.items():
-                    raw = writes[key] if key in writes else _stored_counters(transaction, handle, key)
-                    writes[key] = apply_increments(raw, counts)
+                    into, kept = (
+                        (latest, keys.latest_counts_key(key))
+                        if _is_latest(db, key, writes)
+                        else (writes, key)
+                    )
+                    of = handles[keys.ARRIVALS] if into is latest else handle
+                    raw = into[kept] if kept in into else _stored_counters(transaction, of, kept)
+                    into[kept] = apply_increments(raw, counts)
+                for key, stored in sealed_items(latest.items()):
+                    transaction.put(key, stored, db=handles[keys.ARRIVALS])
+                    puts, size = puts + 1, size + len(key) + len(stored)
             ordered = sorted(writes.items(), key=_BY_KEY)
             if self.deletes:
                 for key, value in ordered:
                     if value is None:
                         transaction.delete(key, db=handle)
                         deletes += 1
+                        if db == keys.COUNTS and len(key) == keys.HOUR_KEY_BYTES:
+                            transaction.delete(keys.latest_counts_key(key), db=handles[keys.ARRIVALS])
             items = sealed_items(ordered)
             if items:
                 with transaction.cursor(handle) as cursor:
                     cursor.putmulti(items)
                 puts += len(items)
                 size += sum([len(key) + len(value) for key, value in items])
+        if self.moves_counts:
+            _move_counts(transaction, handles)
         return Written(puts, deletes, size)
+
+
+def _is_latest(db: str, key: bytes, writes: Mapping[bytes, bytes | None]) -> bool:
+    """Whether increments are kept in ARRIVALS first: those of the payload counts of applications."""
+    return db == keys.COUNTS and len(key) == keys.HOUR_KEY_BYTES and key not in writes
+
+
+def _move_counts(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle]) -> None:
+    """Add the latest payload counts of applications to those in COUNTS."""
+    with transaction.cursor(handles[keys.ARRIVALS]) as cursor:
+        found = cursor.set_range(keys.LATEST_COUNTS)
+        while found and cursor.key():  # after the last entry there is no key
+            latest, stored = cursor.item()
+            key, value = latest[len(keys.LATEST_COUNTS) :], opened(latest, stored)
+            counts = {} if value is None else codec.decode(value)
+            before = _stored_counters(transaction, handles[keys.COUNTS], key)
+            transaction.put(key, sealed(key, apply_increments(before, counts)), db=handles[keys.COUNTS])
+            found = cursor.delete()
 
 
 def _stored_counters(transaction: lmdb.Transaction[bytes], handle: Handle, key: bytes) -> bytes | None:

@@ -29,6 +29,7 @@ RETRY_S: Final = 1.0
 _DELETED_BYTES: Final = 1024
 """What a deleted entry is taken to leave in a page that is still used, so that something can be stored there."""
 
+_ZEROS_BYTES: Final = 256 * 1024
 _COMMIT_BYTES: Final = 16 * PAGE_BYTES
 
 
@@ -52,6 +53,7 @@ class Reserve:
         "_reserve_bytes",
         "_room_bytes",
         "_spent_bytes",
+        "_written_bytes",
         "tight",
     )
 
@@ -64,6 +66,7 @@ class Reserve:
         self._reserve_bytes = 0
         self._room_bytes = 0
         self._spent_bytes = 0
+        self._written_bytes = 0
         self._lengthened_s = 0.0
         self._looked_s = 0.0
         self.tight = False
@@ -126,13 +129,20 @@ class Reserve:
         self._looked_s = now_s
 
     def _lengthen(self, used_bytes: int, wanted_bytes: int) -> int:
-        """Allocate the blocks of the file up to `wanted_bytes`. Returns how far there are any."""
+        """Allocate the blocks of the file up to `wanted_bytes`. Returns how far there are any.
+
+        They are written once, with zeros. The first write to a block that was only allocated changes the metadata of
+        the file system as well, so the sync of a commit would write twice as many blocks.
+        """
         if wanted_bytes <= used_bytes:
             return wanted_bytes
         try:
             file = os.open(self._file, os.O_RDWR | os.O_CLOEXEC)
             try:
                 os.posix_fallocate(file, used_bytes, wanted_bytes - used_bytes)
+                for start in range(max(used_bytes, self._written_bytes), wanted_bytes, _ZEROS_BYTES):
+                    os.pwrite(file, bytes(min(_ZEROS_BYTES, wanted_bytes - start)), start)
+                self._written_bytes = wanted_bytes
             except OSError as error:
                 if isinstance(translate(error, "allocation"), StoreFull):
                     return min(os.fstat(file).st_size, wanted_bytes)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from trunkline.store.counters import apply_increments
 from trunkline.store.errors import StoreBroken, StoreFull
+from trunkline.store.keys import ARRIVALS
+from trunkline.store.report_items import Ahead, Reports
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -59,12 +61,26 @@ class Scratch:
             for key, counts in increments.items()
         ]
         self._write(counted)
+        reported = [
+            (ARRIVALS, device, b"".join([self.get(ARRIVALS, device) or b"", *reports.items]))
+            for device, reports in batch.reports.items()
+        ]
+        self._write(reported)
 
     def get(self, db: str, key: bytes) -> bytes | None:
         """The value at `key`, None if there is none."""
         found = self._database.execute("SELECT value FROM written WHERE db = ? AND key = ?", (db, key))
         row: tuple[bytes | None] | None = found.fetchone()
         return self._base.get(db, key) if row is None else row[0]
+
+    def head(self, device: bytes) -> Ahead:
+        """The head of a device and the reports after it."""
+        items = self.get(ARRIVALS, device)
+        if items is None:
+            return self._base.head(device)
+        reports = Reports()
+        reports.items.append(items)
+        return self._base.head(device, reports)
 
     def range(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0

@@ -3,29 +3,44 @@
 Owns point reads and range scans over one LMDB read transaction. A snapshot sees every commit that was complete
 when it was opened, and nothing later. It does not see what waits in the journal (`Journal.get` does).
 
+What devices reported is read by `head` and `points`: from the arrivals (`arrivals.py`) and the runs (`runs.py`). The
+payload counts of applications in COUNTS are shown with their latest increments, which are stored in ARRIVALS.
+
 A snapshot prevents old pages from being reused, so it should be short; one in the event loop must not be
 held over an `await`. It may move between threads, but only one thread at a time may use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from heapq import merge
+from itertools import pairwise
+from operator import itemgetter
 from types import TracebackType
 from typing import Final
 from zlib import crc32
 
 import lmdb
 
+from trunkline.store import codec, keys
+from trunkline.store.arrival_loading import load_arrivals
+from trunkline.store.arrivals import Buffer, Window
 from trunkline.store.checksums import BYTES, RESIDUE
+from trunkline.store.columns import Points
+from trunkline.store.counters import apply_increments
 from trunkline.store.errors import translate
-from trunkline.store.keys import CELLS, INDEXES, UNIQUE
+from trunkline.store.keys import CELLS, COUNTS, INDEXES, TIME_MS_MAX, UNIQUE
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.report_items import Ahead, Fold, Item, Reports, fold, head_of, waiting_items
+from trunkline.store.runs import read_series
 
 STEP_ENTRIES = 256
 """After this many entries, a scan in a worker thread checks whether it was cancelled."""
 
 
 _SHORT: Final = frozenset({INDEXES, UNIQUE, CELLS})
+_SHOWN_TOGETHER: Final = frozenset({COUNTS})
+_BY_KEY: Final = itemgetter(0)
 
 
 class Snapshot:
@@ -34,19 +49,36 @@ class Snapshot:
     `on_step` is called after every STEP_ENTRIES entries of a scan and may raise to end it.
     """
 
-    __slots__ = ("_map", "_on_step", "_transaction")
+    __slots__ = ("_arrivals", "_last_seq", "_map", "_on_step", "_transaction", "_windows")
 
     def __init__(
         self, memory_map: MemoryMap, *, wait: bool = False, on_step: Callable[[], None] | None = None
     ) -> None:
         self._map = memory_map
         self._on_step = on_step
-        self._transaction: lmdb.Transaction[bytes] | None = memory_map.begin_read(wait=wait)
+        self._arrivals = memory_map.arrivals
+        self._last_seq: int | None = None
+        while True:
+            # The windows first: those that are dropped later are in the runs that the transaction sees.
+            self._windows = () if self._arrivals is None else self._arrivals.windows
+            self._transaction: lmdb.Transaction[bytes] | None = memory_map.begin_read(wait=wait)
+            if self._arrivals is None or self._arrivals.windows is self._windows:
+                break
+            memory_map.end_read(
+                self._transaction
+            )  # a window was added, which the transaction may see already
+        if self._arrivals is not None and not wait:
+            self._last_seq = self._arrivals.seq
 
     def get(self, db: str, key: bytes) -> bytes | None:
         """Return the value at `key`, None if there is none. Raises StoreDamaged if it is not what was written."""
         try:
-            return self._map.read(self._open(), db, key)
+            value = self._map.read(self._open(), db, key)
+            if db == COUNTS and len(key) == keys.HOUR_KEY_BYTES:
+                latest = self._map.read(self._open(), keys.ARRIVALS, keys.latest_counts_key(key))
+                if latest is not None:
+                    return apply_increments(value, codec.decode(latest))
+            return value
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
@@ -58,6 +90,39 @@ class Snapshot:
         `hi` None: to the end of the database. `reverse`: from the last key to the first. Raises StoreDamaged at a
         value that is not what was written.
         """
+        if db not in _SHOWN_TOGETHER:
+            yield from self._entries(db, lo, hi, reverse=reverse, skip=skip)
+            return
+        for key, value in self._counts(lo, hi, reverse=reverse):
+            if skip:
+                skip -= 1
+            else:
+                yield key, value
+
+    def _counts(self, lo: bytes, hi: bytes | None, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+        """The entries of COUNTS with the latest increments."""
+        latest_lo = keys.latest_counts_key(lo)
+        latest_hi = None if hi is None else keys.latest_counts_key(hi)
+        stored = self._entries(COUNTS, lo, hi, reverse=reverse)
+        latest: Iterator[tuple[bytes, bytes]] = iter(())
+        if keys.ARRIVALS in self._map.handles:
+            found = self._entries(keys.ARRIVALS, latest_lo, latest_hi, reverse=reverse)
+            latest = ((key[len(keys.LATEST_COUNTS) :], value) for key, value in found)
+        before: tuple[bytes, bytes] | None = None
+        for key, value in merge(stored, latest, key=_BY_KEY, reverse=reverse):
+            if before is not None and before[0] == key:
+                yield key, apply_increments(before[1], codec.decode(value))
+                before = None
+                continue
+            if before is not None:
+                yield before
+            before = bytes(key), value
+        if before is not None:
+            yield before
+
+    def _entries(
+        self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
+    ) -> Iterator[tuple[bytes, bytes]]:
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -94,7 +159,7 @@ class Snapshot:
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[bytes]:
         """Like `range`, but yield only the keys. Values are read only where they are short, to verify the keys."""
-        if db in _SHORT:
+        if db in _SHORT or db in _SHOWN_TOGETHER:
             for key, _ in self.range(db, lo, hi, reverse=reverse, skip=skip):
                 yield key
         else:
@@ -129,6 +194,122 @@ class Snapshot:
             except lmdb.Error as error:
                 raise translate(error, "read") from error
         return sum(1 for _ in self._bare_keys(db, lo, hi))
+
+    # What devices reported.
+
+    def head(self, device: bytes, waiting: Reports | None = None) -> Ahead:
+        """Return the head of a device and the reports after it. `waiting` are reports that wait for a commit."""
+        later: list[Item] = []
+        is_found = False
+        if waiting is not None:
+            head, later, is_found = head_of([waiting_items(waiting)])
+        if not is_found:
+            head, before, is_found = head_of(self._items_back(device))
+            later = before + later
+        if not is_found:
+            head = self.get(keys.TIMELINE, keys.head_key(device))
+        reports = [(key, value) for key, value in later if type(value) is dict]
+        return Ahead(head, reports)
+
+    def points(
+        self,
+        device: bytes,
+        low_ms: int = 0,
+        high_ms: int = TIME_MS_MAX,
+        *,
+        reverse: bool = False,
+        numbers: Container[int] | None = None,
+        waiting: Reports | None = None,
+    ) -> Iterator[Points]:
+        """Yield the points of a device from `low_ms` to `high_ms`, both included, as parts that are disjoint in time.
+
+        The parts ascend in time (`reverse`: descend); the rows in a part always ascend. `numbers` are the attributes
+        whose columns are read, None for all; points without a value of them are yielded as well. `waiting` are reports
+        that wait for a commit. Raises StoreDamaged.
+        """
+        with_runs = True
+        arrived = self._arrived_back(device, low_ms, high_ms) if reverse and waiting is None else None
+        if arrived is None:
+            folded = self._fold(device, waiting)
+            rows = folded.rows(low_ms, high_ms)
+            arrived, with_runs = iter(() if rows is None else (rows,)), not folded.is_wiped
+        parts = read_series(
+            self,
+            device,
+            low_ms,
+            high_ms,
+            arrived=arrived,
+            with_runs=with_runs,
+            reverse=reverse,
+            numbers=numbers,
+        )
+        for part in parts:
+            yield part
+            self._step()
+
+    def _arrived_back(self, device: bytes, low_ms: int, high_ms: int) -> Iterator[Points] | None:
+        """The points that have arrived, the newest first, decoded as far as needed; None unless they came in order."""
+        buffers = [
+            (window, buffer)
+            for window in reversed(self._loaded_windows())
+            if (buffer := window.buffers.get(device)) is not None
+        ]
+        newer = [buffer for _, buffer in buffers]
+        if not all(buffer.is_ordered for buffer in newer):
+            return None
+        if any(older.last_ms >= later.first_ms for later, older in pairwise(newer)):
+            return None
+        return self._parts_back(buffers, low_ms, high_ms)
+
+    def _parts_back(
+        self, buffers: list[tuple[Window, Buffer]], low_ms: int, high_ms: int
+    ) -> Iterator[Points]:
+        for window, buffer in buffers:
+            for items in buffer.items_back(window.base, self._newest_seq()):
+                rows = fold(items).rows(low_ms, high_ms)
+                if rows is not None:
+                    yield rows
+                elif any(0 <= time_ms < low_ms for time_ms, _ in items):
+                    return
+
+    def _fold(self, device: bytes, waiting: Reports | None) -> Fold:
+        """Put together what has arrived of a device."""
+        items = [item for part in reversed([*self._items_back(device, whole=True)]) for item in part]
+        if waiting is not None:
+            items += waiting_items(waiting)
+        return fold(items)
+
+    def _items_back(self, device: bytes, *, whole: bool = False) -> Iterator[list[Item]]:
+        """Yield what has arrived of a device, a list for each window, the newest first.
+
+        Without `whole` a list may begin with the last head in its window.
+        """
+        for window in reversed(self._loaded_windows()):
+            buffer = window.buffers.get(device)
+            if buffer is None:
+                continue
+            last_seq = self._newest_seq()
+            items = None
+            if not whole and buffer.head_at > 0:
+                items = buffer.items(window.base, last_seq, buffer.head_at)
+            yield (buffer.items(window.base, last_seq) or []) if items is None else items
+
+    def _loaded_windows(self) -> tuple[Window, ...]:
+        if self._arrivals is None:
+            self._arrivals = load_arrivals(self._map, self._open(), 1 << 62)
+            self._windows = self._arrivals.windows
+        return self._windows
+
+    def _newest_seq(self) -> int:
+        """The number of the last commit with reports that this snapshot sees; 0 if all of them are in the runs."""
+        if self._last_seq is None:
+            self._last_seq = 0
+            for db in (keys.ARRIVALS, keys.SEGMENTS):
+                with self._open().cursor(self._map.handles[db]) as cursor:
+                    if _place(cursor, b"", keys.LATEST_COUNTS, reverse=True):
+                        self._last_seq = int.from_bytes(cursor.key(), "big")
+                        break
+        return self._last_seq
 
     def databases(self) -> tuple[str, ...]:
         """The names of the databases in this store (one of an older format may lack some)."""

@@ -116,8 +116,8 @@ def next_day_of(snapshot: Snapshot, device: bytes, day: int) -> int | None:
     """The first day from `day` on for which the device has a state, a command or an entry of its connection log."""
     days = []
     low_ms, high_ms = day * DAY_MS, keys.TIME_MS_MAX
-    for key in snapshot.keys(keys.TIMELINE, keys.point_key(device, low_ms), keys.point_key(device, high_ms)):
-        days.append(keys.point_time_ms(key) // DAY_MS)
+    for part in snapshot.points(device, low_ms, high_ms, numbers=()):
+        days.append(part.first_ms // DAY_MS)
         break
     for db in (keys.COMMANDS, keys.LOGS):
         low, high = (keys.command_key(device, time_ms, 0) for time_ms in (low_ms, high_ms))

@@ -73,6 +73,7 @@ class _Journal:
 
     def __init__(self, scratch: Scratch) -> None:
         self.get = scratch.get
+        self.head = scratch.head
         self._scratch = scratch
 
     def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:

@@ -33,7 +33,8 @@ from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import SECONDS_BELOW, iso, parse_report_time
 from trunkline.store import keys
-from trunkline.store.codec import decode, encode, encode_numbered
+from trunkline.store.codec import encode, encode_numbered
+from trunkline.store.report_items import head_item
 
 STATE_TOPIC = "states"
 COMMAND_TOPIC = "commands"
@@ -53,7 +54,7 @@ class Device(DeviceRemoval):
         if self._head_deferred:
             self._head_deferred = False  # the head follows from the stored head and the point of this turn
         elif self.exists:
-            self.put(keys.TIMELINE, keys.head_key(self.ref.id), self.head.encoded())
+            self.writes().report_head(self.ref.id, head_item(self.head.encoded()))
 
     # State.
 
@@ -63,22 +64,21 @@ class Device(DeviceRemoval):
         now_ms = self.system.clock.wall_ms()
         head, id = self.head, self.ref.id
         checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
-        if len(checked) == 1 and checked[0][0] > head.newest_ms:
+        if not checked:
+            return
+        writes = self.writes()
+        for time_ms, point in checked:
+            writes.report(id, time_ms, encode_numbered(point))
+        if len(checked) == 1:
             ((time_ms, point),) = checked
-            self.put(keys.TIMELINE, keys.point_key(id, time_ms), encode_numbered(point))
-            self._head_deferred = head.can_defer_write(now_ms)
-            head.points_ahead += self._head_deferred
+            if time_ms > head.newest_ms:
+                self._head_deferred = head.can_defer_write(now_ms)
+                head.points_ahead += self._head_deferred
             head.report(time_ms, point)
-        elif checked:
-            merged = self._merged(checked)
-            points = {
-                keys.point_key(id, time_ms): encode_numbered(point) for time_ms, point in merged.items()
-            }
-            self.put_all(keys.TIMELINE, points)
+        else:
             head.report_all(checked)
-        if checked:
-            self._count(STATE_COUNT, len(checked), now_ms)
-            self.after_commit(partial(self._announce_states, self.attributes, checked))
+        self._count(STATE_COUNT, len(checked), now_ms)
+        self.after_commit(partial(self._announce_states, self.attributes, checked))
 
     def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
         """Publish states after their commit, with the attribute names of the time when they were reported.
@@ -126,21 +126,6 @@ class Device(DeviceRemoval):
                 "check the clock of the sender, or leave the field out for now."
             )
         return time_ms
-
-    def _merged(self, checked: list[tuple[int, dict[int, Any]]]) -> dict[int, dict[int, Any]]:
-        """Merge reports into one point for each millisecond. A report overwrites only the attributes that it sends."""
-        newest_ms = self.head.newest_ms
-        merged = dict(checked)
-        if len(merged) == len(checked) and min(merged, default=newest_ms) > newest_ms:
-            return merged
-        merged = {}
-        for time_ms, point in checked:
-            before = merged.get(time_ms)
-            if before is None and time_ms <= newest_ms:
-                raw = self.system.journal.get(keys.TIMELINE, keys.point_key(self.ref.id, time_ms))
-                before = None if raw is None else decode(raw)
-            merged[time_ms] = point if before is None else {**before, **point}
-        return merged
 
     # Commands.
 

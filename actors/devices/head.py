@@ -1,13 +1,13 @@
-"""The head of a device: its current state in one small value, stored next to its newest points.
+"""The head of a device: its current state in one small value, stored beside its reports.
 
 Owns the composite state (the newest value of each attribute), the last position in the command and connection logs,
-and the payload counts of the current hour. The head is mostly on the same leaf of the b-tree as the newest point, so
-writing it costs no additional page. It must stay small: for a long text it contains only the time of the report,
+and the payload counts of the current hour. It must stay small: for a long text it contains only the time of the report,
 and the text is read from the point of that time.
 
-The head is written with every batch of the device, except where it follows from the stored points: the effect of a
-report that is newer than all others can be computed from its point. Up to `POINTS_AHEAD_MAX` such points may be newer
-than the stored head; `Head.read` applies them. So most reports are one small write.
+The head is written with every batch of the device, except where it follows from the stored reports: the effect of a
+report that is newer than all others can be computed from its point. Up to `POINTS_AHEAD_MAX` such reports may come
+after the stored head; `Head.read` applies them. So most reports are one small write. When reports are settled into a
+run, the head that is stored apart from them contains all of them (`advanced`).
 
 The head is encoded often, so it is stored as one flat list, which takes half the time of nested lists: the last log
 number, the times and the hour, the number of counts and the counts of the hour, then for each attribute its number,
@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from trunkline.actors.values.timestamps import HOUR_MS
-from trunkline.store import keys
 from trunkline.store.codec import decode, encode
+from trunkline.store.report_items import Ahead
 
 POSITION_SHIFT = 32
 """A position in a log is `time_ms << 32 | seq`: one integer in the order of the log."""
@@ -32,8 +32,8 @@ STATE_COUNT = "deviceState"
 TEXT_CHARS_MAX = 256
 """Longer texts are kept only in their points: 256 of them would make a head of 16 MB, written with each report."""
 
-POINTS_AHEAD_MAX = 3
-"""Points newer than the stored head. Each saves 8 us of writing the head, and costs each read 1 us."""
+POINTS_AHEAD_MAX = 15
+"""Reports after the stored head. Each saves 8 us of writing the head, and costs each read 1 us."""
 
 Newest = tuple[int, Any] | tuple[int]
 """The time of an attribute's newest report in ms, and its value unless that is a long text."""
@@ -42,12 +42,8 @@ Newest = tuple[int, Any] | tuple[int]
 class Source(Protocol):
     """The source that a head is read from: a snapshot, or the journal, which also sees uncommitted writes."""
 
-    def get(self, db: str, key: bytes) -> bytes | None:
-        """Return the value at `key`, None if there is none."""
-        ...
-
-    def range(self, db: str, lo: bytes, hi: bytes) -> Iterable[tuple[bytes, bytes]]:
-        """Yield keys and values for lo <= key < hi, in order."""
+    def head(self, device: bytes) -> Ahead:
+        """Return the stored head of a device and the reports after it."""
         ...
 
 
@@ -73,14 +69,18 @@ class Head:
 
     @classmethod
     def read(cls, source: Source, device: bytes) -> Head:
-        """Read the stored head of a device and apply the points that are newer."""
-        head = cls.decoded(source.get(keys.TIMELINE, keys.head_key(device)))
-        first, end = keys.point_key(device, head.newest_ms + 1), keys.point_key(device, keys.TIME_MS_MAX)
-        for key, raw in source.range(keys.TIMELINE, first, end):
-            head.report(keys.point_time_ms(key), decode(raw))
-            head.counts[STATE_COUNT] = head.counts.get(STATE_COUNT, 0) + 1
-            head.points_ahead += 1
-        return head
+        """Read the stored head of a device and apply the reports after it."""
+        raw, reports = source.head(device)
+        return cls.decoded(raw).after(reports)
+
+    def after(self, reports: Iterable[tuple[int, Mapping[int, Any]]]) -> Head:
+        """Apply reports that the stored head may lack, in the order of their times; return this head."""
+        for time_ms, point in reports:
+            if time_ms > self.newest_ms:  # else the head has it already
+                self.report(time_ms, point)
+                self.counts[STATE_COUNT] = self.counts.get(STATE_COUNT, 0) + 1
+                self.points_ahead += 1
+        return self
 
     @classmethod
     def decoded(cls, raw: bytes | None) -> Head:
@@ -145,3 +145,8 @@ class Head:
         for number, newest in self.values.items():
             flat += (number, newest_ms - newest[0], newest[1] if len(newest) == 2 else None)
         return encode(flat)
+
+
+def advanced(raw: bytes | None, reports: Sequence[tuple[int, Mapping[int, Any]]]) -> bytes:
+    """Return a stored head with the reports after it."""
+    return Head.decoded(raw).after(reports).encoded()

@@ -8,11 +8,12 @@ opened after the acknowledgement contains it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import numpy as np
 
 from trunkline.actors.devices.head import POSITION_SHIFT, Head
 from trunkline.actors.devices.log_entries import shown_command
@@ -26,6 +27,7 @@ from trunkline.actors.devices.read_messages import (
 )
 from trunkline.actors.devices.reads import Declared, Opened, open_declared
 from trunkline.actors.devices.retention import kept_since_ms
+from trunkline.actors.devices.state_page import states_json
 from trunkline.actors.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.terms import QueryTime
@@ -38,6 +40,8 @@ from trunkline.actors.values.timestamps import (
 )
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.columns import Column, Points
+from trunkline.store.runs import point_at
 from trunkline.store.snapshot import Snapshot
 
 TimeSpan = tuple[int, int]
@@ -53,29 +57,40 @@ Composite = dict[int, tuple[int, Any]]
 # History.
 
 
-def get_state(reading: Reading, message: GetState) -> list[dict[str, Any]]:
-    """Return the states in a range, newest first by default.
+def get_state(reading: Reading, message: GetState) -> msgspec.Raw:
+    """Return the states in a range as JSON, newest first by default.
 
     A state that contains only deleted attributes is left out and does not count towards the limit.
     """
-    snapshot = reading.snapshot
+    snapshot, query = reading.snapshot, message.query
     device = open_declared(snapshot, message.application, message.device)
+    attributes = device.attributes
     # If attributes were deleted, any number of points may have to be skipped.
-    has_deleted = device.attributes.next_number != len(device.attributes.docs)
-    reading.check_time(is_long=has_deleted or _is_large(reading, keys.TIMELINE, message))
-    entry = device.attributes.entry
-    found: list[dict[str, Any]] = []
-    size = reading.answer_size()
-    for key, raw in _stored(reading, keys.TIMELINE, message):
-        shown = entry(keys.point_time_ms(key), decode(raw))
-        if shown["data"]:
-            size.add(len(raw))
-            found.append(shown)
-            if len(found) >= message.query.limit:
-                break
+    reading.check_time(is_long=attributes.next_number != len(attributes.docs))
+    reverse = query.sort_direction == "desc"
+    low_ms, high_ms = _span(query, message.now_ms)
+    low_ms = max(low_ms, oldest_state_ms(reading, message.now_ms))
+    left_bytes = INLINE_BYTES_MAX
+
+    def count(size_bytes: int) -> None:
+        nonlocal left_bytes
+        left_bytes -= size_bytes
+        reading.check_time(is_long=left_bytes < 0)
+
+    found = states_json(
+        snapshot.points(message.device, low_ms, high_ms, reverse=reverse) if low_ms <= high_ms else (),
+        attributes,
+        limit=query.limit,
+        reverse=reverse,
+        size=reading.answer_size(),
+        on_part=count,
+    )
     if not found and reading.limits.state_keep_days:
-        found += (entry(time_ms, point) for time_ms, point in _newest_expired(reading, message))
-    return found
+        found += (
+            msgspec.json.encode(attributes.entry(time_ms, point))
+            for time_ms, point in _newest_expired(reading, message)
+        )
+    return msgspec.Raw(b"[" + b",".join(found) + b"]")
 
 
 def oldest_state_ms(reading: Reading, now_ms: int) -> int:
@@ -83,7 +98,7 @@ def oldest_state_ms(reading: Reading, now_ms: int) -> int:
     return kept_since_ms(reading.limits.state_keep_days, now_ms)
 
 
-def _newest_expired(reading: Reading, message: GetState) -> Iterator[tuple[int, dict[int, Any]]]:
+def _newest_expired(reading: Reading, message: GetState) -> Iterator[tuple[int, Mapping[int, Any]]]:
     """Yield the newest point of the device if it is in the range and would be too old, were it not the newest."""
     low_ms, high_ms = _span(message.query, message.now_ms)
     oldest_ms = oldest_state_ms(reading, message.now_ms)
@@ -93,23 +108,19 @@ def _newest_expired(reading: Reading, message: GetState) -> Iterator[tuple[int, 
 
 
 _KEEP_DAYS: Final = {
-    keys.TIMELINE: "state_keep_days",
     keys.COMMANDS: "command_keep_days",
     keys.LOGS: "log_keep_days",
 }
 
 
-def _stored(
-    reading: Reading, db: str, message: GetState | GetCommand | GetLogEntries
-) -> Iterator[tuple[bytes, bytes]]:
+def _stored(reading: Reading, db: str, message: GetCommand | GetLogEntries) -> Iterator[tuple[bytes, bytes]]:
     """Iterate over the entries in the range of the message, in its order, without its limit."""
     low_ms, high_ms = _span(message.query, message.now_ms)
     low_ms = max(low_ms, kept_since_ms(getattr(reading.limits, _KEEP_DAYS[db]), message.now_ms))
     if low_ms > high_ms:
         return iter(())
-    key = keys.point_key if db == keys.TIMELINE else _entry_key
     reverse = message.query.sort_direction == "desc"
-    low, high = key(message.device, low_ms), key(message.device, high_ms + 1)
+    low, high = _entry_key(message.device, low_ms), _entry_key(message.device, high_ms + 1)
     return reading.snapshot.range(db, low, high, reverse=reverse)
 
 
@@ -117,7 +128,7 @@ def _entry_key(device: bytes, time_ms: int) -> bytes:
     return keys.command_key(device, time_ms, 0)
 
 
-def _is_large(reading: Reading, db: str, message: GetState | GetCommand) -> bool:
+def _is_large(reading: Reading, db: str, message: GetCommand) -> bool:
     """Return whether the entries are too large to be decoded in the event loop. Reads only their sizes."""
     if message.query.limit == 1:
         return False
@@ -130,14 +141,21 @@ def _is_large(reading: Reading, db: str, message: GetState | GetCommand) -> bool
 
 
 def points(
-    snapshot: Snapshot, device: bytes, span: TimeSpan, *, reverse: bool = False
-) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the stored points in `span` as `(time_ms, point)`."""
+    snapshot: Snapshot,
+    device: bytes,
+    span: TimeSpan,
+    *,
+    reverse: bool = False,
+    numbers: Container[int] | None = None,
+) -> Iterator[tuple[int, Mapping[int, Any]]]:
+    """Yield the stored points in `span` as `(time_ms, point)`; with `numbers`, those with a value of these attributes.
+
+    Where all of a block is used, `Snapshot.points` is faster.
+    """
     if span[0] > span[1]:
         return
-    low, high = keys.point_key(device, span[0]), keys.point_key(device, span[1]) + b"\x00"
-    for key, raw in snapshot.range(keys.TIMELINE, low, high, reverse=reverse):
-        yield keys.point_time_ms(key), decode(raw)
+    for part in snapshot.points(device, *span, reverse=reverse, numbers=numbers):
+        yield from reversed(list(part.rows(numbers))) if reverse else part.rows(numbers)
 
 
 def get_command(reading: Reading, message: GetCommand) -> list[dict[str, Any]]:
@@ -288,22 +306,28 @@ def last_values(
             found[number] = newest
         else:
             found[number] = (newest[0], _long_text(snapshot, device, newest[0], number))
-    if reported_later:
-        kept = (max(span[0], oldest_ms), span[1])
-        for time_ms, point in points(snapshot, device, kept, reverse=True):
-            for number in reported_later & point.keys():
-                found[number] = (time_ms, point[number])
-                reported_later.discard(number)
+    kept = (max(span[0], oldest_ms), span[1])
+    if reported_later and kept[0] <= kept[1]:
+        for part in snapshot.points(device, *kept, reverse=True, numbers=reported_later):
+            for number in reported_later & part.columns.keys():
+                found[number] = _newest(part, number)
+            reported_later -= found.keys()
             if not reported_later:
                 break
     return found
 
 
+def _newest(part: Points, number: int) -> tuple[int, Any]:
+    """The time and the value of the last row that has the attribute."""
+    column = part.columns[number]
+    row = len(part) - 1 if column.present is None else int(np.flatnonzero(column.present)[-1])
+    integers = None if column.integers is None else column.integers[-1:]
+    return int(part.times[row]), Column(None, column.values[-1:], integers).tolist()[0]
+
+
 def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> Any:
     """Return a value that is too long for the head, from its point."""
-    raw = snapshot.get(keys.TIMELINE, keys.point_key(device, time_ms))
-    assert raw is not None, "the head refers to a point that does not exist"
-    return decode(raw)[number]
+    return point_at(snapshot.points(device, time_ms, time_ms))[number]
 
 
 def _composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:

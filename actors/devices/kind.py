@@ -37,7 +37,7 @@ def restorable_since_ms(now_ms: int, limits: Limits) -> int:
 
 def _reported(_application: bytes, device: bytes) -> Prefixes:
     """The states, commands and connection log of a device."""
-    return ((keys.TIMELINE, device), (keys.COMMANDS, device), (keys.LOGS, device))
+    return ((keys.RUNS, device), (keys.TIMELINE, device), (keys.COMMANDS, device), (keys.LOGS, device))
 
 
 DEVICE: Final = Kind(

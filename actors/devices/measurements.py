@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,7 +11,6 @@ from trunkline.actors.devices.history import (
     composite_span,
     last_values,
     oldest_state_ms,
-    points,
     text_length,
 )
 from trunkline.actors.devices.measurement_messages import DownsamplingMethod, QueryLastValues, QueryTimeSeries
@@ -24,8 +21,6 @@ from trunkline.actors.devices.series_terms import FULL, SeriesTooLarge, parse_ag
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_range
-from trunkline.store.columns import MERGES, Points
-from trunkline.store.snapshot import Snapshot
 
 
 def query_last_values(reading: Reading, message: QueryLastValues) -> dict[str, Any]:
@@ -103,11 +98,16 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
             initial = {names[number]: value for number, (_, value) in before.items()}
         # Only raw points may be read from the newest on; all else takes what it reads in order of time.
         reverse = aggregation.type == "NONE" and chosen is None and body.order == "desc"
-        blocks = _blocks(snapshot, device.id, (max(span.start_ms, oldest_ms), span.end_ms), reverse=reverse)
+        low_ms = max(span.start_ms, oldest_ms)
+        parts = (
+            snapshot.points(device.id, low_ms, span.end_ms, reverse=reverse, numbers=names)
+            if low_ms <= span.end_ms
+            else ()
+        )
         bytes_max = reading.limits.time_series_bytes_max - size
         if chosen is None:
             found = aggregate(
-                blocks,
+                parts,
                 names=names,
                 start_ms=span.start_ms,
                 end_ms=min(span.end_ms, message.now_ms) if aggregation.type == "TIMEATVALUE" else span.end_ms,
@@ -121,7 +121,7 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
             )
         else:
             found = downsample(
-                blocks,
+                parts,
                 names=names,
                 start_ms=span.start_ms,
                 end_ms=span.end_ms,
@@ -179,9 +179,3 @@ def _method(message: QueryTimeSeries, points_max: int) -> DownsamplingMethod | N
     if _given(body.limit) is not None or parse_resolution(_given(body.resolution)):
         raise Invalid("downsample: is itself the limit of points; leave `limit` and `resolution` out.")
     return method
-
-
-def _blocks(snapshot: Snapshot, device: bytes, span: tuple[int, int], *, reverse: bool) -> Iterator[Points]:
-    rows = ((time_ms, point, MERGES) for time_ms, point in points(snapshot, device, span, reverse=reverse))
-    while part := list(islice(rows, 1024)):
-        yield Points.of(part[::-1] if reverse else part)

@@ -14,9 +14,11 @@ from typing import Any
 
 from trunkline.actors.devices.record import DeviceRecord
 from trunkline.actors.devices.removal_messages import RemoveData, RestoreNewest
-from trunkline.actors.devices.retention import ExpireData, needed_points
+from trunkline.actors.devices.retention import ExpireData
 from trunkline.store import keys
-from trunkline.store.codec import decode, encode_numbered
+from trunkline.store.codec import encode_numbered
+from trunkline.store.report_items import removed, replaced
+from trunkline.store.runs import point_at
 
 
 class DeviceRemoval(DeviceRecord):
@@ -34,11 +36,12 @@ class DeviceRemoval(DeviceRecord):
         for number, newest in self.head.values.items():
             newest_at.setdefault(newest[0], []).append(number)
         lost: list[int] = []
+        if numbers is None:
+            for time_ms in message.points:
+                self.writes().report_removal(self.ref.id, removed(time_ms))
+        else:
+            self._thin_out(message.points, numbers)
         for time_ms in message.points:
-            if numbers is None:
-                self.delete(keys.TIMELINE, keys.point_key(self.ref.id, time_ms))
-            else:
-                self._thin_out(time_ms, numbers)
             gone = newest_at.get(time_ms, ())
             lost += [number for number in gone if numbers is None or number in numbers]
         for number in lost:
@@ -49,38 +52,40 @@ class DeviceRemoval(DeviceRecord):
             self.delete(keys.LOGS, key)
         return lost
 
-    def _thin_out(self, time_ms: int, numbers: set[int]) -> None:
-        """Remove the values of some attributes from a point; all of it if no other value is left."""
-        key = keys.point_key(self.ref.id, time_ms)
-        raw = self.system.journal.get(keys.TIMELINE, key)
-        point: dict[int, Any] = {} if raw is None else decode(raw)
-        left = {number: value for number, value in point.items() if number not in numbers}
-        if any(number >= 0 for number in left):
-            self.put(keys.TIMELINE, key, encode_numbered(left))
-        else:
-            self.delete(keys.TIMELINE, key)
+    def _thin_out(self, times: list[int], numbers: set[int]) -> None:
+        """Remove the values of some attributes from points; all of a point if no other value is left."""
+        if not times:
+            return
+        wanted, id = set(times), self.ref.id
+        for part in self.system.journal.points(id, min(times), max(times)):
+            for time_ms, point in part.rows():
+                if time_ms not in wanted:
+                    continue
+                left = {number: value for number, value in point.items() if number not in numbers}
+                if any(number >= 0 for number in left):
+                    self.writes().report_removal(id, replaced(time_ms, encode_numbered(left)))
+                else:
+                    self.writes().report_removal(id, removed(time_ms))
 
     def on_expire_data(self, message: ExpireData) -> list[int]:
         """Remove what is too old; the composite state stays. The answer are the numbers of removed entries."""
-        id, needed = self.ref.id, needed_points(self.head)
-        points = [time_ms for time_ms in message.points if time_ms not in needed]
-        for time_ms in points:
-            self.delete(keys.TIMELINE, keys.point_key(id, time_ms))
+        id = self.ref.id
+        for key in message.blocks:
+            self.delete(keys.RUNS, key)
         for key in message.commands:
             self.delete(keys.COMMANDS, key)
         for key in message.logs:
             self.delete(keys.LOGS, key)
         for hour in message.hours:
             self.delete(keys.TIMELINE, keys.counts_key(id, hour))
-        return [len(points), len(message.commands), len(message.logs), len(message.hours)]
+        return [message.points, len(message.commands), len(message.logs), len(message.hours)]
 
     def on_restore_newest(self, message: RestoreNewest) -> bool:
         """Take older values into the head; False if one of them was removed since they were read."""
         journal, id, head = self.system.journal, self.ref.id, self.head
         values: list[tuple[int, int, Any]] = []
         for number, time_ms in message.values:
-            raw = journal.get(keys.TIMELINE, keys.point_key(id, time_ms))
-            point = {} if raw is None else decode(raw)
+            point = point_at(journal.points(id, time_ms, time_ms))
             if number not in point:
                 return False
             if number in self.attributes.names:
@@ -88,8 +93,7 @@ class DeviceRemoval(DeviceRecord):
         for number, time_ms, value in values:
             head.report(time_ms, {number: value})
         # Points that came since the read are few.
-        first, end = keys.point_key(id, message.newest_ms + 1), keys.point_key(id, keys.TIME_MS_MAX)
-        later = journal.range(keys.TIMELINE, first, end)
-        head.newest_ms = keys.point_time_ms(later[-1][0]) if later else message.newest_ms
-        self.put(keys.TIMELINE, keys.head_key(id), head.encoded())
+        later = [part.last_ms for part in journal.points(id, message.newest_ms + 1, keys.TIME_MS_MAX)]
+        head.newest_ms = later[-1] if later else message.newest_ms
+        self.writes()  # so that the head is stored
         return True

@@ -23,7 +23,6 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError, NotFound
 from trunkline.store import keys
-from trunkline.store.codec import decode
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.messages import QueueJob
@@ -34,10 +33,11 @@ _NAMES: Final = {keys.TIMELINE: "states", keys.COMMANDS: "commands", keys.LOGS: 
 
 
 class Entry(NamedTuple):
-    """A stored point or log entry."""
+    """A stored point (in TIMELINE, by its time in ms) or log entry (by its key)."""
 
     db: str
     key: bytes
+    time_ms: int = 0
 
 
 async def remove_device_data(job: Job) -> Doc:
@@ -94,14 +94,14 @@ async def _remove_from(job: Job, device: bytes) -> None:
 
 
 async def _do_part(job: Job, device: bytes, entries: list[Entry]) -> None:
-    by_db: dict[str, list[bytes]] = {db: [] for db in _NAMES}
+    by_db: dict[str, list[Entry]] = {db: [] for db in _NAMES}
     for entry in entries:
-        by_db[entry.db].append(entry.key)
+        by_db[entry.db].append(entry)
     message = RemoveData(
-        points=[keys.point_time_ms(key) for key in by_db[keys.TIMELINE]],
+        points=[entry.time_ms for entry in by_db[keys.TIMELINE]],
         attributes=job.input["attributes"],
-        commands=by_db[keys.COMMANDS],
-        logs=by_db[keys.LOGS],
+        commands=[entry.key for entry in by_db[keys.COMMANDS]],
+        logs=[entry.key for entry in by_db[keys.LOGS]],
     )
 
     def note(answers: list[Any]) -> Doc:
@@ -151,18 +151,16 @@ def _entries(snapshot: Snapshot, job: Job, device: bytes, after: Entry | None) -
         return
     passed = after is not None
     for db, is_chosen in chosen.items():
-        key_of = keys.point_key if db == keys.TIMELINE else _log_key
-        low, high = key_of(device, options["start"]), key_of(device, options["end"] + 1)
+        start_ms, low = options["start"], _log_key(device, options["start"])
         if after is not None and after.db == db:
-            low, passed = after.key + b"\x00", False
+            start_ms, low, passed = after.time_ms + 1, after.key + b"\x00", False
         if passed or not is_chosen:
             continue
-        if db == keys.TIMELINE and numbers is not None:
-            for key, raw in snapshot.range(db, low, high):
-                if not numbers.isdisjoint(decode(raw)):
-                    yield Entry(db, bytes(key))
+        if db == keys.TIMELINE:
+            for time_ms, _ in points(snapshot, device, (start_ms, options["end"]), numbers=numbers):
+                yield Entry(db, b"", time_ms)
         else:
-            for key in snapshot.keys(db, low, high):
+            for key in snapshot.keys(db, low, _log_key(device, options["end"] + 1)):
                 yield Entry(db, bytes(key))
 
 

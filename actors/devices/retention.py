@@ -3,15 +3,14 @@
 Reads show nothing that is older than its limit, whether it was removed or not. What is found here is removed by the
 device itself, in a turn (`devices/removal.py`); `actors/retention.py` decides when.
 
-Two kinds of points stay, whatever their age: the newest one of the device, which `device.getState` shows, and those
-that hold a long text of the composite state, which the head only refers to. All that concerns points is in
-`expired_points` and `needed_points`.
+Points are removed by whole blocks (`store/runs.py`), as soon as the newest point of a block is too old. Two kinds of
+points stay with their blocks, whatever their age: the newest one of the device, which `device.getState` shows, and
+those that hold a long text of the composite state, which the head only refers to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from trunkline.actors.devices.head import Head
@@ -19,6 +18,7 @@ from trunkline.actors.values.structs import Message
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.limits.table import DAY_MS, Limits
 from trunkline.store import keys
+from trunkline.store.runs import blocks_of, runs_of
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -30,20 +30,22 @@ NEVER_MS = keys.TIME_MS_MAX
 
 
 class ExpireData(Message, frozen=True):
-    """Remove what is too old: points by their times in ms, log entries by their keys, payload counts by their hours.
+    """Remove what is too old: blocks of points and log entries by their keys, payload counts by their hours.
 
-    The composite state stays as it is. The answer are the numbers of removed entries, in this order.
+    The composite state stays as it is. `points` is the number of points in the blocks. The answer are the numbers of
+    removed points, commands, log entries and hours.
     """
 
-    points: list[int]
+    blocks: list[bytes]
+    points: int
     commands: list[bytes]
     logs: list[bytes]
     hours: list[int]
 
     @property
     def entries(self) -> int:
-        """The number of entries to remove."""
-        return len(self.points) + len(self.commands) + len(self.logs) + len(self.hours)
+        """The number of entries of the store to remove."""
+        return len(self.blocks) + len(self.commands) + len(self.logs) + len(self.hours)
 
 
 class Oldest(NamedTuple):
@@ -93,14 +95,14 @@ def kept_since_ms(keep_days: int, now_ms: int) -> int:
 
 def expired_data(snapshot: Snapshot, device: bytes, oldest: Oldest, most: int) -> Search:
     """Search what a device has that is older than `oldest`: at most `most` entries."""
-    points, points_wait_ms = expired_points(snapshot, device, oldest.points, most)
-    left = most - len(points)
+    blocks, points, points_wait_ms = expired_blocks(snapshot, device, oldest.points, most)
+    left = most - len(blocks)
     commands, commands_wait_ms = _expired_log(snapshot, keys.COMMANDS, device, oldest.commands, left)
     left -= len(commands)
     logs, logs_wait_ms = _expired_log(snapshot, keys.LOGS, device, oldest.logs, left)
     left -= len(logs)
     hours, hours_wait_ms = _expired_hours(snapshot, device, oldest.counts, left)
-    message = ExpireData(points, commands, logs, hours)
+    message = ExpireData(blocks, points, commands, logs, hours)
     wait_ms = min(points_wait_ms, commands_wait_ms, logs_wait_ms, hours_wait_ms)
     return Search(message if message.entries else None, wait_ms > 0, wait_ms)
 
@@ -110,19 +112,29 @@ def needed_points(head: Head) -> set[int]:
     return {newest[0] for newest in head.values.values() if len(newest) == 1} | {head.newest_ms}
 
 
-def expired_points(snapshot: Snapshot, device: bytes, oldest_ms: int, most: int) -> tuple[list[int], int]:
-    """The times of the points to remove, and the time in ms until the next one is too old."""
+def expired_blocks(
+    snapshot: Snapshot, device: bytes, oldest_ms: int, most: int
+) -> tuple[list[bytes], int, int]:
+    """The keys of the blocks to remove, how many points they have, and the time in ms until the next is too old."""
+    found: list[bytes] = []
+    points, wait_ms = 0, NEVER_MS
     if not oldest_ms:
-        return [], NEVER_MS
-    first, end = keys.point_key(device, 0), keys.point_key(device, keys.TIME_MS_MAX)
-    times = map(keys.point_time_ms, snapshot.keys(keys.TIMELINE, first, end))
-    two = [time_ms for _, time_ms in zip(range(2), times, strict=False)]
-    if len(two) < 2 or two[0] >= oldest_ms:
-        # The head is not read: this is how most devices are found.
-        return [], two[0] - oldest_ms + 1 if two and two[0] >= oldest_ms else NEVER_MS
-    needed = needed_points(Head.read(snapshot, device))
-    removable = ((time_ms, time_ms) for time_ms in chain(two, times) if time_ms not in needed)
-    return _older(removable, oldest_ms, most)
+        return found, points, wait_ms
+    needed: set[int] | None = None
+    for run in runs_of(snapshot):
+        for block in blocks_of(snapshot, run.number, device, 0, keys.TIME_MS_MAX):
+            if block.last_ms >= oldest_ms:
+                wait_ms = min(wait_ms, block.last_ms - oldest_ms + 1)
+                break
+            if needed is None:
+                needed = needed_points(Head.read(snapshot, device))
+            if any(block.first_ms <= time_ms <= block.last_ms for time_ms in needed):
+                continue
+            if len(found) >= most:
+                return found, points, 0
+            found.append(block.key)
+            points += block.rows
+    return found, points, wait_ms
 
 
 def _expired_log(

@@ -128,8 +128,10 @@ def home_of_actor(ref: Ref) -> Home:
 
 def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
     """The home of a key. Raises KeyError for a record of an unknown kind."""
-    if db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS):
+    if db in (keys.TIMELINE, keys.COMMANDS, keys.LOGS, keys.ARRIVALS):
         return Home("device", key[: keys.ID_BYTES])
+    if db == keys.RUNS:
+        return Home("device", keys.block_device(key))
     if db in (keys.ROWS, keys.CELLS):
         return Home("application")
     if db in (keys.EVENTS, keys.FLOWS):

@@ -98,17 +98,18 @@ class Actor:
 
     def put_all(self, db: str, writes: dict[bytes, bytes]) -> None:
         """Store all these values with the batch of this turn."""
-        self._writes().put_all(db, writes)
+        self.writes().put_all(db, writes)
 
     def delete(self, db: str, key: bytes) -> None:
         """Delete `key` with the batch of this turn."""
-        self._writes().delete(db, key)
+        self.writes().delete(db, key)
 
     def add(self, db: str, key: bytes, counts: dict[str, int]) -> None:
         """Add to the counters at `key` with the batch of this turn."""
-        self._writes().add(db, key, counts)
+        self.writes().add(db, key, counts)
 
-    def _writes(self) -> Batch:
+    def writes(self) -> Batch:
+        """The batch of this turn."""
         if self.batch is None:
             self.batch = Batch()
         return self.batch

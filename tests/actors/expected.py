@@ -159,8 +159,7 @@ def _check_device(snapshot: Snapshot, ref: Ref, device: Device) -> None:
     found = records.find(snapshot, kind, ref.parent, ref.id)
     assert found is not None
     assert found.doc["name"] == device.name
-    low, high = keys.point_key(ref.id, 0), keys.point_key(ref.id, keys.TIME_MS_MAX)
-    points = {keys.point_time_ms(key): decode(raw) for key, raw in snapshot.range(keys.TIMELINE, low, high)}
+    points = {time_ms: point for part in snapshot.points(ref.id) for time_ms, point in part.rows()}
     assert points == device.points
     head = Head.read(snapshot, ref.id)
     assert head.values == device.newest

@@ -23,6 +23,7 @@ from trunkline.actors.values.structs import Message
 from trunkline.actors.values.timestamps import iso
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
+from trunkline.store.settler import Settler
 
 START_MS = 1_714_564_800_000
 """2024-05-01T12:00:00Z: an hour begins, and half a day is over."""
@@ -95,7 +96,7 @@ class House:
     async def states(self, device: bytes, **query: Any) -> list[dict[str, Any]]:
         """The history of a device; the whole of it, oldest first, unless `query` says otherwise."""
         chosen = {"limit": 1000, "sortDirection": "asc", **query}
-        found: list[dict[str, Any]] = await self.read(
+        found = await self.read(
             read_messages.GetState(
                 application=self.application,
                 device=device,
@@ -103,7 +104,8 @@ class House:
                 now_ms=self.clock.wall_ms(),
             )
         )
-        return found
+        states: list[dict[str, Any]] = msgspec.json.decode(found)
+        return states
 
     async def commands(self, device: bytes, **query: Any) -> list[dict[str, Any]]:
         chosen = {"limit": 1000, "sortDirection": "asc", **query}
@@ -144,6 +146,10 @@ class House:
     def listen(self, device: bytes, topic: str = COMMAND_TOPIC) -> Subscription:
         """Open a stream of the device."""
         return self.system.subscribe(self.ref(device), topic, devices.Listen())
+
+    async def settle(self) -> None:
+        """Bring all reports into runs."""
+        await self.system.component(Settler).settle_all()
 
     def forget(self) -> None:
         """Deactivate all actors, as if they had been idle."""

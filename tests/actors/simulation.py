@@ -45,6 +45,7 @@ from trunkline.actors.values.errors import (
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.timestamps import iso
+from trunkline.store.settler import Settler
 
 CREATOR = messages.Creator(ROOT.hex(), "user", "owner")
 
@@ -246,11 +247,14 @@ class Simulation(World):
         except Exception as failure:  # noqa: BLE001 - the sweeper puts it off in the same way
             self._note(f"sweep: {type(failure).__name__}")
 
+    async def settle(self) -> None:
+        await self.system.component(Settler).settle_all()
+
     ACTIONS = (
-        report, command, command_many, connect, add, rename, listen, sweep,
+        report, command, command_many, connect, add, rename, listen, sweep, settle,
         create_application, delete_application, create_key, delete_key, create_device, delete_device,
     )  # fmt: skip
-    WEIGHTS = (30, 20, 6, 6, 16, 4, 2, 2, 3, 0.5, 3, 2, 8, 2)
+    WEIGHTS = (30, 20, 6, 6, 16, 4, 2, 2, 4, 3, 0.5, 3, 2, 8, 2)
 
 
 def digest(trace: list[str]) -> str:

@@ -32,7 +32,6 @@ from trunkline.bench.peers.trunkline import Trunkline
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.reactor import gc_paused
 from trunkline.bench.stage import Plan, measure
-from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode_numbered
 from trunkline.store.env import Store
@@ -62,8 +61,8 @@ def bare(directory: Path, per_call: int, seconds: float) -> tuple[float, float]:
                 decoding_s += time.perf_counter() - decoding_began_s
                 batch = Batch()
                 for number, report in enumerate(body if isinstance(body, list) else [body]):
-                    key = keys.point_key(devices[device], FIRST_MS + lap * per_call + number)
-                    batch.put(keys.TIMELINE, key, encode_numbered(dict(enumerate(report.data.values()))))
+                    point = encode_numbered(dict(enumerate(report.data.values())))
+                    batch.report(devices[device], FIRST_MS + lap * per_call + number, point)
                 store.journal.submit(batch)
                 states += per_call
             store.journal.flush()

@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/bench/state_path.py
 
-The server runs in this process and is called over a socket, a hundred times before the call that is followed, so that
+The server runs in this process and is called over a socket, 150 times before the call that is followed, so that
 everything which is remembered has been. Counted are calls of Python functions of the project between the arrival of the
 request and the answer. It needs nothing of the project but `trunkline.http.serve.serve`, so it also runs on older
 checkouts: install one and run this file with its Python.
@@ -26,7 +26,7 @@ from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
 EMAIL, PASSWORD = "path@example.com", "Correct-horse-7"
-KNOWN_AFTER = 100
+KNOWN_AFTER = 150
 ROOMS = ("limits", "store", "actors", "http")
 BODY = b'{"data":{"temp":21.5}}'
 

@@ -66,3 +66,19 @@ def test_all_measurements_are_told(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def told(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_only_the_server_with_a_small_window_settles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timeline.main(
+        [
+            *("settling", "--work", str(tmp_path), "--server-cores", "0", "--rounds", "1"),
+            *("--seconds", "1", "--devices", "5", "--window-bytes", "20000"),
+        ]
+    )
+    shown = told(capsys)
+    assert re.search(r"^without settling +[\d,]+ +[\d.]+ +[\d.]+", shown, re.MULTILINE)
+    assert re.search(r"^with settling +[\d,]+ +[\d.]+ +[\d.]+", shown, re.MULTILINE)
+    assert "p99 with settling : without (medians): " in shown

@@ -9,6 +9,7 @@ from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from trunkline.actors import boot
 from trunkline.actors.sweep import sweep
 from trunkline.store import keys
+from trunkline.store.settler import Settler
 
 StartServer = Callable[..., Any]
 
@@ -256,7 +257,7 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     await opened(server, "application", id_of(application))
     await server.call("POST", "/dashboards", {"name": "board"})
     await server.call("PATCH", "/me/generateTwoFactorAuth")
-    assert traces(server, user, id_of(application), OTHER)
+    assert await traces(server, user, id_of(application), OTHER)
 
     login = {"email": OTHER, "password": PASSWORD}
     await server.call("POST", "/me/delete", login | {"password": "Wrong-horse-88"}, status=401)
@@ -271,7 +272,7 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     await server.call("GET", application, token=owner, status=404)
     while await sweep(server.system):
         pass
-    assert traces(server, user, id_of(application), id_of(device), OTHER) == []
+    assert await traces(server, user, id_of(application), id_of(device), OTHER) == []
     assert [line.email for line in boot.users(server.system)] == [EMAIL]
     # The address is free again.
     await boot.add_user(server.system, OTHER, PASSWORD)
@@ -296,9 +297,10 @@ async def test_the_only_user_stays(server: Server) -> None:
     await server.call("GET", application, status=200)
 
 
-def traces(server: Server, *texts: str) -> list[tuple[str, bytes]]:
+async def traces(server: Server, *texts: str) -> list[tuple[str, bytes]]:
     """The keys of entries of the store that contain an id (as bytes or text) or another text."""
     wanted = [each for text in texts for each in forms(text)]
+    await server.system.component(Settler).settle_all()  # it removes what devices had reported
     with server.system.store.snapshot() as snapshot:
         return [
             (db, bytes(key))

@@ -16,6 +16,8 @@ from trunkline.actors.archives.schedule import queue_due
 from trunkline.actors.retention import Retention
 from trunkline.store import keys
 from trunkline.store.batch import Batch
+from trunkline.store.runs import runs_of
+from trunkline.store.settler import Settler
 
 
 async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -> None:
@@ -26,9 +28,11 @@ async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -
     for device in devices:
         await server.call("POST", f"{device}/state", {"data": {"temp": 1}, "time": start_ms})
     await configure(server, application)
-    point = keys.point_key(bytes.fromhex(id_of(devices[1])), start_ms)
+    await server.system.component(Settler).settle_all()
     with server.system.store.snapshot() as snapshot:
-        good = snapshot.get(keys.TIMELINE, point)
+        (run,) = runs_of(snapshot)
+        point = keys.block_key(run.number, bytes.fromhex(id_of(devices[1])), start_ms)
+        good = snapshot.get(keys.RUNS, point)
     assert good is not None
     await write(server, point, b"\xff")
     await queue_due(server.system)
@@ -47,9 +51,9 @@ async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -
 
 
 async def write(server: Server, key: bytes, value: bytes) -> None:
-    """Write to the timeline of a device, past its actor."""
+    """Write a block of a device."""
     batch = Batch()
-    batch.put(keys.TIMELINE, key, value)
+    batch.put(keys.RUNS, key, value)
     await server.system.journal.submit(batch).wait()
 
 
@@ -102,7 +106,9 @@ async def test_nothing_is_removed_because_of_its_age_before_it_is_archived(start
         await configure(server, application)
         (start_ms, day), retention = days_ago(server, 0), server.system.component(Retention)
         states = [{"data": {"temp": number}, "time": start_ms + number} for number in range(3)]
-        await server.call("POST", f"{device}/state", states)
+        for part in (states[:2], states[2:]):
+            await server.call("POST", f"{device}/state", part)
+            await server.system.component(Settler).settle_all()
         server.move_clock(40 * 86_400)
         server.token = await server.log_in()
         await retention.remove_expired()
@@ -113,7 +119,7 @@ async def test_nothing_is_removed_because_of_its_age_before_it_is_archived(start
         server.move_clock(86_400)
         server.token = await server.log_in()
         await retention.remove_expired()
-        assert retention.removed["state"] == 2, "the newest state of a device stays"
+        assert retention.removed["state"] == 2, "the block of the newest state stays"
         await configure(server, application, includeEvents=True)
         await done(server, application, "backfillArchiveData")
         assert len(table(file)) == 3

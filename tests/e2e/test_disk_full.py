@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import resource
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,13 @@ from tests.e2e.test_data_tables import make_table
 from tests.patience import PATIENCE_S
 
 MIB = 2**20
-CALLS_MAX = 500
-LABEL = "x" * 20_000
+CALLS_MAX = 3000
 UNTHROTTLED = {"send_state": "off", "send_command": "off", "set_connection_status": "off"}
+
+
+def label(time_ms: int) -> str:
+    """A text that the store can hardly compress."""
+    return random.Random(time_ms).randbytes(10_000).hex()
 
 
 async def fill(server: Server, device: str, kept: list[int]) -> None:
@@ -27,7 +32,9 @@ async def fill(server: Server, device: str, kept: list[int]) -> None:
     async with server.client() as client:
         for number in range(CALLS_MAX):
             times = [FIRST_MS + 10 * number + n for n in range(4)]
-            states = [{"time": time_ms, "data": {"temp": time_ms, "label": LABEL}} for time_ms in times]
+            states = [
+                {"time": time_ms, "data": {"temp": time_ms, "label": label(time_ms)}} for time_ms in times
+            ]
             response = await client.post(f"{device}/state", json=states)
             if response.status_code != 200:
                 assert response.status_code == 507, response.text
@@ -61,14 +68,14 @@ async def stored(server: Server, device: str) -> list[int]:
         )
         page = await server.call("GET", f"{device}/state?{query}")
         times += [each["data"]["temp"] for each in page]
-        assert all(each["data"]["label"] == LABEL for each in page)
+        assert all(each["data"]["label"] == label(each["data"]["temp"]) for each in page)
         if len(page) < 100:
             return times
 
 
 async def until_stored(server: Server, device: str, time_ms: int) -> None:
     """Send a state again and again until there is room for it."""
-    state = {"time": time_ms, "data": {"temp": time_ms, "label": LABEL}}
+    state = {"time": time_ms, "data": {"temp": time_ms, "label": label(time_ms)}}
     with trio.fail_after(PATIENCE_S):
         async with server.client() as client:
             while (await client.post(f"{device}/state", json=state)).status_code != 200:

@@ -227,6 +227,9 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.CELLS: 0,
         keys.EVENTS: 0,
         keys.FLOWS: 0,
+        keys.ARRIVALS: 0,
+        keys.SEGMENTS: 0,
+        keys.RUNS: 0,
     }
 
 

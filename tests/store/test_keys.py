@@ -114,23 +114,27 @@ def test_a_lone_surrogate_is_text_like_any_other() -> None:
     assert len(keys.unique_key("device", bytes(12), "name", "\udc00")) == 16
 
 
-@given(ids, times, times)
-def test_points_sort_by_time_and_give_it_back(device: bytes, one: int, other: int) -> None:
-    assert (keys.point_key(device, one) < keys.point_key(device, other)) == (one < other)
-    assert keys.point_time_ms(keys.point_key(device, one)) == one
+@given(seqs, ids, times, times)
+def test_blocks_sort_by_time_and_give_it_back(run: int, device: bytes, one: int, other: int) -> None:
+    first, second = keys.block_key(run, device, one), keys.block_key(run, device, other)
+    assert (first < second) == (one < other)
+    assert (keys.block_first_ms(first), keys.block_device(first)) == (one, device)
+    assert first.startswith(keys.run_prefix(run) + device)
 
 
-@given(ids, ids, times, hours)
-def test_a_device_has_its_timeline_to_itself(device: bytes, other: bytes, time_ms: int, hour: int) -> None:
-    point, counts, head = (
-        keys.point_key(device, time_ms),
-        keys.counts_key(device, hour),
-        keys.head_key(device),
-    )
-    assert counts < point < head
+@given(ids, ids, hours)
+def test_a_device_has_its_timeline_to_itself(device: bytes, other: bytes, hour: int) -> None:
+    counts, head = keys.counts_key(device, hour), keys.head_key(device)
+    assert counts < head
     if other != device:
-        neighbour = keys.point_key(other, time_ms)
-        assert (neighbour < point) == (neighbour < counts) == (neighbour < head) == (other < device)
+        neighbour = keys.head_key(other)
+        assert (neighbour < counts) == (neighbour < head) == (other < device)
+
+
+@given(times, ids, hours)
+def test_latest_counts_sort_after_what_devices_reported(seq: int, app: bytes, hour: int) -> None:
+    assert keys.arrival_key(seq) < keys.latest_counts_key(keys.app_counts_key(app, hour))
+    assert len(keys.app_counts_key(app, hour)) == keys.HOUR_KEY_BYTES
 
 
 @given(ids, st.tuples(times, seqs), st.tuples(times, seqs))
@@ -162,7 +166,7 @@ def test_counts_of_an_application_sort_by_hour(app: bytes, one: int, other: int)
 @pytest.mark.parametrize("number", [-1, 2**63])
 def test_numbers_that_would_break_the_order_are_refused(number: int) -> None:
     builders: tuple[Callable[[int], bytes], ...] = (
-        lambda time_ms: keys.point_key(bytes(12), time_ms),
+        lambda time_ms: keys.block_key(1, bytes(12), time_ms),
         lambda time_ms: keys.command_key(bytes(12), time_ms, 0),
         lambda time_ms: keys.log_key(bytes(12), time_ms, 0),
         lambda seq: keys.log_key(bytes(12), 0, seq),

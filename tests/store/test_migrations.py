@@ -9,15 +9,26 @@ from typing import Any
 import lmdb
 import pytest
 
-from trunkline.store import codec, migrations
+from trunkline.store import codec, migrations, point_migration
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
-from trunkline.store.checksums import BYTES, opened
+from trunkline.store.checksums import BYTES, opened, sealed
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, FormatUnsupported
 from trunkline.store.keyring import Keyring
-from trunkline.store.keys import DATABASES, META, RECORDS
+from trunkline.store.keys import (
+    ARRIVALS,
+    DATABASES,
+    META,
+    RECORDS,
+    RUNS,
+    RUNS_KEY,
+    SEGMENTS,
+    TIMELINE,
+    counts_key,
+    head_key,
+)
 
 
 def write_format(path: Path, number: Any) -> None:
@@ -141,7 +152,7 @@ def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
     write_format(tmp_path, 7)
     with pytest.raises(
-        FormatUnsupported, match=r"is in format 7, this program knows formats up to 4\. Use a newer"
+        FormatUnsupported, match=r"is in format 7, this program knows formats up to 5\. Use a newer"
     ):
         Store.open(tmp_path)
     assert read(tmp_path) == (7, "old")
@@ -188,15 +199,16 @@ def test_a_damaged_format_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_of_format_2_gets_checksums(tmp_path: Path) -> None:
     """Also values that are empty, longer than a page, and so many that pages split."""
+    before = [db for db in DATABASES if db not in (TIMELINE, ARRIVALS, SEGMENTS, RUNS)]
     values = {b"%d" % number: bytes(number % 40) for number in range(3000)} | {b"long": b"x" * 9000}
     with Store.open(tmp_path, map_size_bytes=1024 * 1024) as store:
         batch = Batch()
-        for db in DATABASES:
+        for db in before:
             batch.put_all(db, {key: codec.encode(value) for key, value in values.items()})
         store.journal.submit(batch)
         store.journal.flush()
     with lmdb.open(str(tmp_path / "store"), max_dbs=16, map_size=2**28) as env:
-        handles = {db: env.open_db(db.encode()) for db in DATABASES}
+        handles = {db: env.open_db(db.encode()) for db in before}
         with env.begin(write=True) as transaction:
             for db, handle in handles.items():
                 for key, value in list(transaction.cursor(handle)):
@@ -204,8 +216,94 @@ def test_a_store_of_format_2_gets_checksums(tmp_path: Path) -> None:
                     assert db != META or opened(key, value) is not None
             transaction.put(migrations.FORMAT_KEY, codec.encode(2), db=handles[META])
     with Store.open(tmp_path) as store, store.snapshot() as snapshot:
-        for db in DATABASES:
+        for db in before:
             found = {key: codec.decode(value) for key, value in snapshot.range(db, b"", None)}
             assert found.pop(migrations.FORMAT_KEY, migrations.FORMAT) == migrations.FORMAT
             found.pop(migrations.KEY_KEY, None)
+            found.pop(RUNS_KEY, None)
             assert found == values
+
+
+# Format 5: points in runs.
+
+DEVICE = bytes(range(12))
+OTHER = bytes(range(1, 13))
+AHEAD_MS = 4990
+
+
+def format_4(path: Path) -> dict[bytes, dict[int, dict[int, Any]]]:
+    """A store of format 4 with 5,000 points of one device, of which ten are newer than its head, and few of another."""
+    points: dict[bytes, dict[int, dict[int, Any]]] = {
+        DEVICE: {time_ms: {0: time_ms / 4, 1: f"text {time_ms % 7}"} for time_ms in range(5000)},
+        OTHER: {time_ms: {2: True} for time_ms in (7, 9)},
+    }
+    heads = {DEVICE: AHEAD_MS - 1, OTHER: 9}
+    Store.open(path, map_size_bytes=128 * 1024).close()
+    with lmdb.open(str(path / "store"), max_dbs=32, map_size=2**26) as env:
+        handles = {db: env.open_db(db.encode()) for db in DATABASES}
+        with env.begin(write=True) as transaction:
+            for db in (ARRIVALS, SEGMENTS, RUNS):
+                transaction.drop(handles[db])
+            for device, of in points.items():
+                stored = {device + b"\x10" + time_ms.to_bytes(8, "big"): each for time_ms, each in of.items()}
+                head = [0, heads[device], 0, 0, 0]
+                for key, value in {**stored, head_key(device): head, counts_key(device, 3): {"n": 1}}.items():
+                    transaction.put(key, sealed(key, codec.encode(value)), db=handles[TIMELINE])
+            format_ = sealed(migrations.FORMAT_KEY, codec.encode(4))
+            transaction.put(migrations.FORMAT_KEY, format_, db=handles[META])
+    return points
+
+
+def all_points(store: Store) -> dict[bytes, dict[int, dict[int, Any]]]:
+    with store.snapshot() as snapshot:
+        return {
+            device: {time: dict(point) for part in snapshot.points(device) for time, point in part.rows()}
+            for device in (DEVICE, OTHER)
+        }
+
+
+class Cut(Exception):
+    """The power is cut."""
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 3, 4, 5])
+def test_points_are_moved_in_parts_and_a_power_cut_between_them_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    """A part is one transaction, so a cut at any other place is the same as one before the part."""
+    points = format_4(tmp_path)
+    monkeypatch.setattr(point_migration, "PART_POINTS", 1200)
+    move, left = point_migration._move_part, iter([True] * parts + [False])
+
+    def cut(*arguments: Any) -> bool:
+        if not next(left):
+            raise Cut
+        return move(*arguments)
+
+    monkeypatch.setattr(point_migration, "_move_part", cut)
+    try:
+        Store.open(tmp_path).close()
+        assert parts > 4, "the move takes five parts"
+    except Cut:
+        assert read_format(tmp_path) == 5, "an older program refuses it"
+    monkeypatch.setattr(point_migration, "_move_part", move)
+    with Store.open(tmp_path) as store:
+        assert all_points(store) == points
+        assert verify(store).problems == []
+        with store.snapshot() as snapshot:
+            assert [time for time, _ in snapshot.head(DEVICE).reports] == list(range(AHEAD_MS, 5000))
+            assert snapshot.get(TIMELINE, counts_key(DEVICE, 3)) is not None
+            assert snapshot.count(TIMELINE, b"", None) == 4, "a head and counts of each device"
+            assert snapshot.get(META, point_migration.MARKER) is None
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == ["format-4"]
+    with Store.open(tmp_path) as store:
+        assert all_points(store) == points
+
+
+def read_format(path: Path) -> Any:
+    with (
+        lmdb.open(str(path / "store"), max_dbs=32, readonly=True, lock=False) as env,
+        env.begin() as transaction,
+    ):
+        meta = env.open_db(META.encode(), txn=transaction)
+        return plain(migrations.FORMAT_KEY, transaction.get(migrations.FORMAT_KEY, db=meta) or b"")

@@ -19,7 +19,6 @@ from tests.actors.house import START_MS, House, running_house
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.removal_jobs import newest_left
 from trunkline.actors.devices.removal_messages import RemoveData, RestoreNewest
-from trunkline.store import keys
 
 times = st.sampled_from([START_MS + offset for offset in range(-5, 1)])
 reports = st.fixed_dictionaries(
@@ -30,7 +29,7 @@ reports = st.fixed_dictionaries(
 )
 removals = st.tuples(st.integers(1, 3), st.none() | st.sampled_from([["a"], ["a", "b"]]))
 """How many of the newest points are removed, and which attributes of them (None: all)."""
-changes = st.lists(reports | removals | st.sampled_from(["forget", "commit"]), max_size=4)
+changes = st.lists(reports | removals | st.sampled_from(["forget", "commit", "settle"]), max_size=4)
 rounds = st.tuples(changes, removals, changes, st.just("search"), changes, st.just("put in"))
 plans = st.lists(rounds, min_size=1, max_size=4)
 
@@ -108,6 +107,8 @@ async def test_the_composite_state_is_the_fold_of_what_is_left(plan: list[Any]) 
                     case "forget":
                         house.system.journal.flush()
                         house.forget()
+                    case "settle":
+                        await house.settle()
                     case "commit":
                         house.system.journal.flush()
                     case (number, attributes):
@@ -120,5 +121,5 @@ async def test_the_composite_state_is_the_fold_of_what_is_left(plan: list[Any]) 
             house.forget()
             assert await house.composite(device) == oracle.composite()
             with house.system.store.snapshot() as snapshot:
-                stored = Head.decoded(snapshot.get(keys.TIMELINE, keys.head_key(device)))
+                stored = Head.decoded(snapshot.head(device).head)
             assert stored.newest_ms == max(oracle.points, default=-1)

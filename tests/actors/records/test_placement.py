@@ -51,8 +51,9 @@ def test_every_database_has_a_home() -> None:
         keys.COUNTS: Home("application", DEVICE),
         keys.META: Home("application"),
         keys.UNIQUE: Home("root"),
+        keys.ARRIVALS: Home("device", DEVICE),
     }
-    assert {*known, keys.RECORDS, keys.INDEXES} == set(keys.DATABASES)
+    assert {*known, keys.RECORDS, keys.INDEXES, keys.SEGMENTS, keys.RUNS} == set(keys.DATABASES)
     for db, home in known.items():
         assert home_of_key(KINDS, db, DEVICE + b"rest") == home
 
@@ -60,8 +61,8 @@ def test_every_database_has_a_home() -> None:
 @pytest.mark.parametrize(
     ("ref", "db", "key", "right"),
     [
-        (Ref("device", APPLICATION, DEVICE), keys.TIMELINE, keys.point_key(DEVICE, 5), True),
-        (Ref("device", APPLICATION, DEVICE), keys.TIMELINE, keys.point_key(OTHER, 5), False),
+        (Ref("device", APPLICATION, DEVICE), keys.RUNS, keys.block_key(1, DEVICE, 5), True),
+        (Ref("device", APPLICATION, DEVICE), keys.RUNS, keys.block_key(1, OTHER, 5), False),
         (
             Ref("device", APPLICATION, DEVICE),
             keys.RECORDS,
@@ -77,7 +78,7 @@ def test_every_database_has_a_home() -> None:
             True,
         ),
         (Ref("eventLog", APPLICATION, APPLICATION), keys.EVENTS, keys.event_detail_key(OTHER, OTHER), False),
-        (Ref("eventLog", APPLICATION, APPLICATION), keys.TIMELINE, keys.point_key(DEVICE, 5), False),
+        (Ref("eventLog", APPLICATION, APPLICATION), keys.TIMELINE, keys.head_key(DEVICE), False),
         (Ref("application", ROOT, APPLICATION), keys.UNIQUE, b"x" * 16, True),
         (
             Ref("application", ROOT, APPLICATION),

@@ -1,0 +1,172 @@
+"""What a device reports, as it is stored in the arrivals: a sequence of pairs of CBOR.
+
+Owns these pairs, and what several of them say together. Does not own where they are stored (`arrivals.py`).
+
+Each is the time in milliseconds and
+
+    a map            a report: attribute number to value; overrides what the point of that time has of these attributes
+    null             the point of that time is removed
+    [map]            the point of that time is replaced
+
+or, without a time, -1 and bytes: the head of the device after what comes before it; -2 and null: all data of the device
+is removed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from trunkline.store import codec, keys
+from trunkline.store.columns import MERGES, REMOVES, REPLACES, Points
+
+_HEAD: Final = -1
+_WIPED: Final = -2
+_TIMED = struct.Struct(">BQ").pack
+_NULL: Final = b"\xf6"
+_LIST_OF_ONE: Final = b"\x81"
+_HEAD_KEY: Final = b"\x20"
+_WIPED_ITEM: Final = b"\x21\xf6"
+LIST: Final = b"\x9f"
+"""The beginning of a list of CBOR that `END` ends."""
+END: Final = b"\xff"
+
+Item = tuple[int, Any]
+"""A time and what was reported for it, or a negative number and what it stands for."""
+
+
+# What a device reports.
+
+
+def reported(time_ms: int, point: bytes) -> bytes:
+    """A report: `point` is CBOR."""
+    return _TIMED(0x1B, time_ms) + point
+
+
+def replaced(time_ms: int, point: bytes) -> bytes:
+    """A point that replaces that of its time."""
+    return _TIMED(0x1B, time_ms) + _LIST_OF_ONE + point
+
+
+def removed(time_ms: int) -> bytes:
+    """The removal of the point of a time."""
+    return _TIMED(0x1B, time_ms) + _NULL
+
+
+def head_item(head: bytes) -> bytes:
+    """The head of the device after everything before it."""
+    return _HEAD_KEY + codec.encode(head)
+
+
+def wiped() -> bytes:
+    """The removal of all data of the device."""
+    return _WIPED_ITEM
+
+
+class Reports:
+    """What one device reported in batches that wait for a commit.
+
+    `is_ordered`: these are reports only, and heads, in ascending times, from `first_ms` to `last_ms`.
+    """
+
+    __slots__ = ("first_ms", "has_head", "is_ordered", "items", "last_ms")
+
+    def __init__(self) -> None:
+        self.items: list[bytes] = []
+        self.has_head = False
+        self.is_ordered = True
+        self.first_ms = keys.TIME_MS_MAX
+        self.last_ms = -1
+
+    def report(self, time_ms: int, item: bytes) -> None:
+        """Append a report."""
+        if self.last_ms < 0:
+            self.first_ms = time_ms
+        elif time_ms <= self.last_ms:
+            self.is_ordered = False
+        self.last_ms = time_ms
+        self.items.append(item)
+
+    def extend(self, other: Reports) -> None:
+        """Append what `other` has."""
+        self.items += other.items
+        self.has_head = self.has_head or other.has_head
+        self.is_ordered = self.is_ordered and other.is_ordered and other.first_ms > self.last_ms
+        self.first_ms = min(self.first_ms, other.first_ms)
+        self.last_ms = max(self.last_ms, other.last_ms)
+
+
+# Reading what was reported.
+
+
+class Ahead(NamedTuple):
+    """A stored head, None if there is none, and the reports that came after it, in order."""
+
+    head: bytes | None
+    reports: list[tuple[int, dict[int, Any]]]
+
+
+def head_of(found: Iterable[list[Item]]) -> tuple[bytes | None, list[Item], bool]:
+    """The last head in pairs, the pairs after it, and whether there is one (or a removal of everything, then None).
+
+    `found` are the pairs of windows, the newest window first; it is read as far as needed.
+    """
+    later: list[Item] = []
+    for items in found:
+        for index in range(len(items) - 1, -1, -1):
+            if items[index][0] < 0:
+                head = items[index][1] if items[index][0] == _HEAD else None
+                return head, items[index + 1 :] + later, True
+        later = items + later
+    return None, later, False
+
+
+def waiting_items(reports: Reports) -> list[Item]:
+    """The pairs of reports that wait for a commit."""
+    pairs = iter(codec.decode(LIST + b"".join(reports.items) + END))
+    return list(zip(pairs, pairs, strict=True))
+
+
+class Fold(NamedTuple):
+    """What a device reported, put together: whether all data before is removed, and the points."""
+
+    is_wiped: bool
+    points: dict[int, dict[int, Any]]
+    marks: dict[int, int]
+    """The marks of the points (`columns.py`) that do not merge."""
+
+    def rows(self, low_ms: int = 0, high_ms: int = keys.TIME_MS_MAX) -> Points | None:
+        """The points in this range, None if there are none."""
+        marks = self.marks.get
+        times = [time_ms for time_ms in self.points if low_ms <= time_ms <= high_ms]
+        if not times:
+            return None
+        times.sort()
+        return Points.of([(time_ms, self.points[time_ms], marks(time_ms, MERGES)) for time_ms in times])
+
+
+def fold(items: Iterable[Item]) -> Fold:
+    """Put together what a device reported."""
+    is_wiped = False
+    points: dict[int, dict[int, Any]] = {}
+    marks: dict[int, int] = {}
+    for key, value in items:
+        if key >= 0:
+            if type(value) is dict:
+                before = points.get(key)
+                if before is None:
+                    points[key] = value
+                else:
+                    points[key] = {**before, **value}
+                    if marks.get(key) == REMOVES:
+                        marks[key] = REPLACES
+            elif value is None:
+                points[key], marks[key] = {}, REMOVES
+            else:
+                points[key], marks[key] = value[0], REPLACES
+        elif key == _WIPED:
+            is_wiped = True
+            points.clear()
+            marks.clear()
+    return Fold(is_wiped, points, marks)

@@ -1,0 +1,262 @@
+"""The settler: brings what devices reported from the arrivals into runs, in the background.
+
+Owns when chunks are packed into segments, when a window is written into a run, and how much is done at a time. Does not
+own the merging of runs (`merging.py`), nor the form of either (`arrivals.py`, `runs.py`).
+
+All of it is done by batches of the journal, like all other writes: a batch joins the next commit, and after a crash at
+any place each point is in a run, in the arrivals, or in both, which reads the same. A step in the event loop takes a
+few milliseconds at most, and between steps the loop belongs to others for several times as long, unless the arrivals
+grow faster than they are settled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+import trio
+
+from trunkline.store import keys
+from trunkline.store.arrivals import Window, packed
+from trunkline.store.batch import Batch
+from trunkline.store.errors import JournalFull, StoreError
+from trunkline.store.merging import Merge, due_group
+from trunkline.store.report_items import Item, fold, head_of
+from trunkline.store.runs import Run, encoded_blocks, encoded_runs, runs_of
+
+if TYPE_CHECKING:
+    from trunkline.store.env import Store
+    from trunkline.store.snapshot import Snapshot
+
+STEP_S: Final = 0.002
+"""The processor time of a step in the event loop."""
+STEP_BYTES: Final = 256 * 1024
+REST_SHARE: Final = 3
+"""After a step the event loop belongs to others for so many times as long."""
+INLINE_BYTES: Final = 64 * 1024
+"""Up to so many bytes are packed in the event loop."""
+BACKLOG_WINDOWS: Final = 4
+"""With so many windows there is no rest between steps."""
+RETRY_S: Final = 1.0
+BUSY_S: Final = 0.02
+WIPED_KEYS: Final = 1000
+"""The keys that a step deletes where all data of a device is removed."""
+
+AdvanceHead = Callable[[bytes | None, Sequence[tuple[int, dict[int, Any]]]], bytes]
+"""Returns the stored form of a head after some reports, given its stored form before."""
+
+_log = structlog.get_logger("trunkline.store")
+
+
+class Settler:
+    """Use one for a store, and `run` it in a nursery.
+
+    `advance_head` knows the meaning of heads. After `settle_s` seconds without a full window the open one is settled.
+    """
+
+    def __init__(self, store: Store, advance_head: AdvanceHead, settle_s: float) -> None:
+        self._store = store
+        self._settle_s = settle_s
+        self._arrivals = store.arrivals
+        self._advance_head = advance_head
+        self.now_s = time.perf_counter
+        """The clock that bounds a step."""
+        self._working = trio.Lock()
+        self._failing = False
+        self.settled_rows = 0
+        """The points that were written into runs."""
+        self.merged_rows = 0
+        """The points that were moved from one run to another."""
+
+    async def run(self) -> None:
+        """Pack, settle and merge until cancelled."""
+        while True:
+            async with self._working:
+                await self._settle_closed()
+            with trio.move_on_after(self._settle_s) as waiting:
+                await self._arrivals.due.wait()
+            if waiting.cancelled_caught:
+                await self.settle_all()
+
+    async def settle_all(self) -> None:
+        """Bring everything that has arrived into runs; for load tests and tests."""
+        async with self._working:
+            await self._pack(close=True)
+            await self._settle_closed()
+
+    async def _settle_closed(self) -> None:
+        if self._arrivals.is_due:
+            await self._pack()
+        while len(self._arrivals.windows) > 1:
+            await self._settle(self._arrivals.windows[0])
+            await self._merge_due()
+
+    # Steps.
+
+    def read(self) -> Snapshot:
+        """A snapshot for a step, which must be closed before the step ends."""
+        return self._store.snapshot()
+
+    async def finish_step(self, batch: Batch, began_s: float) -> None:
+        """Commit a step, and leave the event loop to others; then pack what has arrived meanwhile, if it is due."""
+        took_s = self.now_s() - began_s
+        await self._commit(batch)
+        if len(self._arrivals.windows) < BACKLOG_WINDOWS:
+            await trio.sleep(took_s * REST_SHARE)
+        if self._arrivals.is_due:
+            await self._pack()
+
+    def _is_over(self, batch: Batch, began_s: float) -> bool:
+        """Whether a step has taken long enough."""
+        return batch.size_bytes > STEP_BYTES or self.now_s() - began_s > STEP_S
+
+    async def _commit(self, batch: Batch) -> None:
+        """Commit a batch, however often that fails."""
+        while batch:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            try:
+                group = self._store.journal.submit(batch)
+                with trio.CancelScope(shield=True):  # the memory must not fall behind what is committed
+                    await group.wait()
+            except JournalFull:
+                await trio.sleep(BUSY_S)
+            except StoreError as error:
+                if not self._failing:
+                    self._failing = True
+                    _log.error("arrivals cannot be settled", error=str(error))
+                await trio.sleep(RETRY_S)
+            else:
+                self._failing = False
+                return
+
+    # Packing.
+
+    async def _pack(self, *, close: bool = False) -> None:
+        """Write all chunks as one segment. If the open window is full, or `close`, the next one begins."""
+        arrivals = self._arrivals
+        if arrivals.is_full or (close and arrivals.windows[-1].buffers):
+            arrivals.close_window()
+        arrivals.due = trio.Event()
+        chunks = arrivals.unpacked[:]
+        batch = Batch()
+        batch.frees_pages = batch.moves_counts = True
+        if chunks:
+            if arrivals.unpacked_bytes > INLINE_BYTES:
+                segment = await trio.to_thread.run_sync(packed, chunks)
+            else:
+                segment = packed(chunks)
+            batch.put(keys.SEGMENTS, keys.arrival_key(chunks[-1].seq), segment)
+            for chunk in chunks:
+                batch.delete(keys.ARRIVALS, keys.arrival_key(chunk.seq))
+            await self._commit(batch)
+            arrivals.packed(len(chunks))
+
+    # Settling.
+
+    async def _settle(self, window: Window) -> None:
+        """Write the oldest window into a new run, and delete its segments."""
+        with self.read() as snapshot:
+            before = runs_of(snapshot)
+        number = max((run.number for run in before), default=0) + 1
+        rows, first_ms, last_ms = 0, keys.TIME_MS_MAX, 0
+        batch, began_s = freeing_batch(), self.now_s()
+        # Until all of it is written, the run may have points of any time.
+        batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, Run(number, 0, 0, keys.TIME_MS_MAX)]))
+        for device in sorted(window.buffers):
+            items = window.buffers[device].items(window.base, keys.TIME_MS_MAX) or []
+            folded = fold(items)
+            if folded.is_wiped:
+                await self.finish_step(batch, began_s)
+                await self._wipe(device, [run.number for run in before])
+                batch, began_s = freeing_batch(), self.now_s()
+            head = self._head_after(device, items)
+            if head is not None:
+                batch.put(keys.TIMELINE, keys.head_key(device), head)
+            points = folded.rows()
+            if points is not None and not before:
+                points = points.visible()  # nothing is older, so nothing has to be removed
+            if points is not None and len(points):
+                rows += len(points)
+                first_ms, last_ms = min(first_ms, points.first_ms), max(last_ms, points.last_ms)
+                for block_ms, block in encoded_blocks(points):
+                    batch.put(keys.RUNS, keys.block_key(number, device, block_ms), block)
+            if self._is_over(batch, began_s):
+                await self.finish_step(batch, began_s)
+                batch, began_s = freeing_batch(), self.now_s()
+        written = [Run(number, rows, first_ms, last_ms)] if rows else []
+        batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, *written]))
+        with self.read() as snapshot:
+            assert window.last is not None
+            for key in snapshot.keys(keys.SEGMENTS, b"", keys.arrival_key(window.last + 1)):
+                batch.delete(keys.SEGMENTS, bytes(key))
+        await self._commit(batch)
+        self._arrivals.settled(window)
+        self.settled_rows += rows
+
+    def _head_after(self, device: bytes, items: list[Item]) -> bytes | None:
+        """The head of a device after what it reported in a window; None if it has none."""
+        head, later, is_found = head_of([items])
+        if not is_found:
+            head = self._store.journal.get(keys.TIMELINE, keys.head_key(device))
+        reports = [(key, value) for key, value in later if type(value) is dict]
+        return self._advance_head(head, reports) if reports else head
+
+    async def _wipe(self, device: bytes, runs: Sequence[int]) -> None:
+        """Delete all data of a device but what has arrived."""
+        places = [(keys.RUNS, keys.run_prefix(run) + device) for run in runs]
+        for db, prefix in [*places, (keys.TIMELINE, device)]:
+            while True:
+                batch, began_s = freeing_batch(), self.now_s()
+                with self.read() as snapshot:
+                    for key in islice(snapshot.keys(db, prefix, keys.prefix_end(prefix)), WIPED_KEYS):
+                        batch.delete(db, bytes(key))
+                if not batch:
+                    break
+                await self.finish_step(batch, began_s)
+
+    # Merging.
+
+    async def _merge_due(self) -> None:
+        """Merge runs until there are few enough of each size."""
+        while True:
+            with self.read() as snapshot:
+                runs = runs_of(snapshot)
+            group = due_group(runs)
+            if group is None:
+                return
+            await self._merge(runs, group)
+
+    async def _merge(self, runs: Sequence[Run], group: Sequence[Run]) -> None:
+        """Bring the points of adjacent runs into the oldest one of them."""
+        target, *sources = group
+        whole = Run(
+            target.number,
+            sum(run.rows for run in group),
+            min(run.first_ms for run in group),
+            max(run.last_ms for run in group),
+        )
+        batch, began_s = freeing_batch(), self.now_s()
+        batch.put(keys.META, keys.RUNS_KEY, encoded_runs([whole if run == target else run for run in runs]))
+        merge = Merge(target.number, [run.number for run in sources], is_oldest=target == runs[0])
+        while True:
+            with self.read() as snapshot:
+                more = merge.step(snapshot, batch, partial(self._is_over, batch, began_s))
+            if not more:
+                break
+            await self.finish_step(batch, began_s)
+            batch, began_s = freeing_batch(), self.now_s()
+        left = [whole if run == target else run for run in runs if run not in sources]
+        batch.put(keys.META, keys.RUNS_KEY, encoded_runs(left))
+        await self._commit(batch)
+        self.merged_rows += merge.rows
+
+
+def freeing_batch() -> Batch:
+    """A batch that writes something so that more can be deleted, so it may use the reserve of a full disk."""
+    batch = Batch()
+    batch.frees_pages = True
+    return batch

@@ -1,0 +1,326 @@
+"""What devices report reads the same wherever it is: in chunks, segments, windows or runs, in every mixture."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trunkline.store import codec, keys, merging, runs
+from trunkline.store import settler as settler_module
+from trunkline.store.backup import verify
+from trunkline.store.batch import Batch
+from trunkline.store.env import Store
+from trunkline.store.errors import JournalFull, StoreDamaged
+from trunkline.store.report_items import head_item, removed, replaced
+from trunkline.store.runs import runs_of
+from trunkline.store.settler import Settler
+
+Point = dict[int, Any]
+Shown = dict[bytes, dict[int, Point]]
+
+DEVICES = [bytes([number]) * 12 for number in (1, 2, 3)]
+
+
+@pytest.fixture(autouse=True)
+def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps are as small as can be, and follow each other at once."""
+    monkeypatch.setattr(settler_module, "REST_SHARE", 0)
+
+
+def advance(head: bytes | None, reports: Sequence[tuple[int, Point]]) -> bytes:
+    """The heads of these tests are the sorted times of all reports."""
+    times = set() if head is None else set(codec.decode(head))
+    return codec.encode(sorted(times | {time_ms for time_ms, _ in reports}))
+
+
+@asynccontextmanager
+async def opened(path: Path, **given: Any) -> AsyncIterator[tuple[Store, Settler]]:
+    """A store that commits, with a settler whose steps are as small as can be."""
+    with Store.open(path, map_size_bytes=2**26, **given) as store:
+        settler = Settler(store, advance, 3600.0)
+        settler.now_s = itertools.count().__next__
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.journal.run)
+            yield store, settler
+            nursery.cancel_scope.cancel()
+
+
+def shown(store: Store, devices: Sequence[bytes], low_ms: int = 0, high_ms: int = keys.TIME_MS_MAX) -> Shown:
+    """The points of devices in a range. Asserts that both directions agree."""
+    found: Shown = {}
+    with store.snapshot() as snapshot:
+        for device in devices:
+            parts = [list(part.rows()) for part in snapshot.points(device, low_ms, high_ms)]
+            rows = list(itertools.chain(*parts))
+            back = [list(part.rows()) for part in snapshot.points(device, low_ms, high_ms, reverse=True)]
+            assert list(itertools.chain(*reversed(back))) == rows
+            assert [time_ms for time_ms, _ in rows] == sorted({time_ms for time_ms, _ in rows})
+            found[device] = {time_ms: dict(point) for time_ms, point in rows}
+    return found
+
+
+class Model:
+    """The points of all devices, kept the naive way."""
+
+    def __init__(self) -> None:
+        self.points: Shown = {device: {} for device in DEVICES}
+
+    def apply(self, batch: Batch, step: tuple[Any, ...]) -> None:
+        """Do a step here, and put it into the batch."""
+        match step:
+            case ("report", device, time_ms, point):
+                batch.report(device, time_ms, codec.encode(point))
+                self.points[device][time_ms] = {**self.points[device].get(time_ms, {}), **point}
+            case ("replace", device, time_ms, point):
+                batch.report_removal(device, replaced(time_ms, codec.encode(point)))
+                self.points[device][time_ms] = point
+            case ("remove", device, time_ms):
+                batch.report_removal(device, removed(time_ms))
+                self.points[device].pop(time_ms, None)
+            case ("wipe", device):
+                batch.report_wiped(device)
+                self.points[device].clear()
+
+
+devices = st.sampled_from([DEVICES[0], DEVICES[0], DEVICES[1]])
+times = st.integers(0, 9)
+points = st.dictionaries(st.integers(0, 2), st.integers(0, 3) | st.sampled_from([0.5, True, "x"]), min_size=1)
+changes = (
+    st.tuples(st.just("report"), devices, times, points)
+    | st.tuples(st.just("report"), devices, times, points)
+    | st.tuples(st.just("replace"), devices, times, points)
+    | st.tuples(st.just("remove"), devices, times)
+    | st.tuples(st.just("wipe"), devices)
+)
+plans = st.lists(
+    st.lists(changes, min_size=1, max_size=8) | st.sampled_from(["settle", "settle", "pack", "open again"]),
+    min_size=6,
+    max_size=30,
+)
+
+
+@pytest.mark.slow
+@given(plan=plans, low_ms=times, high_ms=times)
+@settings(max_examples=100)
+async def test_points_are_the_fold_of_all_reports(plan: list[Any], low_ms: int, high_ms: int) -> None:
+    model = Model()
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "BLOCK_ROWS", 4)
+        patch.setattr(merging, "BLOCK_ROWS", 4)
+        patch.setattr(merging, "GROUP_RUNS", 2)
+        patch.setattr(merging, "SMALLEST_ROWS", 3)
+        rest = iter(plan)
+        is_open = True
+        while is_open:
+            is_open = False
+            async with opened(Path(directory)) as (store, settler):
+                assert shown(store, DEVICES) == model.points
+                for step in rest:
+                    if step == "open again":
+                        is_open = True
+                        break
+                    if step == "settle":
+                        await settler.settle_all()
+                    elif step == "pack":
+                        await settler._pack()
+                    else:
+                        batch = Batch()
+                        for each in step:
+                            model.apply(batch, each)
+                        await store.journal.submit(batch).wait()
+                        within = {
+                            device: {time: point for time, point in of.items() if low_ms <= time <= high_ms}
+                            for device, of in model.points.items()
+                        }
+                        assert shown(store, DEVICES, low_ms, high_ms) == within
+                assert shown(store, DEVICES) == model.points
+                assert verify(store).problems == []
+
+
+def reports_of(number: int) -> Iterator[tuple[Any, ...]]:
+    """What a batch says in the test of power cuts: reports in order, late ones, corrections and removals."""
+    for device in DEVICES:
+        for offset in range(6):
+            yield "report", device, 10 * number + offset, {0: number, 1: offset + 0.5}
+        yield "report", device, 7 * number, {2: f"late {number}"}
+        if number % 3 == 2:
+            yield "remove", device, 10 * (number - 2) + 1
+            yield "replace", device, 10 * (number - 1) + 2, {0: "replaced"}
+    if number == 11:
+        yield "wipe", DEVICES[2]
+
+
+async def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each commit of the settler the files are copied as they are before its sync, and opened."""
+    monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(merging, "GROUP_RUNS", 4)
+    model, copies = Model(), list[Path]()
+    settling = False
+
+    def cut() -> float:
+        if settling:
+            copies.append(tmp_path / f"copy {len(copies)}")
+            shutil.copytree(tmp_path / "data", copies[-1])
+        return 0.0
+
+    async with opened(tmp_path / "data", sync_delay_s=cut) as (store, settler):
+        for number in range(13):
+            batch = Batch()
+            for step in reports_of(number):
+                model.apply(batch, step)
+            await store.journal.submit(batch).wait()
+            settling = number >= 11
+            await settler.settle_all()
+            settling = False
+            if number == 11:
+                before = shown(store, DEVICES)
+        with store.snapshot() as snapshot:
+            assert len(runs_of(snapshot)) < 4, "runs were merged"
+        assert settler.merged_rows
+    assert len(copies) > 20
+    for number, copy in enumerate(copies):
+        async with opened(copy) as (store, settler):
+            found = shown(store, DEVICES)
+            assert found in (before, model.points), f"after commit {number}"
+            assert verify(store).problems == []
+            await settler.settle_all()
+            assert shown(store, DEVICES) == found
+            assert verify(store).problems == []
+        shutil.rmtree(copy)
+
+
+async def test_a_snapshot_stays_what_it_was_while_all_is_settled(tmp_path: Path) -> None:
+    model = Model()
+    async with opened(tmp_path) as (store, settler):
+        for number in range(3):
+            batch = Batch()
+            for step in reports_of(number):
+                model.apply(batch, step)
+            await store.journal.submit(batch).wait()
+            if number == 0:
+                await settler.settle_all()
+        expected = {
+            device: {time: dict(point) for time, point in of.items()} for device, of in model.points.items()
+        }
+        with store.snapshot() as snapshot:
+            batch = Batch()
+            model.apply(batch, ("wipe", DEVICES[0]))
+            model.apply(batch, ("report", DEVICES[1], 5, {0: "later"}))
+            await store.journal.submit(batch).wait()
+            await settler.settle_all()
+            for device in DEVICES:
+                rows = {time: dict(point) for part in snapshot.points(device) for time, point in part.rows()}
+                assert rows == expected[device]
+        assert shown(store, DEVICES) == model.points
+
+
+async def test_a_head_is_found_wherever_it_is(tmp_path: Path) -> None:
+    """Before and after its window is settled, with and without reports that came after it."""
+    device = DEVICES[0]
+    said: list[int] = []
+
+    def times_of(store: Store) -> list[int]:
+        with store.snapshot() as snapshot:
+            head, reports = snapshot.head(device)
+        times: list[int] = codec.decode(advance(head, reports))
+        return times
+
+    for life in range(2):
+        async with opened(tmp_path) as (store, settler):
+            for number in range(12):
+                batch = Batch()
+                said.append(100 * life + number)
+                batch.report(device, said[-1], codec.encode({0: number}))
+                if number % 4 == 1:
+                    batch.report_head(device, head_item(codec.encode(said)))
+                await store.journal.submit(batch).wait()
+                assert times_of(store) == said
+                if number % 5 == 3:
+                    await settler.settle_all()
+                    assert times_of(store) == said
+
+
+async def test_reports_are_refused_while_too_much_waits_to_be_settled(tmp_path: Path) -> None:
+    async with opened(tmp_path, arrivals_bytes_max=20_000) as (store, settler):
+        batch = Batch()
+        for number in range(400):
+            batch.report(DEVICES[0], number, codec.encode({0: number, 1: "x" * 40}))
+        await store.journal.submit(batch).wait()
+        with pytest.raises(JournalFull, match="wait to be written into runs"):
+            store.journal.submit(batch)
+        await settler.settle_all()
+        await store.journal.submit(batch).wait()
+        assert len(shown(store, DEVICES[:1])[DEVICES[0]]) == 400
+
+
+async def test_the_arrivals_are_packed_and_settled_when_there_are_enough(tmp_path: Path) -> None:
+    """Without anybody asking for it: the task of the settler does it."""
+    async with (
+        opened(tmp_path, arrival_window_bytes=30_000) as (store, settler),
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(settler.run)
+        for number in range(600):
+            batch = Batch()
+            batch.report(DEVICES[number % 3], number, codec.encode({0: number}))
+            await store.journal.submit(batch).wait()
+        for _ in range(1000):
+            if settler.settled_rows:
+                break
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+        assert sum(map(len, shown(store, DEVICES).values())) == 600
+        for low_ms, high_ms in ((0, 10), (100, 420), (595, 597), (599, 1000), (700, 900)):
+            times = range(low_ms, min(high_ms, 599) + 1)
+            found = shown(store, DEVICES, low_ms, high_ms)
+            assert sorted(time_ms for of in found.values() for time_ms in of) == list(times)
+
+
+@pytest.mark.parametrize(
+    ("db", "change"),
+    [
+        (keys.ARRIVALS, lambda raw: raw[:-3]),
+        (keys.ARRIVALS, lambda raw: raw + b"\x01"),
+        (keys.SEGMENTS, lambda raw: raw[:-3]),
+        (keys.SEGMENTS, lambda raw: b"\x00" + raw[1:]),
+        (keys.RUNS, lambda raw: raw[:-3]),
+        (keys.RUNS, lambda raw: b"\x00" + raw[1:]),
+    ],
+)
+async def test_what_was_written_wrongly_is_found(
+    tmp_path: Path, db: str, change: Callable[[bytes], bytes]
+) -> None:
+    """A value with a right checksum that is no chunk, segment or block is damage, and never anything else."""
+    async with opened(tmp_path) as (store, settler):
+        for number in range(2):
+            batch = Batch()
+            for step in reports_of(number):
+                Model().apply(batch, step)
+            await store.journal.submit(batch).wait()
+            if db == keys.RUNS:
+                await settler.settle_all()
+        if db == keys.SEGMENTS:
+            await settler._pack()
+        with store.snapshot() as snapshot:
+            key, raw = next((bytes(key), raw) for key, raw in snapshot.range(db, b"", None))
+        batch = Batch()
+        batch.put(db, key, change(raw))
+        await store.journal.submit(batch).wait()
+        assert any(problem.startswith(f"{db} {key.hex()}: ") for problem in verify(store).problems)
+        if db == keys.RUNS:
+            with pytest.raises(StoreDamaged, match=r"the block is damaged"):
+                shown(store, DEVICES)
+    if db != keys.RUNS:
+        with pytest.raises(StoreDamaged):
+            Store.open(tmp_path)
