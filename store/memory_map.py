@@ -203,6 +203,7 @@ class MemoryMap:
             self.release_reads()
             return False
         self.env.close()
+        self.release_reads()  # a thread that waits for its read is told that the file is closed
         return True
 
 
