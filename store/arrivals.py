@@ -26,7 +26,7 @@ import zstandard
 
 from trunkline.store import codec, keys
 from trunkline.store.errors import StoreDamaged
-from trunkline.store.report_items import END, LIST, Item, Reports
+from trunkline.store.report_items import END, HEAD_KEY, LIST, Item, Reports
 
 PACKED_CHUNKS: Final = 100
 """So many chunks become a segment: their keys fit into one page."""
@@ -40,7 +40,8 @@ _HAS_HEAD: Final = 1 << 31
 """In the length of an entry of a chunk: it has a head, or a removal of everything."""
 _LEVEL: Final = 1
 _GROUPS_BACK: Final = 8
-"""The commits that are decoded first where the newest reports are read, and the factor by which they become more."""
+"""Where the newest reports are read, so many times as many groups are decoded with each step back."""
+_GROUP_ITEMS: Final = 32
 
 _ENTRY = struct.Struct("<12sI")
 _NUMBERED = struct.Struct("<QI")
@@ -82,7 +83,7 @@ class Buffer:
 
     def items_back(self, base: int, last_seq: int) -> Iterator[list[Item]]:
         """The same in parts, the last first, for who needs only the last ones. The pairs in a part are in order."""
-        starts, end, count = self.groups[:], len(self.data), _GROUPS_BACK
+        starts, end, count = self.groups[:], len(self.data), 1
         data = bytes(self.data[:end])
         while starts:
             part = starts[-count:]
@@ -102,6 +103,7 @@ class Mark(NamedTuple):
 
     buffer: Buffer
     length: int
+    groups: int
     head_at: int
     is_ordered: bool
     last_ms: int
@@ -127,7 +129,14 @@ class Window:
         if buffer is None:
             buffer = self.buffers[device] = Buffer()
             self.size_bytes += BUFFER_BYTES
-        mark = Mark(buffer, len(buffer.data), buffer.head_at, buffer.is_ordered, buffer.last_ms)
+        mark = Mark(
+            buffer,
+            len(buffer.data),
+            len(buffer.groups),
+            buffer.head_at,
+            buffer.is_ordered,
+            buffer.last_ms,
+        )
         if reports.has_head:
             buffer.head_at = mark.length
         if not reports.is_ordered or reports.first_ms <= buffer.last_ms:
@@ -136,18 +145,26 @@ class Window:
             buffer.first_ms = reports.first_ms
         if reports.last_ms > buffer.last_ms:
             buffer.last_ms = reports.last_ms
-        group = _GROUP(0x1A, seq - self.base, 0x9F) + body + END
-        buffer.groups.append(mark.length)
-        buffer.data += group
-        self.size_bytes += len(group) + buffer.groups.itemsize
+        # In groups of few items, so that the newest are read without the others.
+        items = reports.items
+        parts = [b"".join(items[at : at + _GROUP_ITEMS]) for at in range(0, len(items), _GROUP_ITEMS)]
+        for part in parts if len(parts) > 1 else [body]:
+            start = len(buffer.data)
+            group = _GROUP(0x1A, seq - self.base, 0x9F) + part + END
+            buffer.groups.append(start)
+            buffer.data += group
+            self.size_bytes += len(group) + buffer.groups.itemsize
+        if items and items[-1].startswith(HEAD_KEY):
+            buffer.head_at = start
         return mark
 
     def cut(self, device: bytes, mark: Mark) -> None:
         """Take back the last `add` of a device."""
         buffer = mark.buffer
-        self.size_bytes -= len(buffer.data) - mark.length + buffer.groups.itemsize
+        groups = len(buffer.groups) - mark.groups
+        self.size_bytes -= len(buffer.data) - mark.length + groups * buffer.groups.itemsize
         del buffer.data[mark.length :]
-        buffer.groups.pop()
+        del buffer.groups[mark.groups :]
         buffer.head_at, buffer.is_ordered, buffer.last_ms = mark.head_at, mark.is_ordered, mark.last_ms
         if not buffer.data:
             del self.buffers[device]

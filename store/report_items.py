@@ -26,7 +26,8 @@ _WIPED: Final = -2
 _TIMED = struct.Struct(">BQ").pack
 _NULL: Final = b"\xf6"
 _LIST_OF_ONE: Final = b"\x81"
-_HEAD_KEY: Final = b"\x20"
+HEAD_KEY: Final = b"\x20"
+"""The beginning of the item of a head."""
 _WIPED_ITEM: Final = b"\x21\xf6"
 LIST: Final = b"\x9f"
 """The beginning of a list of CBOR that `END` ends."""
@@ -56,7 +57,7 @@ def removed(time_ms: int) -> bytes:
 
 def head_item(head: bytes) -> bytes:
     """The head of the device after everything before it."""
-    return _HEAD_KEY + codec.encode(head)
+    return HEAD_KEY + codec.encode(head)
 
 
 def wiped() -> bytes:
