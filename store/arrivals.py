@@ -181,24 +181,25 @@ class Chunk(NamedTuple):
 class Arrivals:
     """All windows, oldest first. Changed only in the thread of the event loop; read by all threads."""
 
-    __slots__ = ("_staged", "_window_bytes", "due", "seq", "unpacked", "unpacked_bytes", "windows")
+    __slots__ = ("_staged", "_waiting", "_window_bytes", "seq", "unpacked", "unpacked_bytes", "windows")
 
     def __init__(self, window_bytes: int) -> None:
         self.windows: tuple[Window, ...] = (Window(0),)
         self.seq = 0
         """The number of the last commit."""
-        self.due = trio.Event()
-        """Set when the chunks are to be packed."""
         self.unpacked: list[Chunk] = []
         """The chunks that are in no segment yet."""
         self.unpacked_bytes = 0
         self._window_bytes = window_bytes
+        self._waiting = trio.lowlevel.ParkingLot()
         self._staged: list[tuple[bytes, Mark]] = []
 
     def load(self, chunk: Chunk) -> None:
         """Append a chunk that is on disk. Raises StoreDamaged."""
         seq, value = chunk
         window = self.windows[-1]
+        if not window.buffers:
+            window.base = seq - 1  # numbers in a window have 32 bits
         try:
             reports = Reports()
             reports.is_ordered = False  # it may be, but to find that out takes as long as to load it
@@ -222,6 +223,11 @@ class Arrivals:
     def is_due(self) -> bool:
         """Whether the chunks are to be packed."""
         return len(self.unpacked) >= PACKED_CHUNKS or self.unpacked_bytes >= PACKED_BYTES
+
+    async def wait_due(self) -> None:
+        """Return when the chunks are to be packed."""
+        while not self.is_due:
+            await self._waiting.park()
 
     # A commit.
 
@@ -254,7 +260,7 @@ class Arrivals:
         self.unpacked.append(chunk)
         self.unpacked_bytes += len(chunk.value)
         if self.is_due:
-            self.due.set()
+            self._waiting.unpark_all()
 
     # Packing and settling.
 

@@ -78,7 +78,7 @@ class Settler:
             async with self._working:
                 await self._settle_closed()
             with trio.move_on_after(self._settle_s) as waiting:
-                await self._arrivals.due.wait()
+                await self._arrivals.wait_due()
             if waiting.cancelled_caught:
                 await self.settle_all()
 
@@ -140,11 +140,10 @@ class Settler:
         arrivals = self._arrivals
         if arrivals.is_full or (close and arrivals.windows[-1].buffers):
             arrivals.close_window()
-        arrivals.due = trio.Event()
         chunks = arrivals.unpacked[:]
-        batch = Batch()
-        batch.frees_pages = batch.moves_counts = True
         if chunks:
+            batch = freeing_batch()
+            batch.moves_counts = True
             if arrivals.unpacked_bytes > INLINE_BYTES:
                 segment = await trio.to_thread.run_sync(packed, chunks)
             else:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -271,6 +272,8 @@ async def test_the_arrivals_are_packed_and_settled_when_there_are_enough(tmp_pat
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(settler.run)
+        await trio.testing.wait_all_tasks_blocked()
+        await settler.settle_all()  # the task still waits for the next ones
         for number in range(600):
             batch = Batch()
             batch.report(DEVICES[number % 3], number, codec.encode({0: number}))
