@@ -147,8 +147,10 @@ class Window:
             buffer.last_ms = reports.last_ms
         # In groups of few items, so that the newest are read without the others.
         items = reports.items
-        parts = [b"".join(items[at : at + _GROUP_ITEMS]) for at in range(0, len(items), _GROUP_ITEMS)]
-        for part in parts if len(parts) > 1 else [body]:
+        parts = [body]
+        if len(items) > _GROUP_ITEMS:
+            parts = [b"".join(items[at : at + _GROUP_ITEMS]) for at in range(0, len(items), _GROUP_ITEMS)]
+        for part in parts:
             start = len(buffer.data)
             group = _GROUP(0x1A, seq - self.base, 0x9F) + part + END
             buffer.groups.append(start)

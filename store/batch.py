@@ -139,6 +139,9 @@ class Batch:
         self.report_removal(device, wiped())
         self.reports[device].has_head = True
 
+    def _items(self) -> dict[bytes, list[bytes]]:
+        return {device: reports.items for device, reports in self.reports.items()}
+
     def _reports_of(self, device: bytes, item: bytes) -> Reports:
         self.size_bytes += len(item) + _ENTRY_BYTES
         reports = self.reports.get(device)
@@ -198,7 +201,11 @@ class Batch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):
             return NotImplemented
-        return self.to_plain() == other.to_plain()
+        return (
+            self.writes == other.writes
+            and self.increments == other.increments
+            and self._items() == other._items()
+        )
 
     __hash__ = None  # type: ignore[assignment]  # a batch is mutable until it is submitted
 

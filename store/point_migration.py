@@ -18,7 +18,6 @@ import lmdb
 import structlog
 
 from trunkline.store import codec, keys
-from trunkline.store.arrival_loading import load_arrivals
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.checksums import opened, sealed
 from trunkline.store.columns import MERGES, Points
@@ -76,7 +75,7 @@ def move_points(memory_map: MemoryMap) -> None:
 def _move_part(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap) -> bool:
     """Move the next points; False if none is left."""
     handles = memory_map.handles
-    marker = _get(transaction, memory_map, keys.META, MARKER)
+    marker = memory_map.read(transaction, keys.META, MARKER)
     if marker is None:
         return False
     device, rows, first_ms, last_ms = codec.decode(marker)
@@ -107,9 +106,9 @@ def _move_part(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap) -> b
                 if found is None:
                     break
     if arrived:
-        seq = load_arrivals(memory_map, transaction, 1 << 62).seq
         arrivals = Arrivals(1 << 62)
-        arrivals.seq = seq
+        with transaction.cursor(handles[keys.ARRIVALS]) as cursor:
+            arrivals.seq = int.from_bytes(cursor.key(), "big") if cursor.last() else 0
         chunk = arrivals.stage(arrived)
         _put(transaction, handles, keys.ARRIVALS, keys.arrival_key(chunk.seq), chunk.value)
     if found is None:
@@ -152,13 +151,9 @@ def _take_points(
 
 def _newest_ms(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, device: bytes) -> int:
     """The time of the newest report that the head of a device contains."""
-    raw = _get(transaction, memory_map, keys.TIMELINE, keys.head_key(device))
+    raw = memory_map.read(transaction, keys.TIMELINE, keys.head_key(device))
     newest_ms: int = keys.TIME_MS_MAX if raw is None else codec.decode(raw)[1]
     return newest_ms
-
-
-def _get(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, db: str, key: bytes) -> bytes | None:
-    return memory_map.read(transaction, db, key)
 
 
 def _put(

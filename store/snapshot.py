@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from heapq import merge
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from types import TracebackType
 from typing import Final
@@ -64,9 +64,8 @@ class Snapshot:
             self._transaction: lmdb.Transaction[bytes] | None = memory_map.begin_read(wait=wait)
             if self._arrivals is None or self._arrivals.windows is self._windows:
                 break
-            memory_map.end_read(
-                self._transaction
-            )  # a window was added, which the transaction may see already
+            # A window was added, which the transaction may see already.
+            memory_map.end_read(self._transaction)
         if self._arrivals is not None and not wait:
             self._last_seq = self._arrivals.seq
 
@@ -91,13 +90,8 @@ class Snapshot:
         value that is not what was written.
         """
         if db not in _SHOWN_TOGETHER:
-            yield from self._entries(db, lo, hi, reverse=reverse, skip=skip)
-            return
-        for key, value in self._counts(lo, hi, reverse=reverse):
-            if skip:
-                skip -= 1
-            else:
-                yield key, value
+            return self._entries(db, lo, hi, reverse=reverse, skip=skip)
+        return islice(self._counts(lo, hi, reverse=reverse), skip, None)
 
     def _counts(self, lo: bytes, hi: bytes | None, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
         """The entries of COUNTS with the latest increments."""
