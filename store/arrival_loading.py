@@ -38,7 +38,7 @@ def _stored_chunks(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], 
         return
     with transaction.cursor(memory_map.handles[db]) as cursor:
         for key, stored in cursor.iternext():
-            if key >= keys.LATEST_COUNTS:
+            if db == keys.ARRIVALS and key >= keys.LATEST_COUNTS:
                 return
             value = opened(key, stored)
             if value is None:

@@ -9,7 +9,9 @@ What devices report is first in ARRIVALS, one value for each commit; then in SEG
 commits; and then in RUNS, where the points of a device are blocks (`arrivals.py`, `runs.py`). TIMELINE has what is kept
 for each device beside its points: the payload counts of its hours, and its head (the newest values, which the API calls
 the composite state). At the end of ARRIVALS are the latest payload counts of applications, which are not in COUNTS yet:
-there they are on a page that each commit of states changes anyway.
+there they are on a page that each commit of states changes anyway. ARRIVALS is the part of LMDB's unnamed database
+before ARRIVALS_END; after it that database lists the names of the others. So a commit of states changes one page of a
+tree: with a tree of its own it would change one of that tree and one of the list, where the tree's root is.
 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
 
@@ -43,6 +45,8 @@ CELLS: Final = "cells"
 EVENTS: Final = "events"
 FLOWS: Final = "flows"
 ARRIVALS: Final = "arrivals"
+ARRIVALS_END: Final = b"\x02"
+"""All keys of ARRIVALS are below, the names of all databases above."""
 SEGMENTS: Final = "segments"
 RUNS: Final = "runs"
 DATABASES: Final = (
@@ -216,7 +220,10 @@ def _terminated(text: str) -> bytes:
 
 
 def arrival_key(seq: int) -> bytes:
-    """The key in ARRIVALS of what devices reported in one commit, and in SEGMENTS of all up to that commit."""
+    """The key in ARRIVALS of what devices reported in one commit, and in SEGMENTS of all up to that commit.
+
+    Below 2**56, so that it sorts before LATEST_COUNTS.
+    """
     return seq.to_bytes(8, "big")
 
 
@@ -225,10 +232,10 @@ def latest_counts_key(counts: bytes) -> bytes:
 
     Sorts after the keys of all commits.
     """
-    return _HEAD + counts
+    return LATEST_COUNTS + counts
 
 
-LATEST_COUNTS: Final = _HEAD
+LATEST_COUNTS: Final = b"\x01"
 """The common prefix of the keys of `latest_counts_key`."""
 
 

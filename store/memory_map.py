@@ -25,7 +25,7 @@ import lmdb
 from trunkline.store.checksums import opened
 from trunkline.store.directory import DATA_FILE
 from trunkline.store.errors import StoreBroken, StoreDamaged, StoreError, StoreFull, translate
-from trunkline.store.keys import DATABASES
+from trunkline.store.keys import ARRIVALS, DATABASES
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
@@ -234,9 +234,11 @@ def _open(path: Path, size_bytes: int, read_only: bool) -> lmdb.Environment:
 
 
 def _handles(env: lmdb.Environment, read_only: bool) -> dict[str, Handle]:
-    """Open the named databases. Read-only, those that an older file does not have are left out."""
-    handles: dict[str, Handle] = {}
+    """Open the databases. Read-only, those that an older file does not have are left out."""
+    handles: dict[str, Handle] = {ARRIVALS: env.open_db()}
     for name in DATABASES:
+        if name == ARRIVALS:
+            continue
         try:
             handles[name] = env.open_db(name.encode(), create=not read_only)
         except lmdb.NotFoundError:

@@ -11,8 +11,8 @@ before anything in it is read wrongly or, worse, written.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import lmdb
 import structlog
@@ -25,10 +25,7 @@ from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.point_migration import mark_points
 
-if TYPE_CHECKING:
-    from lmdb import _Database as Handle
-
-FORMAT = 5
+FORMAT = 6
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
@@ -38,13 +35,11 @@ KEY_KEY: Final = b"encryptionKey"
 _CHECKSUMS_SINCE: Final = 3
 _KEYRING_SINCE: Final = 4
 
-Migration = Callable[["lmdb.Transaction[bytes]", Mapping[str, "Handle"], Keyring], None]
-"""One step: it changes the data, given a write transaction, the handles of the databases and the encryption keys."""
+Migration = Callable[["lmdb.Transaction[bytes]", MemoryMap, Keyring], None]
+"""One step: it changes the data, given a write transaction, the store and the encryption keys."""
 
 
-def _index_lists(
-    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], _keyring: Keyring
-) -> None:
+def _index_lists(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
     """Format 2: the applications of an owner, access keys and API tokens are listed by indexes.
 
     Applications of an owner are counted as well. The kinds and fields stand here as they were named in format 2.
@@ -54,7 +49,7 @@ def _index_lists(
     owned: dict[str, int] = {}
     for kind in ("application", "applicationKey", "apiToken"):
         prefix = keys.kind_prefix(kind)
-        cursor = transaction.cursor(db=handles[keys.RECORDS])
+        cursor = transaction.cursor(db=memory_map.handles[keys.RECORDS])
         found = cursor.set_range(prefix)
         while found and cursor.key().startswith(prefix):
             parent, id = cursor.key()[-2 * keys.ID_BYTES : -keys.ID_BYTES], cursor.key()[-keys.ID_BYTES :]
@@ -65,19 +60,19 @@ def _index_lists(
                 owned[part] = owned.get(part, 0) + 1
             for field in fields:
                 key = keys.index_key(kind, parent, field + part, keys.sortable(doc.get(field)), id)
-                transaction.put(key, b"", db=handles[keys.INDEXES])
+                transaction.put(key, b"", db=memory_map.handles[keys.INDEXES])
             found = cursor.next()
     if owned:
         key = keys.total_key("application", root)
-        counted = codec.decode(transaction.get(key, db=handles[keys.COUNTS]) or codec.encode({}))
-        transaction.put(key, codec.encode({**counted, **owned}), db=handles[keys.COUNTS])
+        counted = codec.decode(transaction.get(key, db=memory_map.handles[keys.COUNTS]) or codec.encode({}))
+        transaction.put(key, codec.encode({**counted, **owned}), db=memory_map.handles[keys.COUNTS])
 
 
-def _add_checksums(
-    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], _keyring: Keyring
-) -> None:
+def _add_checksums(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
     """Format 3: every value ends with a checksum of its key and itself."""
-    for handle in handles.values():
+    for db, handle in memory_map.handles.items():
+        if db == keys.ARRIVALS:  # there were none
+            continue
         cursor = transaction.cursor(db=handle)
         found = cursor.first()
         while found:
@@ -86,12 +81,10 @@ def _add_checksums(
             found = cursor.next()
 
 
-def _seal_passwords(
-    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], keyring: Keyring
-) -> None:
+def _seal_passwords(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, keyring: Keyring) -> None:
     """Format 4: passwords of webhooks are sealed."""
     kind, field = "webhook", "basicAuthPassword"
-    cursor = transaction.cursor(db=handles[keys.RECORDS])
+    cursor = transaction.cursor(db=memory_map.handles[keys.RECORDS])
     found = cursor.set_range(keys.kind_prefix(kind))
     while found and cursor.key().startswith(keys.kind_prefix(kind)):
         key, stored = cursor.item()
@@ -105,11 +98,30 @@ def _seal_passwords(
         found = cursor.next()
 
 
+def _join_arrivals(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
+    """Format 6: what has arrived is in LMDB's unnamed database; before it was in one with a name."""
+    try:
+        before = memory_map.env.open_db(b"arrivals", txn=transaction, create=False)
+    except lmdb.NotFoundError:
+        return
+    with transaction.cursor(before) as cursor:
+        for key, stored in cursor:
+            value = opened(key, stored)
+            if value is None:
+                raise StoreDamaged(
+                    f"arrivals {key.hex()}: it is not what was written, its checksum is wrong."
+                )
+            joined = keys.LATEST_COUNTS + key[1:] if key.startswith(b"\xff") else key
+            transaction.put(joined, sealed(joined, value), db=memory_map.handles[keys.ARRIVALS])
+    transaction.drop(before)
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _index_lists,
     2: _add_checksums,
     3: _seal_passwords,
     4: mark_points,
+    5: _join_arrivals,
 }
 """The step to the next format, by older format."""
 
@@ -191,7 +203,7 @@ def _apply(memory_map: MemoryMap, change: Migration, number: int, keyring: Keyri
     while True:
         try:
             with memory_map.env.begin(write=True) as transaction:
-                change(transaction, memory_map.handles, keyring)
+                change(transaction, memory_map, keyring)
                 written = {FORMAT_KEY: codec.encode(number)}
                 if number >= _KEYRING_SINCE:
                     written[KEY_KEY] = codec.encode(keyring.current)

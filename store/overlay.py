@@ -185,7 +185,7 @@ def _move_counts(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Han
     """Add the latest payload counts of applications to those in COUNTS."""
     with transaction.cursor(handles[keys.ARRIVALS]) as cursor:
         found = cursor.set_range(keys.LATEST_COUNTS)
-        while found and cursor.key():  # after the last entry there is no key
+        while found and cursor.key().startswith(keys.LATEST_COUNTS):
             latest, stored = cursor.item()
             key, value = latest[len(keys.LATEST_COUNTS) :], opened(latest, stored)
             counts = {} if value is None else codec.decode(value)

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from trunkline.store.errors import StoreDamaged, translate
+from trunkline.store.keys import ARRIVALS_END
 
 PROBLEMS_MAX: Final = 100
 """At most this many problems are described; a walk ends with them."""
@@ -40,7 +41,6 @@ _METAS: Final = 2
 _NONE: Final = 2**64 - 1
 _FREE: Final = "free pages"
 _MAIN: Final = ""
-_OWN: Final = (_MAIN, _FREE)  # LMDB's own trees, whose values are read
 _DEPTH_MAX: Final = 32
 _META_BYTES: Final = 152
 _HEADER_BYTES: Final = 16
@@ -347,10 +347,8 @@ class _Walk:
 
     def _leaf(self, number: int, raw: bytes, low: bytes | None, high: bytes | None) -> None:
         words, places = self._nodes(number, raw, _LEAF)
-        want_values = self._name in _OWN
         extents: list[tuple[int, int]] = []
         keys: list[bytes] = []
-        values: list[bytes] = []
         for place in places:
             if place % 2 or place + 8 > len(raw):
                 raise _Damaged("has a node outside of it")
@@ -361,38 +359,34 @@ class _Walk:
                 words[word] | words[word + 1] << 16,
             )
             start = place + 8 + key_bytes
-            keys.append(raw[place + 8 : start])
+            key = raw[place + 8 : start]
+            keys.append(key)
+            is_tree = self._name == _MAIN and key >= ARRIVALS_END
+            if is_tree != (flags == _IS_TREE) or (is_tree and value_bytes != _TREE.size):
+                raise _Damaged(f"has an entry {key.hex()} that is {'no' if is_tree else 'a'} database")
             if flags == _IN_OVERFLOW:
-                value = self._overflow(raw[start : start + 8], value_bytes, want_values)
+                value = self._overflow(raw[start : start + 8], value_bytes)
                 value_bytes = 8
-            elif flags == 0 or (flags == _IS_TREE and not self._name and value_bytes == _TREE.size):
+            elif flags in (0, _IS_TREE):
                 value = raw[start : start + value_bytes]
             else:
                 raise _Damaged(f"has an entry with the flags {flags:#x}")
             extents.append((place, (9 + key_bytes + value_bytes) & ~1))
-            if want_values:
-                values.append(value)
+            if is_tree:
+                self._named.append((key.decode("utf-8", "backslashreplace"), Tree._make(_TREE.unpack(value))))
+            elif self._name == _FREE:
+                self.free_lists.append((int.from_bytes(key, sys.byteorder), value))
         _check_filled(extents, raw)
         self._check_ascending(keys, low, high)
         self._counts[3] += len(keys)
-        for key, value in zip(keys, values, strict=False):
-            self._entry(key, value)
 
-    def _entry(self, key: bytes, value: bytes) -> None:
-        if self._name == _MAIN:
-            if len(value) != _TREE.size:
-                raise _Damaged(f"has an entry {key.hex()} that is no database")
-            self._named.append((key.decode("utf-8", "backslashreplace"), Tree._make(_TREE.unpack(value))))
-        else:
-            self.free_lists.append((int.from_bytes(key, sys.byteorder), value))
-
-    def _overflow(self, where: bytes, value_bytes: int, want_value: bool) -> bytes:
-        """Inspect the pages of a value that has pages of its own; return it if wanted."""
+    def _overflow(self, where: bytes, value_bytes: int) -> bytes:
+        """Inspect the pages of a value that has pages of its own; return it if it is a list of free pages."""
         (number,) = _NUMBER.unpack(where) if len(where) == _NUMBER.size else (_NONE,)
         pages = (_HEADER_BYTES - 1 + value_bytes) // self._meta.page_bytes + 1
         for page in range(number, number + min(pages, self._meta.last_page + 1)):
             self._take(page)
-        raw = self._read(number, pages if want_value else 1)
+        raw = self._read(number, pages if self._name == _FREE else 1)
         stored, _, flags, counted = _OVERFLOW_HEADER.unpack_from(raw)
         if (stored, flags, counted) != (number, _OVERFLOW, pages):
             raise _Damaged(f"refers to page {number}, which does not begin a value of {pages} pages")

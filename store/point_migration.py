@@ -44,10 +44,9 @@ _KEY_BYTES: Final = keys.ID_BYTES + 1 + 8
 _log = structlog.get_logger("trunkline.store")
 
 
-def mark_points(
-    transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], _keyring: Keyring
-) -> None:
+def mark_points(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
     """Format 5: points are in runs. They are moved later; this marks that they are to be moved."""
+    handles = memory_map.handles
     _put(transaction, handles, keys.META, MARKER, codec.encode([b"", 0, keys.TIME_MS_MAX, 0]))
     _put(transaction, handles, keys.META, keys.RUNS_KEY, encoded_runs([Run(_RUN, 0, 0, keys.TIME_MS_MAX)]))
 
@@ -108,7 +107,8 @@ def _move_part(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap) -> b
     if arrived:
         arrivals = Arrivals(1 << 62)
         with transaction.cursor(handles[keys.ARRIVALS]) as cursor:
-            arrivals.seq = int.from_bytes(cursor.key(), "big") if cursor.last() else 0
+            cursor.set_range(keys.ARRIVALS_END)  # the names of the databases are there
+            arrivals.seq = int.from_bytes(cursor.key(), "big") if cursor.prev() else 0
         chunk = arrivals.stage(arrived)
         _put(transaction, handles, keys.ARRIVALS, keys.arrival_key(chunk.seq), chunk.value)
     if found is None:

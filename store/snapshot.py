@@ -98,10 +98,8 @@ class Snapshot:
         latest_lo = keys.latest_counts_key(lo)
         latest_hi = None if hi is None else keys.latest_counts_key(hi)
         stored = self._entries(COUNTS, lo, hi, reverse=reverse)
-        latest: Iterator[tuple[bytes, bytes]] = iter(())
-        if keys.ARRIVALS in self._map.handles:
-            found = self._entries(keys.ARRIVALS, latest_lo, latest_hi, reverse=reverse)
-            latest = ((key[len(keys.LATEST_COUNTS) :], value) for key, value in found)
+        found = self._entries(keys.ARRIVALS, latest_lo, latest_hi, reverse=reverse)
+        latest = ((key[len(keys.LATEST_COUNTS) :], value) for key, value in found)
         before: tuple[bytes, bytes] | None = None
         for key, value in merge(stored, latest, key=_BY_KEY, reverse=reverse):
             if before is not None and before[0] == key:
@@ -117,6 +115,7 @@ class Snapshot:
     def _entries(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[tuple[bytes, bytes]]:
+        hi = _end(db, hi)
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -139,6 +138,7 @@ class Snapshot:
 
     def stored(self, db: str, lo: bytes, hi: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         """Like `range`, but each value still has its checksum, which is not verified."""
+        hi = _end(db, hi)
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if _place(cursor, lo, hi, reverse=False):
@@ -162,6 +162,7 @@ class Snapshot:
     def _bare_keys(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[bytes]:
+        hi = _end(db, hi)
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
                 if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
@@ -182,7 +183,7 @@ class Snapshot:
 
     def count(self, db: str, lo: bytes, hi: bytes | None) -> int:
         """The number of keys with lo <= key < hi. LMDB knows that of a whole database; a part is scanned."""
-        if not lo and hi is None:
+        if not lo and hi is None and db != keys.ARRIVALS:
             try:
                 return self._open().stat(self._map.handles[db])["entries"]
             except lmdb.Error as error:
@@ -341,6 +342,11 @@ class Snapshot:
             if number % STEP_ENTRIES == 0:
                 self._step()
         return True
+
+
+def _end(db: str, hi: bytes | None) -> bytes | None:
+    """Where a scan up to `hi` ends: ARRIVALS is only a part of LMDB's unnamed database."""
+    return keys.ARRIVALS_END if hi is None and db == keys.ARRIVALS else hi
 
 
 def _place(cursor: lmdb.Cursor[bytes], lo: bytes, hi: bytes | None, *, reverse: bool) -> bool:

@@ -74,8 +74,8 @@ def make_old(data: Path) -> None:
                 while cursor.set_range(prefix) and cursor.key().startswith(prefix):
                     cursor.delete()
             total = keys.total_key("application", ROOT)
-            for handle in handles.values():
-                for key, value in list(transaction.cursor(db=handle)):
+            for db, handle in handles.items():
+                for key, value in list(transaction.cursor(db=handle)) if db != keys.ARRIVALS else ():
                     transaction.put(key, value[: -checksums.BYTES], db=handle)
             counts = codec.decode(transaction.get(total, db=handles[keys.COUNTS]) or b"")
             old = {name: number for name, number in counts.items() if not name.startswith("@")}

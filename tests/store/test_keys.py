@@ -131,9 +131,11 @@ def test_a_device_has_its_timeline_to_itself(device: bytes, other: bytes, hour: 
         assert (neighbour < counts) == (neighbour < head) == (other < device)
 
 
-@given(times, ids, hours)
+@given(st.integers(0, 2**56 - 1), ids, hours)
 def test_latest_counts_sort_after_what_devices_reported(seq: int, app: bytes, hour: int) -> None:
-    assert keys.arrival_key(seq) < keys.latest_counts_key(keys.app_counts_key(app, hour))
+    latest = keys.latest_counts_key(keys.app_counts_key(app, hour))
+    assert keys.arrival_key(seq) < keys.LATEST_COUNTS < latest < keys.ARRIVALS_END
+    assert all(db.encode() > keys.ARRIVALS_END for db in keys.DATABASES)
     assert len(keys.app_counts_key(app, hour)) == keys.HOUR_KEY_BYTES
 
 

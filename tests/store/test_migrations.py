@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from trunkline.store.errors import BackupRefused, FormatUnsupported
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import (
     ARRIVALS,
+    COUNTS,
     DATABASES,
     META,
     RECORDS,
@@ -26,9 +26,13 @@ from trunkline.store.keys import (
     RUNS_KEY,
     SEGMENTS,
     TIMELINE,
+    app_counts_key,
+    arrival_key,
     counts_key,
     head_key,
+    latest_counts_key,
 )
+from trunkline.store.memory_map import MemoryMap
 
 
 def write_format(path: Path, number: Any) -> None:
@@ -61,9 +65,9 @@ def plain(key: bytes, stored: bytes) -> Any:
 def append(text: str) -> migrations.Migration:
     """A migration that appends to the value of the one record."""
 
-    def change(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any], _keyring: Keyring) -> None:
-        old = codec.decode(transaction.get(b"k", db=handles[RECORDS]) or b"")
-        transaction.put(b"k", codec.encode(f"{old} {text}"), db=handles[RECORDS])
+    def change(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
+        old = codec.decode(transaction.get(b"k", db=memory_map.handles[RECORDS]) or b"")
+        transaction.put(b"k", codec.encode(f"{old} {text}"), db=memory_map.handles[RECORDS])
 
     return change
 
@@ -96,8 +100,8 @@ def test_an_older_format_is_copied_and_brought_forward_step_by_step(
 
 
 def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grow(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any], _keyring: Keyring) -> None:
-        transaction.put(b"k", codec.encode("x" * 1_000_000), db=handles[RECORDS])
+    def grow(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
+        transaction.put(b"k", codec.encode("x" * 1_000_000), db=memory_map.handles[RECORDS])
 
     monkeypatch.setattr(migrations, "FORMAT", 2)
     monkeypatch.setattr(migrations, "MIGRATIONS", {1: grow})
@@ -108,8 +112,8 @@ def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytes
 def test_a_migration_that_fails_leaves_the_step_before_and_the_copy(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(transaction: lmdb.Transaction[bytes], handles: Mapping[str, Any], _keyring: Keyring) -> None:
-        transaction.put(b"k", codec.encode("half"), db=handles[RECORDS])
+    def fail(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
+        transaction.put(b"k", codec.encode("half"), db=memory_map.handles[RECORDS])
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(migrations, "FORMAT", 3)
@@ -152,7 +156,8 @@ def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
     write_format(tmp_path, 7)
     with pytest.raises(
-        FormatUnsupported, match=r"is in format 7, this program knows formats up to 5\. Use a newer"
+        FormatUnsupported,
+        match=rf"is in format 7, this program knows formats up to {migrations.FORMAT}\. Use a newer",
     ):
         Store.open(tmp_path)
     assert read(tmp_path) == (7, "old")
@@ -240,9 +245,9 @@ def format_4(path: Path) -> dict[bytes, dict[int, dict[int, Any]]]:
     heads = {DEVICE: AHEAD_MS - 1, OTHER: 9}
     Store.open(path, map_size_bytes=128 * 1024).close()
     with lmdb.open(str(path / "store"), max_dbs=32, map_size=2**26) as env:
-        handles = {db: env.open_db(db.encode()) for db in DATABASES}
+        handles = {db: env.open_db(db.encode()) for db in DATABASES if db != ARRIVALS}
         with env.begin(write=True) as transaction:
-            for db in (ARRIVALS, SEGMENTS, RUNS):
+            for db in (SEGMENTS, RUNS):
                 transaction.drop(handles[db])
             for device, of in points.items():
                 stored = {device + b"\x10" + time_ms.to_bytes(8, "big"): each for time_ms, each in of.items()}
@@ -285,7 +290,7 @@ def test_points_are_moved_in_parts_and_a_power_cut_between_them_loses_nothing(
         Store.open(tmp_path).close()
         assert parts > 4, "the move takes five parts"
     except Cut:
-        assert read_format(tmp_path) == 5, "an older program refuses it"
+        assert read_format(tmp_path) == migrations.FORMAT, "an older program refuses it"
     monkeypatch.setattr(point_migration, "_move_part", move)
     with Store.open(tmp_path) as store:
         assert all_points(store) == points
@@ -307,3 +312,44 @@ def read_format(path: Path) -> Any:
     ):
         meta = env.open_db(META.encode(), txn=transaction)
         return plain(migrations.FORMAT_KEY, transaction.get(migrations.FORMAT_KEY, db=meta) or b"")
+
+
+# Format 6: arrivals in LMDB's unnamed database.
+
+
+def test_what_has_arrived_is_moved_to_the_unnamed_database(tmp_path: Path) -> None:
+    """A chunk, the latest counts of an application, and one more chunk after the start."""
+    counts = app_counts_key(DEVICE, 3)
+    with Store.open(tmp_path, map_size_bytes=128 * 1024) as store:
+        report(store, 5, 0.5, counts)
+    with lmdb.open(str(tmp_path / "store"), max_dbs=32, map_size=2**26) as env:
+        named, unnamed, meta = env.open_db(b"arrivals"), env.open_db(), env.open_db(META.encode())
+        with env.begin(write=True) as transaction:
+            for key, prefix in ((arrival_key(1), b""), (latest_counts_key(counts), b"\xff")):
+                stored = transaction.pop(key, db=unnamed)
+                value = opened(key, stored or b"")
+                before = prefix + counts if prefix else key
+                transaction.put(before, sealed(before, value or b""), db=named)
+            format_ = sealed(migrations.FORMAT_KEY, codec.encode(5))
+            transaction.put(migrations.FORMAT_KEY, format_, db=meta)
+    with Store.open(tmp_path) as store:
+        report(store, 6, 1.5, counts)
+        assert all_points(store) == {DEVICE: {5: {0: 0.5}, 6: {0: 1.5}}, OTHER: {}}
+        with store.snapshot() as snapshot:
+            assert codec.decode(snapshot.get(COUNTS, counts) or b"") == {"n": 2}
+        assert verify(store).problems == []
+    assert verify(tmp_path).problems == []
+    with (
+        lmdb.open(str(tmp_path / "store"), max_dbs=32, readonly=True) as env,
+        pytest.raises(lmdb.NotFoundError),
+    ):
+        env.open_db(b"arrivals", create=False)
+
+
+def report(store: Store, time_ms: int, value: float, counts: bytes) -> None:
+    """Commit a report of the device, counted for its application."""
+    batch = Batch()
+    batch.report(DEVICE, time_ms, codec.encode({0: value}))
+    batch.add(COUNTS, counts, {"n": 1})
+    store.journal.submit(batch)
+    store.journal.flush()
