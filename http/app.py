@@ -102,7 +102,7 @@ def create_app(
         # That of the scope is not decoded a second time.
         path = request.scope["path"]
         if path in site.PATHS and request.method in ("GET", "HEAD"):
-            page = pages.page(path)
+            page = await pages.page(path)
             return _quart(Response(200, page.headers, page.content))
         if path in _PAGES:
             refusal = MethodNotAllowed(

@@ -1,16 +1,19 @@
 """The pages for people: `/`, `/docs` with all that it loads, `/favicon.svg`, and the OpenAPI document.
 
-They are read once, from installed files, so no page depends on another server. None needs a token.
+They are read once, from installed files, so no page depends on another server. None needs a token. The OpenAPI
+document takes longer to make than all others together, so it is made when it is first asked for, beside the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import flask_swagger_ui
 import msgspec
+import trio
 
 from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.pages import examples
@@ -62,20 +65,31 @@ class Site:
     """All pages by path."""
 
     def __init__(self, table: RouteTable, version: str) -> None:
-        self._document = msgspec.json.encode(document(table, version))
+        self._table = table
+        self._version = version
+        self._ids: Mapping[str, str] = {}
         self._pages = {path: _read(file) for path, file in _FILES.items()}
-        self.show_examples({})
+        self._making = trio.CapacityLimiter(1)
 
-    def page(self, path: str) -> Page:
+    async def page(self, path: str) -> Page:
         """The page at this path, which is one of `PATHS`."""
+        if path == OPENAPI and path not in self._pages:
+            make = trio.to_thread.run_sync
+            shown = await make(_encoded_document, self._table, self._version, limiter=self._making)
+            for name, id in self._ids.items():
+                shown = shown.replace(examples.IDS[name].encode(), id.encode())
+            self._pages[path] = Page([(b"content-type", b"application/json")], shown)
         return self._pages[path]
 
     def show_examples(self, ids: Mapping[str, str]) -> None:
         """From now on the OpenAPI document has these ids in its examples, by their names in `examples.IDS`."""
-        shown = self._document
-        for name, id in ids.items():
-            shown = shown.replace(examples.IDS[name].encode(), id.encode())
-        self._pages[OPENAPI] = Page([(b"content-type", b"application/json")], shown)
+        self._ids = ids
+        self._pages.pop(OPENAPI, None)
+
+
+@lru_cache(maxsize=2)
+def _encoded_document(table: RouteTable, version: str) -> bytes:
+    return msgspec.json.encode(document(table, version))
 
 
 def _read(file: Path) -> Page:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+import trio
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.conftest import PASSWORD, Server, running_server
+from trunkline.http.pages import site
 from trunkline.http.routes import TABLE
 from trunkline.http.version import VERSION
 
@@ -259,3 +261,18 @@ async def test_the_documentation_names_no_server_but_this_one(server: Server) ->
     """A browser on another address must not be sent to this one by name."""
     document = json.loads((await page(server, "/openapi.json")).text)
     assert [each["url"] for each in document["servers"]] == ["/"]
+
+
+async def test_the_document_is_made_once_for_calls_at_the_same_time(server: Server) -> None:
+    site._encoded_document.cache_clear()
+    answers: list[bytes] = []
+
+    async def fetch() -> None:
+        answers.append((await page(server, "/openapi.json")).content)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(fetch)
+    assert len(answers) == 5
+    assert len(set(answers)) == 1
+    assert site._encoded_document.cache_info().misses == 1
