@@ -27,6 +27,10 @@ WORKERS_MAX = 8
 
 ROOMS = ("actors", "bench", "http", "limits", "store")
 
+# Hundreds of processes of a run import the same modules. With PYTHONDONTWRITEBYTECODE each of them would compile all.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 hypothesis.settings.register_profile(
     "trunkline",
     derandomize=True,
