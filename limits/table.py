@@ -817,7 +817,7 @@ class Limits:
     arrival_window_bytes: int = _bound(
         32 * MIB,
         "bytes",
-        "So much of what devices reported is settled at a time. More needs memory, less writes more to the disk.",
+        "So many bytes of reports are settled at a time. More need memory, fewer write more to the disk.",
     )
     arrivals_bytes_max: int = _bound(
         256 * MIB, "bytes", "What is not settled yet is in memory; above it 503 for what devices send."
@@ -922,7 +922,6 @@ _ORDERED: Final = (
     ("history_limit_default", "history_limit_max"),
     ("body_bytes_max", "journal_bytes_max"),
     ("link_frame_bytes_max", "journal_bytes_max"),
-    ("arrival_window_bytes", "arrivals_bytes_max"),
 )
 
 
@@ -933,6 +932,12 @@ def _check_together(limits: Limits) -> None:
             raise SettingsError(
                 low, f"is above {high} ({getattr(limits, high)})", "lower it or raise the other"
             )
+    if 4 * limits.arrival_window_bytes > limits.arrivals_bytes_max:
+        raise SettingsError(
+            "arrival_window_bytes",
+            f"is above a quarter of arrivals_bytes_max ({limits.arrivals_bytes_max}), which two windows may use",
+            "lower it or raise the other",
+        )
     for name in _HELD_BY_ACTORS:
         rate: Rate | None = getattr(limits, name)
         if rate is not None and rate.window_s > limits.actor_idle_s:

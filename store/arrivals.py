@@ -218,8 +218,14 @@ class Arrivals:
 
     @property
     def is_full(self) -> bool:
-        """Whether the open window is full."""
-        return self.windows[-1].size_bytes >= self._window_bytes
+        """Whether the open window is full: it has `window_bytes` of reports, or twice as many bytes of memory.
+
+        With many devices most of the memory is that of their buffers. The reports decide, because what settling
+        writes for each of them is the less, the more there are of a device.
+        """
+        window = self.windows[-1]
+        reports_bytes = window.size_bytes - BUFFER_BYTES * len(window.buffers)
+        return reports_bytes >= self._window_bytes or window.size_bytes >= 2 * self._window_bytes
 
     @property
     def is_due(self) -> bool:

@@ -102,11 +102,15 @@ class Settler:
         return self._store.snapshot()
 
     async def finish_step(self, batch: Batch, began_s: float) -> None:
-        """Commit a step, and leave the event loop to others; then pack what has arrived meanwhile, if it is due."""
+        """Commit a step, and leave the event loop to others."""
         took_s = self.now_s() - began_s
         await self._commit(batch)
-        if len(self._arrivals.windows) < BACKLOG_WINDOWS:
-            await trio.sleep(took_s * REST_SHARE)
+        await self._rest(took_s)
+
+    async def _rest(self, took_s: float) -> None:
+        """Leave the event loop to others after a step; then pack what has arrived meanwhile, if it is due."""
+        is_behind = len(self._arrivals.windows) >= BACKLOG_WINDOWS
+        await trio.sleep(0 if is_behind else took_s * REST_SHARE)
         if self._arrivals.is_due:
             await self._pack()
 
@@ -183,9 +187,14 @@ class Settler:
                 first_ms, last_ms = min(first_ms, points.first_ms), max(last_ms, points.last_ms)
                 for block_ms, block in encoded_blocks(points):
                     batch.put(keys.RUNS, keys.block_key(number, device, block_ms), block)
-            if self._is_over(batch, began_s):
+            # What a window becomes is read by nobody else, so steps are committed together: with many devices a step
+            # has few bytes, and a commit changes about ten pages more than it fills.
+            if batch.size_bytes > STEP_BYTES:
                 await self.finish_step(batch, began_s)
                 batch, began_s = freeing_batch(), self.now_s()
+            elif self.now_s() - began_s > STEP_S:
+                await self._rest(self.now_s() - began_s)
+                began_s = self.now_s()
         written = [Run(number, rows, first_ms, last_ms)] if rows else []
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, *written]))
         with self.read() as snapshot:

@@ -315,7 +315,7 @@ async def settling(options: argparse.Namespace, data_dir: Path, cores: Cores) ->
     for number in range(options.rounds):
         for kind, window_bytes in kinds.items():
             place = data_dir.with_name(f"{kind.partition(' ')[0]}-{number}")
-            limits = {"arrival_window_bytes": window_bytes, "arrivals_bytes_max": LARGE_WINDOW_BYTES}
+            limits = {"arrival_window_bytes": window_bytes, "arrivals_bytes_max": 4 * LARGE_WINDOW_BYTES}
             async with running(place, cores, **limits) as (_, session):
                 fleet = await Fleet.create(session, ProgressBar(), "settling", options.devices)
                 calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)

@@ -166,6 +166,7 @@ async def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, monkeypatch
     monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
     monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
     monkeypatch.setattr(merging, "GROUP_RUNS", 4)
+    monkeypatch.setattr(settler_module, "STEP_BYTES", 100)
     model, copies = Model(), list[Path]()
     settling = False
 
