@@ -18,15 +18,17 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 import trio
 import zstandard
 
-from trunkline.store import codec, keys
+from trunkline.store import keys
 from trunkline.store.errors import StoreDamaged
-from trunkline.store.report_items import END, HEAD_KEY, LIST, Item, Reports
+from trunkline.store.report_items import Item, Reports, decoded_items, is_head, range_of
 
 PACKED_CHUNKS: Final = 100
 """So many chunks become a segment: their keys fit into one page."""
@@ -39,74 +41,115 @@ BUFFER_BYTES: Final = 250
 _HAS_HEAD: Final = 1 << 31
 """In the length of an entry of a chunk: it has a head, or a removal of everything."""
 _LEVEL: Final = 1
-_GROUPS_BACK: Final = 8
-"""Where the newest reports are read, so many times as many groups are decoded with each step back."""
-_GROUP_ITEMS: Final = 32
+_PIECE_ITEMS: Final = 16
+"""Many reports of a device in one commit become entries of so many, so that the newest are read without the others."""
+_SPAN_BYTES: Final = 512
+"""Reports of several commits share an entry of `spans` until it has so many bytes."""
 
 _ENTRY = struct.Struct("<12sI")
 _NUMBERED = struct.Struct("<QI")
-_GROUP = struct.Struct(">BIB").pack
 
 
 # In memory.
 
 
-class Buffer:
-    """The reports of one device in a window: groups of the number of the commit and a list of pairs, in CBOR.
+class Span(NamedTuple):
+    """A place in a buffer where some reports are, and the range of their times.
 
-    `is_ordered`: all are reports or heads, in ascending times from `first_ms` to `last_ms`. Then the newest are
-    read from the end.
+    `first_ms` -1: the range is not known. A removal of everything is of all times, a head of none.
     """
 
-    __slots__ = ("data", "first_ms", "groups", "head_at", "is_ordered", "last_ms")
+    start: int
+    first_ms: int
+    last_ms: int
+    before_ms: int
+    """The largest `last_ms` of the spans before it in the buffer, at least."""
+
+
+SPAN_FIELDS: Final = len(Span._fields)
+
+
+class Buffer:
+    """The reports of one device in a window: pairs of CBOR (`report_items.py`), one after the other.
+
+    Changed only in the thread of the event loop, where it grows at its end, or is cut where a commit failed; read by
+    all threads. A reader first asks how much of it it sees, and never reads more. Copies of the arrays are made in one
+    step, so a reader finds them as they were at one moment.
+    """
+
+    __slots__ = ("commits", "data", "head_at", "spans")
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.groups = array("I")
-        """Where each group begins."""
+        self.commits = array("I")
+        """For each commit where its reports end, and its number in the window."""
+        self.spans = array("q")
+        """The fields of each `Span`, in the order of the commits."""
         self.head_at = -1
-        """Where the last group begins that has a head or a removal of everything; -1 if there is none."""
-        self.is_ordered = True
-        self.first_ms = keys.TIME_MS_MAX
-        self.last_ms = -1
+        """Where the last entry begins that has a head or a removal of everything; -1 if there is none."""
+
+    def end(self, base: int, last_seq: int) -> int:
+        """Where the reports of the commits up to `last_seq` end; 0 if there are none."""
+        last = self.commits[-2:]
+        if last and base + last[1] <= last_seq:
+            return last[0]
+        commits = self.commits[:]
+        count = bisect_right(commits[1::2], last_seq - base)
+        return commits[2 * count - 2] if count else 0
 
     def items(self, base: int, last_seq: int, start: int = 0) -> list[Item] | None:
-        """The pairs of all commits up to `last_seq`; None if the first group is of a later commit."""
-        groups = codec.decode(LIST + bytes(self.data[start:]) + END)
-        found: list[Item] = []
-        for index in range(0, len(groups), 2):
-            if base + groups[index] > last_seq:
-                return found if index else None
-            pairs = iter(groups[index + 1])
-            found += zip(pairs, pairs, strict=True)
-        return found
+        """The pairs from `start` of the commits up to `last_seq`; None if there are none."""
+        end = self.end(base, last_seq)
+        return decoded_items(bytes(self.data[start:end])) if end > start else None
 
-    def items_back(self, base: int, last_seq: int) -> Iterator[list[Item]]:
-        """The same in parts, the last first, for who needs only the last ones. The pairs in a part are in order."""
-        starts, end, count = self.groups[:], len(self.data), 1
-        data = bytes(self.data[:end])
-        while starts:
-            part = starts[-count:]
-            del starts[-count:]
-            groups = codec.decode(LIST + data[part[0] : end] + END)
-            found: list[Item] = []
-            for index in range(0, len(groups), 2):
-                if base + groups[index] <= last_seq:
-                    pairs = iter(groups[index + 1])
-                    found += zip(pairs, pairs, strict=True)
-            yield found
-            end, count = part[0], count * _GROUPS_BACK
+    def append(self, number: int, entries: Sequence[Entry]) -> int:
+        """Append entries of a commit; return by how much the memory grows."""
+        data, spans = self.data, self.spans
+        before = len(data) + len(spans) * spans.itemsize
+        for body, first_ms, last_ms, has_head in entries:
+            start = len(data)
+            if has_head:
+                self.head_at = start
+            data += body
+            if spans and (
+                start - spans[-4] < _SPAN_BYTES or first_ms > last_ms
+            ):  # a head is with its reports
+                if first_ms < spans[-3]:
+                    spans[-3] = first_ms
+                if last_ms > spans[-2]:
+                    spans[-2] = last_ms
+            else:
+                spans.extend((start, first_ms, last_ms, max(spans[-2:]) if spans else -1))
+        self.commits.extend((len(data), number))
+        return len(data) + len(spans) * spans.itemsize - before + 2 * self.commits.itemsize
+
+    def found(self, index: int, first_ms: int, last_ms: int) -> None:
+        """Remember the range of a span after which there is another one. All readers find the same."""
+        at = index * SPAN_FIELDS
+        self.spans[at + 1] = first_ms
+        self.spans[at + 2] = last_ms
+
+
+class Entry(NamedTuple):
+    """Some reports of a device in a commit, the range of their times, and whether they have a head (or a removal)."""
+
+    body: bytes
+    first_ms: int
+    last_ms: int
+    has_head: bool
 
 
 class Mark(NamedTuple):
-    """What a buffer was before an `add`."""
+    """What a buffer was before it was appended to."""
 
     buffer: Buffer
     length: int
-    groups: int
+    commits: int
+    spans: int
+    last_span: array[int]
     head_at: int
-    is_ordered: bool
-    last_ms: int
+    size_bytes: int
+    """By how much the memory of the window grew."""
 
 
 class Window:
@@ -120,57 +163,30 @@ class Window:
         self.buffers: dict[bytes, Buffer] = {}
         self.size_bytes = 0
 
-    def add(self, device: bytes, seq: int, body: bytes, reports: Reports) -> Mark:
-        """Append what a device reported in a commit; return what `cut` needs to take it back.
-
-        `body` are the items of `reports`.
-        """
-        buffer = self.buffers.get(device)
+    def add(self, device: bytes, seq: int, entries: Sequence[Entry]) -> Mark:
+        """Append what a device reported in a commit; return what `cut` needs to take it back."""
+        buffer, grown = self.buffers.get(device), 0
         if buffer is None:
-            buffer = self.buffers[device] = Buffer()
-            self.size_bytes += BUFFER_BYTES
-        mark = Mark(
-            buffer,
-            len(buffer.data),
-            len(buffer.groups),
-            buffer.head_at,
-            buffer.is_ordered,
-            buffer.last_ms,
-        )
-        if reports.has_head:
-            buffer.head_at = mark.length
-        if not reports.is_ordered or reports.first_ms <= buffer.last_ms:
-            buffer.is_ordered = False
-        if reports.first_ms < buffer.first_ms:
-            buffer.first_ms = reports.first_ms
-        if reports.last_ms > buffer.last_ms:
-            buffer.last_ms = reports.last_ms
-        # In groups of few items, so that the newest are read without the others.
-        items = reports.items
-        parts = [body]
-        if len(items) > _GROUP_ITEMS:
-            parts = [b"".join(items[at : at + _GROUP_ITEMS]) for at in range(0, len(items), _GROUP_ITEMS)]
-        for part in parts:
-            start = len(buffer.data)
-            group = _GROUP(0x1A, seq - self.base, 0x9F) + part + END
-            buffer.groups.append(start)
-            buffer.data += group
-            self.size_bytes += len(group) + buffer.groups.itemsize
-        if items and items[-1].startswith(HEAD_KEY):
-            buffer.head_at = start
-        return mark
+            buffer, grown = Buffer(), BUFFER_BYTES
+        length, commits, spans = len(buffer.data), len(buffer.commits), len(buffer.spans)
+        last_span, head_at = buffer.spans[-SPAN_FIELDS:], buffer.head_at
+        grown += buffer.append(seq - self.base, entries)
+        self.buffers[device] = buffer
+        self.size_bytes += grown
+        return Mark(buffer, length, commits, spans, last_span, head_at, grown)
 
     def cut(self, device: bytes, mark: Mark) -> None:
         """Take back the last `add` of a device."""
         buffer = mark.buffer
-        groups = len(buffer.groups) - mark.groups
-        self.size_bytes -= len(buffer.data) - mark.length + groups * buffer.groups.itemsize
-        del buffer.data[mark.length :]
-        del buffer.groups[mark.groups :]
-        buffer.head_at, buffer.is_ordered, buffer.last_ms = mark.head_at, mark.is_ordered, mark.last_ms
-        if not buffer.data:
+        self.size_bytes -= mark.size_bytes
+        if not mark.length:
             del self.buffers[device]
-            self.size_bytes -= BUFFER_BYTES
+            return
+        del buffer.commits[mark.commits :]
+        del buffer.spans[mark.spans :]
+        buffer.spans[-SPAN_FIELDS:] = mark.last_span
+        del buffer.data[mark.length :]
+        buffer.head_at = mark.head_at
 
 
 class Chunk(NamedTuple):
@@ -183,7 +199,16 @@ class Chunk(NamedTuple):
 class Arrivals:
     """All windows, oldest first. Changed only in the thread of the event loop; read by all threads."""
 
-    __slots__ = ("_staged", "_waiting", "_window_bytes", "seq", "unpacked", "unpacked_bytes", "windows")
+    __slots__ = (
+        "_closed_bytes",
+        "_staged",
+        "_waiting",
+        "_window_bytes",
+        "seq",
+        "unpacked",
+        "unpacked_bytes",
+        "windows",
+    )
 
     def __init__(self, window_bytes: int) -> None:
         self.windows: tuple[Window, ...] = (Window(0),)
@@ -192,6 +217,7 @@ class Arrivals:
         self.unpacked: list[Chunk] = []
         """The chunks that are in no segment yet."""
         self.unpacked_bytes = 0
+        self._closed_bytes = 0
         self._window_bytes = window_bytes
         self._waiting = trio.lowlevel.ParkingLot()
         self._staged: list[tuple[bytes, Mark]] = []
@@ -203,10 +229,9 @@ class Arrivals:
         if not window.buffers:
             window.base = seq - 1  # numbers in a window have 32 bits
         try:
-            reports = Reports()
-            reports.is_ordered = False  # it may be, but to find that out takes as long as to load it
-            for device, body, reports.has_head in entries(value):
-                window.add(device, seq, body, reports)
+            for device, body, has_head in entries(value):
+                # Readers find out the range of the times: here it would take as long as everything else.
+                window.add(device, seq, [Entry(body, -1, keys.TIME_MS_MAX, has_head)])
         except ValueError as error:
             raise StoreDamaged(f"What devices reported in the commit {seq} is damaged: {error}.") from error
         self.seq = seq
@@ -214,7 +239,7 @@ class Arrivals:
     @property
     def size_bytes(self) -> int:
         """The memory of all windows."""
-        return sum(window.size_bytes for window in self.windows)
+        return self._closed_bytes + self.windows[-1].size_bytes
 
     @property
     def is_full(self) -> bool:
@@ -244,10 +269,11 @@ class Arrivals:
         seq, window = self.seq + 1, self.windows[-1]
         parts: list[bytes] = []
         for device, report in reports.items():
-            body = b"".join(report.items)
-            parts.append(_ENTRY.pack(device, len(body) | _HAS_HEAD if report.has_head else len(body)))
-            parts.append(body)
-            self._staged.append((device, window.add(device, seq, body, report)))
+            pieces = _pieces(report)
+            for body, _, _, has_head in pieces:
+                parts.append(_ENTRY.pack(device, len(body) | _HAS_HEAD if has_head else len(body)))
+                parts.append(body)
+            self._staged.append((device, window.add(device, seq, pieces)))
         return Chunk(seq, b"".join(parts))
 
     def committed(self, chunk: Chunk) -> None:
@@ -280,31 +306,40 @@ class Arrivals:
     def close_window(self) -> None:
         """Begin a new window."""
         self.windows[-1].last = self.seq
+        self._closed_bytes += self.windows[-1].size_bytes
         self.windows = (*self.windows, Window(self.seq))
 
     def settled(self, window: Window) -> None:
         """Drop the oldest window: all of it is in the runs, and its segments are deleted."""
         assert self.windows[0] is window
+        self._closed_bytes -= window.size_bytes
         self.windows = self.windows[1:]
 
 
 # Chunks and segments.
 
 
+def _pieces(reports: Reports) -> list[Entry]:
+    """What a device reported in a commit as entries of a chunk. Of several, one with a head has nothing else."""
+    items = reports.items
+    if len(items) <= _PIECE_ITEMS:
+        return [Entry(b"".join(items), *range_of(items), reports.has_head)]
+    pieces: list[Entry] = []
+    heads = [at for at, item in enumerate(items) if is_head(item)] if reports.has_head else []
+    for start, stop in pairwise([-1, *heads, len(items)]):
+        for at in range(start + 1, stop, _PIECE_ITEMS):
+            part = items[at : min(at + _PIECE_ITEMS, stop)]
+            pieces.append(Entry(b"".join(part), *range_of(part), has_head=False))
+        if stop < len(items):
+            head = items[stop : stop + 1]
+            pieces.append(Entry(head[0], *range_of(head), has_head=True))
+    return pieces
+
+
 def entries(value: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
     """Yield device, reports and whether they have a head, of a chunk. Raises ValueError if it is none."""
-    at = 0
-    while at < len(value):
-        if at + _ENTRY.size > len(value):
-            raise ValueError("the chunk ends within an entry")
-        device, length = _ENTRY.unpack_from(value, at)
-        at += _ENTRY.size
-        has_head = bool(length & _HAS_HEAD)
-        length &= _HAS_HEAD - 1
-        if at + length > len(value):
-            raise ValueError("the chunk ends within an entry")
-        yield device, value[at : at + length], has_head
-        at += length
+    for device, length, body in _parts(value, _ENTRY, "the chunk"):
+        yield device, body, bool(length & _HAS_HEAD)
 
 
 def packed(chunks: Iterable[Chunk]) -> bytes:
@@ -319,13 +354,19 @@ def unpacked(segment: bytes) -> Iterator[Chunk]:
         raw = zstandard.ZstdDecompressor().decompress(segment, max_output_size=SEGMENT_BYTES_MAX)
     except zstandard.ZstdError as error:
         raise ValueError(f"no segment: {error}") from error
+    for seq, _, value in _parts(raw, _NUMBERED, "the segment"):
+        yield Chunk(seq, value)
+
+
+def _parts(raw: bytes, head: struct.Struct, noun: str) -> Iterator[tuple[Any, int, bytes]]:
+    """Yield what stands before each part of `raw` (two fields, of which the second has its length), and the part."""
     at = 0
     while at < len(raw):
-        if at + _NUMBERED.size > len(raw):
-            raise ValueError("the segment ends within a chunk")
-        seq, length = _NUMBERED.unpack_from(raw, at)
-        at += _NUMBERED.size
-        if at + length > len(raw):
-            raise ValueError("the segment ends within a chunk")
-        yield Chunk(seq, raw[at : at + length])
-        at += length
+        begin = at + head.size
+        if begin > len(raw):
+            raise ValueError(f"{noun} ends within a part")
+        name, length = head.unpack_from(raw, at)
+        at = begin + (length & (_HAS_HEAD - 1))
+        if at > len(raw):
+            raise ValueError(f"{noun} ends within a part")
+        yield name, length, raw[begin:at]

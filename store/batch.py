@@ -118,7 +118,7 @@ class Batch:
     def report(self, device: bytes, time_ms: int, point: bytes) -> None:
         """Append a report of a device: the point of a time, in CBOR."""
         item = reported(time_ms, point)
-        self._reports_of(device, item).report(time_ms, item)
+        self._reports_of(device, item).items.append(item)
 
     def report_head(self, device: bytes, item: bytes) -> None:
         """Append the head of a device."""
@@ -128,9 +128,7 @@ class Batch:
 
     def report_removal(self, device: bytes, item: bytes) -> None:
         """Append what removes or replaces something of a device, an item of `report_items.py`."""
-        reports = self._reports_of(device, item)
-        reports.items.append(item)
-        reports.is_ordered = False
+        self._reports_of(device, item).items.append(item)
         self.deletes = True
         self.removals += 1
 
@@ -244,7 +242,7 @@ class Batch:
                 case [str(), bytes(device), [*items], bool(has_head), bool(removes)]:
                     reports = batch._reports_of(device, b"".join(items))
                     reports.items += items
-                    reports.has_head, reports.is_ordered = has_head, False
+                    reports.has_head = has_head
                     batch.deletes |= removes
                     batch.removals += removes
                 case _:

@@ -14,10 +14,10 @@ The module is long because merging needs to know how columns are kept.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import chain, compress
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress, repeat
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,6 @@ Times = NDArray[np.int64]
 Marks = NDArray[np.uint8]
 
 _NO_TIMES: Final = np.empty(0, np.int64)
-
-_time: Final = itemgetter(0)
 
 
 class Column:
@@ -87,6 +85,18 @@ class Column:
             return None
 
 
+class Held(NamedTuple):
+    """Rows as three lists: times in ms, values by attribute number, marks (None: all MERGES)."""
+
+    times: list[int]
+    maps: list[dict[int, Any]]
+    marks: list[int] | None
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows."""
+        return zip(self.times, self.maps, repeat(MERGES) if self.marks is None else self.marks, strict=False)
+
+
 class Points:
     """Points of one device in ascending, distinct times in ms, with columns by attribute number.
 
@@ -94,10 +104,10 @@ class Points:
     values.
     """
 
-    __slots__ = ("_columns", "_marks", "_rows", "_times")
+    __slots__ = ("_columns", "_held", "_marks", "_times")
 
     def __init__(self, times: Times, columns: Mapping[int, Column], marks: Marks | None = None) -> None:
-        self._rows: Sequence[Row] | None = None
+        self._held: Held | None = None
         self._times = times
         self._marks = marks
         self._columns: Mapping[int, Column] | None = columns
@@ -108,30 +118,38 @@ class Points:
 
         A row that REMOVES has None or no values. The maps of the rows are kept: nobody changes them later.
         """
+        marks = [mark for _, _, mark in rows]
+        return cls.of_maps(
+            [time for time, _, _ in rows],
+            [point if type(point) is dict else dict(point or ()) for _, point, _ in rows],
+            marks if any(marks) else None,
+        )
+
+    @classmethod
+    def of_maps(cls, times: list[int], maps: list[dict[int, Any]], marks: list[int] | None = None) -> Points:
+        """Return the points with these times, values and marks (None: all MERGES). The lists are kept."""
         points = cls(_NO_TIMES, {})
-        points._rows = [
-            (time, point if type(point) is dict else dict(point or ()), mark) for time, point, mark in rows
-        ]
+        points._held = Held(times, maps, marks)
         points._columns = None
         return points
 
     def __len__(self) -> int:
-        return len(self._times) if self._rows is None else len(self._rows)
+        return len(self._times) if self._held is None else len(self._held.times)
 
     @property
-    def held_rows(self) -> Sequence[Row] | None:
+    def held(self) -> Held | None:
         """The rows, while there are only rows; None as soon as there are columns."""
-        return self._rows if self._columns is None else None
+        return self._held if self._columns is None else None
 
     @property
     def first_ms(self) -> int:
         """The time of the first row."""
-        return int(self._times[0]) if self._rows is None else self._rows[0][0]
+        return int(self._times[0]) if self._held is None else self._held.times[0]
 
     @property
     def last_ms(self) -> int:
         """The time of the last row."""
-        return int(self._times[-1]) if self._rows is None else self._rows[-1][0]
+        return int(self._times[-1]) if self._held is None else self._held.times[-1]
 
     @property
     def times(self) -> Times:
@@ -157,7 +175,7 @@ class Points:
 
         With `numbers`, only these attributes, and only rows that have one of them.
         """
-        if self._rows is None and self._marks is None and numbers is None:
+        if self._held is None and self._marks is None and numbers is None:
             yield from zip(self._times.tolist(), self._points(None), strict=True)
             return
         for time, point, mark in self.marked_rows(numbers):
@@ -166,26 +184,34 @@ class Points:
 
     def marked_rows(self, numbers: Container[int] | None = None) -> Iterator[Row]:
         """Yield all rows in ascending times; with `numbers`, with the values of these attributes only."""
-        if self._rows is None:
+        if self._held is None:
             marks = [MERGES] * len(self) if self._marks is None else self._marks.tolist()
             yield from zip(self._times.tolist(), self._points(numbers), marks, strict=True)
-        elif numbers is None:
-            yield from self._rows
-        else:
-            for time, point, mark in self._rows:
-                yield time, {number: value for number, value in point.items() if number in numbers}, mark
+            return
+        for time, point, mark in self._held.rows():
+            if numbers is not None:
+                point = {number: value for number, value in point.items() if number in numbers}
+            yield time, point, mark
 
     def between(self, low_ms: int, high_ms: int) -> Points:
         """Return the rows with times from `low_ms` to `high_ms`, both included; itself if that is all."""
-        held = self.held_rows
-        if held is not None:
-            start = bisect_left(held, low_ms, key=_time)
-            stop = max(start, bisect_right(held, high_ms, key=_time))
-            return self if stop - start == len(held) else Points.of(held[start:stop])
+        if not len(self) or (low_ms <= self.first_ms and self.last_ms <= high_ms):
+            return self
+        if self._held is not None:
+            times = self._held.times
+            return self.part(bisect_left(times, low_ms), bisect_right(times, high_ms))
         start = int(self._times.searchsorted(low_ms, "left"))
-        stop = max(start, int(self._times.searchsorted(high_ms, "right")))
+        return self.part(start, int(self._times.searchsorted(high_ms, "right")))
+
+    def part(self, start: int, stop: int) -> Points:
+        """Return the rows from the index `start` up to `stop`; itself if that is all."""
+        stop = max(start, stop)
         if stop - start == len(self):
             return self
+        held = self.held
+        if held is not None:
+            marks = None if held.marks is None else held.marks[start:stop]
+            return Points.of_maps(held.times[start:stop], held.maps[start:stop], marks)
         columns = {}
         for number, column in self.columns.items():
             cut = _cut(column, start, stop)
@@ -196,10 +222,13 @@ class Points:
         )
 
     def visible(self) -> Points:
-        """Return the rows that do not only remove, without marks."""
-        held = self.held_rows
+        """Return the rows that do not only remove, without marks; itself if there are no marks."""
+        held = self.held
         if held is not None:
-            return Points.of([(time, point, MERGES) for time, point, mark in held if mark != REMOVES])
+            if held.marks is None:
+                return self
+            shown = [mark != REMOVES for mark in held.marks]
+            return Points.of_maps(list(compress(held.times, shown)), list(compress(held.maps, shown)))
         if self._marks is None:
             return self
         kept = self._marks != REMOVES
@@ -214,17 +243,17 @@ class Points:
 
     def _make_columns(self) -> None:
         """Set the columns of points that came as rows. Two threads may do this at once: they set the same."""
-        assert self._rows is not None
-        times, points, marks = zip(*self._rows, strict=True) if self._rows else ((), (), ())
+        assert self._held is not None
+        times, maps, marks = self._held
         self._times = np.array(times, np.int64)
-        self._marks = np.array(marks, np.uint8) if any(marks) else None
+        self._marks = None if marks is None else np.array(marks, np.uint8)
         columns = {}
-        for number in sorted(set().union(*points)):
+        for number in sorted(set().union(*maps)):
             try:
-                columns[number] = Column.of(list(map(itemgetter(number), points)))
+                columns[number] = Column.of(list(map(itemgetter(number), maps)))
             except KeyError:
-                present = [number in point for point in points]
-                values = [point[number] for point in compress(points, present)]
+                present = [number in point for point in maps]
+                values = [point[number] for point in compress(maps, present)]
                 columns[number] = Column.of(values, np.array(present))
         self._columns = columns  # the last: it says that the others are there
 
@@ -248,8 +277,8 @@ def merged(older: Points, newer: Points) -> Points:
     """
     if not len(older) or not len(newer):
         return older if len(older) else newer
-    if older.held_rows is not None and newer.held_rows is not None:
-        return Points.of(_merged_rows(older.held_rows, newer.held_rows))
+    if older.held is not None and newer.held is not None:
+        return Points.of(_merged_rows(older.held.rows(), newer.held.rows()))
     if older.times[-1] < newer.times[0]:
         return concatenated([older, newer])
     if newer.times[-1] < older.times[0]:
@@ -293,9 +322,9 @@ def concatenated(parts: Sequence[Points]) -> Points:
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
-    held = [part.held_rows for part in parts if part.held_rows is not None]
+    held = [part.held for part in parts if part.held is not None]
     if len(held) == len(parts):
-        return Points.of(list(chain.from_iterable(held)))
+        return Points.of(list(chain.from_iterable(each.rows() for each in held)))
     columns = {}
     for number in sorted(set().union(*(part.columns for part in parts))):
         found = [part.columns.get(number) for part in parts]
@@ -317,7 +346,7 @@ def concatenated(parts: Sequence[Points]) -> Points:
     )
 
 
-def _merged_rows(older: Sequence[Row], newer: Sequence[Row]) -> list[Row]:
+def _merged_rows(older: Iterable[Row], newer: Iterable[Row]) -> list[Row]:
     found = {row[0]: row for row in older}
     for time, point, mark in newer:
         under = found.get(time)

@@ -237,12 +237,16 @@ class Journal:
     def head(self, device: bytes) -> Ahead:
         """Return the head of a device and the reports after it, as they will be after the next commit."""
         with Snapshot(self._map) as snapshot:
-            return snapshot.head(device, self._overlay.reports.get(device))
+            return snapshot.head(device, self._waiting(device))
 
     def points(self, device: bytes, low_ms: int, high_ms: int) -> Iterator[Points]:
         """Yield the points of a device in a range, as they will be after the next commit (`Snapshot.points`)."""
         with Snapshot(self._map) as snapshot:
-            yield from snapshot.points(device, low_ms, high_ms, waiting=self._overlay.reports.get(device))
+            yield from snapshot.points(device, low_ms, high_ms, waiting=self._waiting(device))
+
+    def _waiting(self, device: bytes) -> bytes:
+        reports = self._overlay.reports.get(device)
+        return b"" if reports is None else b"".join(reports.items)
 
     @property
     def pending_bytes(self) -> int:

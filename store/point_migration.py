@@ -98,7 +98,7 @@ def _move_part(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap) -> b
             for time_ms, point, _ in points:
                 if time_ms > ahead_ms:
                     item = reported(time_ms, codec.encode(point))
-                    arrived.setdefault(device, Reports()).report(time_ms, item)
+                    arrived.setdefault(device, Reports()).items.append(item)
             if left > 0:  # all points of the device are moved
                 device = keys.prefix_end(device + _HEAD) or b""
                 found = device or None

@@ -15,23 +15,24 @@ is removed.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from trunkline.store import codec, keys
 from trunkline.store.columns import MERGES, REMOVES, REPLACES, Points
 
-_HEAD: Final = -1
+HEAD: Final = -1
+"""Stands where the time would be."""
 _WIPED: Final = -2
 _TIMED = struct.Struct(">BQ").pack
 _NULL: Final = b"\xf6"
 _LIST_OF_ONE: Final = b"\x81"
-HEAD_KEY: Final = b"\x20"
-"""The beginning of the item of a head."""
+_TIME: Final = 0x1B
+"""The first byte of an item with a time."""
+_HEAD_KEY: Final = b"\x20"
 _WIPED_ITEM: Final = b"\x21\xf6"
-LIST: Final = b"\x9f"
-"""The beginning of a list of CBOR that `END` ends."""
-END: Final = b"\xff"
+_LIST: Final = b"\x9f"
+_END: Final = b"\xff"
 
 Item = tuple[int, Any]
 """A time and what was reported for it, or a negative number and what it stands for."""
@@ -42,22 +43,22 @@ Item = tuple[int, Any]
 
 def reported(time_ms: int, point: bytes) -> bytes:
     """A report: `point` is CBOR."""
-    return _TIMED(0x1B, time_ms) + point
+    return _TIMED(_TIME, time_ms) + point
 
 
 def replaced(time_ms: int, point: bytes) -> bytes:
     """A point that replaces that of its time."""
-    return _TIMED(0x1B, time_ms) + _LIST_OF_ONE + point
+    return _TIMED(_TIME, time_ms) + _LIST_OF_ONE + point
 
 
 def removed(time_ms: int) -> bytes:
     """The removal of the point of a time."""
-    return _TIMED(0x1B, time_ms) + _NULL
+    return _TIMED(_TIME, time_ms) + _NULL
 
 
 def head_item(head: bytes) -> bytes:
     """The head of the device after everything before it."""
-    return HEAD_KEY + codec.encode(head)
+    return _HEAD_KEY + codec.encode(head)
 
 
 def wiped() -> bytes:
@@ -65,37 +66,41 @@ def wiped() -> bytes:
     return _WIPED_ITEM
 
 
+def is_head(item: bytes) -> bool:
+    """Whether an item is a head or the removal of everything."""
+    return item[0] != _TIME
+
+
+def range_of(items: Sequence[bytes]) -> tuple[int, int]:
+    """The first and the last time that items are about, in ms; TIME_MS_MAX and -1 if they are only heads."""
+    times = [
+        int.from_bytes(item[1:9], "big") if item[0] == _TIME else _WIPED if item == _WIPED_ITEM else HEAD
+        for item in items
+    ]
+    return range_of_times(times)
+
+
+def range_of_times(times: Sequence[int]) -> tuple[int, int]:
+    """The same of decoded items, given their times (or negative numbers)."""
+    if _WIPED in times:
+        return 0, keys.TIME_MS_MAX
+    timed = [time_ms for time_ms in times if time_ms >= 0]
+    return min(timed, default=keys.TIME_MS_MAX), max(timed, default=-1)
+
+
 class Reports:
-    """What one device reported in batches that wait for a commit.
+    """What one device reported in batches that wait for a commit. `has_head`: there is a head, or a removal of all."""
 
-    `is_ordered`: these are reports only, and heads, in ascending times, from `first_ms` to `last_ms`.
-    """
-
-    __slots__ = ("first_ms", "has_head", "is_ordered", "items", "last_ms")
+    __slots__ = ("has_head", "items")
 
     def __init__(self) -> None:
         self.items: list[bytes] = []
         self.has_head = False
-        self.is_ordered = True
-        self.first_ms = keys.TIME_MS_MAX
-        self.last_ms = -1
-
-    def report(self, time_ms: int, item: bytes) -> None:
-        """Append a report."""
-        if self.last_ms < 0:
-            self.first_ms = time_ms
-        elif time_ms <= self.last_ms:
-            self.is_ordered = False
-        self.last_ms = time_ms
-        self.items.append(item)
 
     def extend(self, other: Reports) -> None:
         """Append what `other` has."""
         self.items += other.items
         self.has_head = self.has_head or other.has_head
-        self.is_ordered = self.is_ordered and other.is_ordered and other.first_ms > self.last_ms
-        self.first_ms = min(self.first_ms, other.first_ms)
-        self.last_ms = max(self.last_ms, other.last_ms)
 
 
 # Reading what was reported.
@@ -117,16 +122,24 @@ def head_of(found: Iterable[list[Item]]) -> tuple[bytes | None, list[Item], bool
     for items in found:
         for index in range(len(items) - 1, -1, -1):
             if items[index][0] < 0:
-                head = items[index][1] if items[index][0] == _HEAD else None
+                head = items[index][1] if items[index][0] == HEAD else None
                 return head, items[index + 1 :] + later, True
         later = items + later
     return None, later, False
 
 
-def waiting_items(reports: Reports) -> list[Item]:
-    """The pairs of reports that wait for a commit."""
-    pairs = iter(codec.decode(LIST + b"".join(reports.items) + END))
-    return list(zip(pairs, pairs, strict=True))
+def decoded(raw: bytes) -> list[Any]:
+    """Items that stand one after the other: times (or negative numbers), each followed by what was reported for it."""
+    found: list[Any] = codec.decode(_LIST + raw + _END)
+    if len(found) % 2:
+        raise ValueError("an item of a report lacks its value")
+    return found
+
+
+def decoded_items(raw: bytes) -> list[Item]:
+    """The same as pairs."""
+    found = iter(decoded(raw))
+    return list(zip(found, found, strict=True))
 
 
 class Fold(NamedTuple):

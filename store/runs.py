@@ -204,8 +204,8 @@ class Layer:
         assert rows is not None
         if (rows.first_ms >= bound_ms) if self._reverse else (rows.last_ms <= bound_ms):
             self.current = None
-            if self.edge_ms is not None:
-                self.advance()
+            if self.edge_ms is not None:  # the next block is not read before it is due
+                self.edge_ms = rows.first_ms - 1 if self._reverse else rows.last_ms + 1
             return rows
         if (rows.last_ms < bound_ms) if self._reverse else (rows.first_ms > bound_ms):
             return None
@@ -263,7 +263,10 @@ def read_series(
     reverse: bool = False,
     numbers: Container[int] | None = None,
 ) -> Iterator[Points]:
-    """Yield the points of a device in a range: the runs overridden by what has arrived; disjoint, in order."""
+    """Yield the points of a device in a range: the runs overridden by what has arrived; disjoint, in order.
+
+    `arrived` is within the range.
+    """
     layers: list[Layer] = []
     blocks = blocks_back if reverse else blocks_of
     for run in runs_of(snapshot) if with_runs else ():
@@ -271,10 +274,13 @@ def read_series(
             edge_ms = min(run.last_ms, high_ms) if reverse else max(run.first_ms, low_ms)
             found = blocks(snapshot, run.number, device, low_ms, high_ms)
             layers.append(Layer(found, edge_ms=edge_ms, numbers=numbers, reverse=reverse))
-    blocks_arrived = (Arrived(rows) for rows in arrived)
-    layers.append(Layer(blocks_arrived, edge_ms=high_ms if reverse else low_ms, reverse=reverse))
-    for rows in joined(layers, reverse=reverse):
-        shown = rows.between(low_ms, high_ms).visible()
+    parts = arrived
+    if layers:
+        blocks_arrived = (Arrived(rows) for rows in arrived)
+        layers.append(Layer(blocks_arrived, edge_ms=high_ms if reverse else low_ms, reverse=reverse))
+        parts = (rows.between(low_ms, high_ms) for rows in joined(layers, reverse=reverse))
+    for rows in parts:
+        shown = rows.visible()
         if len(shown):
             yield shown
 

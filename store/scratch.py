@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from trunkline.store.counters import apply_increments
 from trunkline.store.errors import StoreBroken, StoreFull
 from trunkline.store.keys import ARRIVALS
-from trunkline.store.report_items import Ahead, Reports
+from trunkline.store.report_items import Ahead
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -76,11 +76,7 @@ class Scratch:
     def head(self, device: bytes) -> Ahead:
         """The head of a device and the reports after it."""
         items = self.get(ARRIVALS, device)
-        if items is None:
-            return self._base.head(device)
-        reports = Reports()
-        reports.items.append(items)
-        return self._base.head(device, reports)
+        return self._base.head(device, b"" if items is None else items)
 
     def range(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0

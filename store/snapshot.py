@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from heapq import merge
-from itertools import islice, pairwise
+from itertools import islice
 from operator import itemgetter
 from types import TracebackType
 from typing import Final
@@ -24,14 +24,15 @@ import lmdb
 
 from trunkline.store import codec, keys
 from trunkline.store.arrival_loading import load_arrivals
-from trunkline.store.arrivals import Buffer, Window
+from trunkline.store.arrivals import Window
 from trunkline.store.checksums import BYTES, RESIDUE
 from trunkline.store.columns import Points
 from trunkline.store.counters import apply_increments
+from trunkline.store.device_arrivals import DeviceArrivals, Seen
 from trunkline.store.errors import translate
 from trunkline.store.keys import CELLS, COUNTS, INDEXES, TIME_MS_MAX, UNIQUE
 from trunkline.store.memory_map import MemoryMap
-from trunkline.store.report_items import Ahead, Fold, Item, Reports, fold, head_of, waiting_items
+from trunkline.store.report_items import Ahead, Item, decoded_items, head_of
 from trunkline.store.runs import read_series
 
 STEP_ENTRIES = 256
@@ -192,12 +193,12 @@ class Snapshot:
 
     # What devices reported.
 
-    def head(self, device: bytes, waiting: Reports | None = None) -> Ahead:
-        """Return the head of a device and the reports after it. `waiting` are reports that wait for a commit."""
+    def head(self, device: bytes, waiting: bytes = b"") -> Ahead:
+        """Return the head of a device and the reports after it. `waiting` are items that wait for a commit."""
         later: list[Item] = []
         is_found = False
-        if waiting is not None:
-            head, later, is_found = head_of([waiting_items(waiting)])
+        if waiting:
+            head, later, is_found = head_of([decoded_items(waiting)])
         if not is_found:
             head, before, is_found = head_of(self._items_back(device))
             later = before + later
@@ -214,27 +215,23 @@ class Snapshot:
         *,
         reverse: bool = False,
         numbers: Container[int] | None = None,
-        waiting: Reports | None = None,
+        waiting: bytes = b"",
     ) -> Iterator[Points]:
         """Yield the points of a device from `low_ms` to `high_ms`, both included, as parts that are disjoint in time.
 
         The parts ascend in time (`reverse`: descend); the rows in a part always ascend. `numbers` are the attributes
-        whose columns are read, None for all; points without a value of them are yielded as well. `waiting` are reports
+        whose columns are read, None for all; points without a value of them are yielded as well. `waiting` are items
         that wait for a commit. Raises StoreDamaged.
         """
-        with_runs = True
-        arrived = self._arrived_back(device, low_ms, high_ms) if reverse and waiting is None else None
-        if arrived is None:
-            folded = self._fold(device, waiting)
-            rows = folded.rows(low_ms, high_ms)
-            arrived, with_runs = iter(() if rows is None else (rows,)), not folded.is_wiped
+        arrivals = DeviceArrivals([*self._seen(device)], waiting)
+        arrived, is_wiped = arrivals.points(low_ms, high_ms, reverse=reverse)
         parts = read_series(
             self,
             device,
             low_ms,
             high_ms,
             arrived=arrived,
-            with_runs=with_runs,
+            with_runs=not is_wiped,
             reverse=reverse,
             numbers=numbers,
         )
@@ -242,52 +239,26 @@ class Snapshot:
             yield part
             self._step()
 
-    def _arrived_back(self, device: bytes, low_ms: int, high_ms: int) -> Iterator[Points] | None:
-        """The points that have arrived, the newest first, decoded as far as needed; None unless they came in order."""
-        buffers = [
-            (window, buffer)
-            for window in reversed(self._loaded_windows())
-            if (buffer := window.buffers.get(device)) is not None
-        ]
-        newer = [buffer for _, buffer in buffers]
-        if not all(buffer.is_ordered for buffer in newer):
-            return None
-        if any(older.last_ms >= later.first_ms for later, older in pairwise(newer)):
-            return None
-        return self._parts_back(buffers, low_ms, high_ms)
+    def _seen(self, device: bytes) -> Iterator[Seen]:
+        """Yield what this snapshot sees of the buffers of a device, the oldest first."""
+        for window in self._loaded_windows():
+            buffer = window.buffers.get(device)
+            if buffer is not None:
+                end = buffer.end(window.base, self._newest_seq())
+                if end:
+                    yield Seen(buffer, end)
 
-    def _parts_back(
-        self, buffers: list[tuple[Window, Buffer]], low_ms: int, high_ms: int
-    ) -> Iterator[Points]:
-        for window, buffer in buffers:
-            for items in buffer.items_back(window.base, self._newest_seq()):
-                rows = fold(items).rows(low_ms, high_ms)
-                if rows is not None:
-                    yield rows
-                elif any(0 <= time_ms < low_ms for time_ms, _ in items):
-                    return
-
-    def _fold(self, device: bytes, waiting: Reports | None) -> Fold:
-        """Put together what has arrived of a device."""
-        items = [item for part in reversed([*self._items_back(device, whole=True)]) for item in part]
-        if waiting is not None:
-            items += waiting_items(waiting)
-        return fold(items)
-
-    def _items_back(self, device: bytes, *, whole: bool = False) -> Iterator[list[Item]]:
+    def _items_back(self, device: bytes) -> Iterator[list[Item]]:
         """Yield what has arrived of a device, a list for each window, the newest first.
 
-        Without `whole` a list may begin with the last head in its window.
+        A list may begin with the last head in its window.
         """
         for window in reversed(self._loaded_windows()):
             buffer = window.buffers.get(device)
-            if buffer is None:
-                continue
-            last_seq = self._newest_seq()
-            items = None
-            if not whole and buffer.head_at > 0:
-                items = buffer.items(window.base, last_seq, buffer.head_at)
-            yield (buffer.items(window.base, last_seq) or []) if items is None else items
+            if buffer is not None:
+                last_seq = self._newest_seq()
+                start = max(0, buffer.head_at)
+                yield buffer.items(window.base, last_seq, start) or buffer.items(window.base, last_seq) or []
 
     def _loaded_windows(self) -> tuple[Window, ...]:
         if self._arrivals is None:

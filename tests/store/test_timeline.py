@@ -16,7 +16,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.store import codec, keys, merging, runs
+from trunkline.store import arrivals, codec, device_arrivals, keys, merging, runs
 from trunkline.store import settler as settler_module
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
@@ -111,12 +111,17 @@ plans = st.lists(
 
 
 @pytest.mark.slow
-@given(plan=plans, low_ms=times, high_ms=times)
+@given(plan=plans, low_ms=times, high_ms=times, span_bytes=st.sampled_from([1, 30, 512]))
 @settings(max_examples=100)
-async def test_points_are_the_fold_of_all_reports(plan: list[Any], low_ms: int, high_ms: int) -> None:
+async def test_points_are_the_fold_of_all_reports(
+    plan: list[Any], low_ms: int, high_ms: int, span_bytes: int
+) -> None:
     model = Model()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "BLOCK_ROWS", 4)
+        patch.setattr(arrivals, "_SPAN_BYTES", span_bytes)
+        patch.setattr(arrivals, "_PIECE_ITEMS", 2)
+        patch.setattr(device_arrivals, "_STEPS", (1, 2))
         patch.setattr(merging, "BLOCK_ROWS", 4)
         patch.setattr(merging, "GROUP_RUNS", 2)
         patch.setattr(merging, "SMALLEST_ROWS", 3)
