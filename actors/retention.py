@@ -211,8 +211,9 @@ def search_counts(snapshot: Snapshot, step: Step) -> Part:
     if not oldest_ms:
         return Part([], None, None, NEVER_MS)
     first, end = keys.app_counts_key(application, 0), keys.app_counts_key(application, keys.HOUR_MAX)
-    counted = (int.from_bytes(key[-4:], "big") for key in snapshot.keys(keys.COUNTS, first, end))
-    hours, wait_ms = older_hours(counted, oldest_ms, step.limits.removed_entries_max)
+    counted = (key for key in snapshot.keys(keys.COUNTS, first, end) if len(key) == keys.HOUR_KEY_BYTES)
+    hours_counted = (int.from_bytes(key[-4:], "big") for key in counted)
+    hours, wait_ms = older_hours(hours_counted, oldest_ms, step.limits.removed_entries_max)
     asks: list[Ask] = [(Ref("application", ROOT, application), ExpireCounts(hours=hours))] if hours else []
     return Part(asks, None if wait_ms else b"", None, wait_ms)
 

@@ -186,7 +186,9 @@ def hourly_counts(
     low = keys.app_counts_key(application, first)
     high = keys.app_counts_key(application, min(last, _HOUR_MAX)) + b"\x00"
     for key, raw in snapshot.range(keys.COUNTS, low, high):
-        yield int.from_bytes(key[-4:], "big"), decode(raw)
+        # The number of bytes of the contents (`keys.content_count_key`) lies among the last of all possible hours.
+        if len(key) == keys.HOUR_KEY_BYTES:
+            yield int.from_bytes(key[-4:], "big"), decode(raw)
 
 
 def hour_span(start: QueryTime, end: QueryTime, now_ms: int) -> tuple[int, int]:

@@ -124,13 +124,13 @@ def device_counts_of(
             created[hour // 24] += counts.get("deviceCreate", 0)
             deleted[hour // 24] += counts.get("deviceDelete", 0)
             restored[hour // 24] += counts.get("deviceRestore", 0)
-    newest = max([last, *created, *deleted, *restored])
+    later = {day for counts in (created, deleted, restored) for day in counts if day > last}
+    total -= sum(created[day] + restored[day] - deleted[day] for day in later)
     days = []
-    for day in range(newest, first - 1, -1):
-        if day <= last:
-            days.append(
-                {"date": iso(day * DAY_MS), "created": created[day], "deleted": deleted[day], "total": total}
-            )
+    for day in range(last, first - 1, -1):
+        days.append(
+            {"date": iso(day * DAY_MS), "created": created[day], "deleted": deleted[day], "total": total}
+        )
         total -= created[day] + restored[day] - deleted[day]
     return {"start": iso(span.start_ms), "end": iso(span.end_ms), "counts": days[::-1]}
 

@@ -16,6 +16,7 @@ from tests.actors.contents.shelf import KINDS, Drop, Order, library
 from tests.actors.house import START_MS, House
 from tests.patience import PATIENCE_S
 from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.applications.payload_counts import hourly_counts
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.messages import CompleteUpload
 from trunkline.actors.contents.named import all_contents, content_problems, name_of
@@ -246,3 +247,14 @@ async def test_a_backup_has_the_contents_that_its_records_name(house: House, tmp
     (tmp_path / "data" / "contents" / name).write_bytes(b"damaged")
     assert await back_up(tmp_path / "damaged") == 1
     assert not (tmp_path / "damaged").exists()
+
+
+async def test_the_bytes_of_contents_are_no_hour_of_payloads(house: House) -> None:
+    """Their key lies among those of the last hours, in the year 196,000: counts per day would go through all days."""
+    with house.system.store.snapshot() as snapshot:
+        before = list(hourly_counts(snapshot, house.application, 0, keys.HOUR_MAX))
+    record, content = await order(house)
+    await upload(house, record, content, b"content")
+    with house.system.store.snapshot() as snapshot:
+        assert snapshot.get(keys.COUNTS, keys.content_count_key(house.application)) is not None
+        assert list(hourly_counts(snapshot, house.application, 0, keys.HOUR_MAX)) == before
