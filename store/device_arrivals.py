@@ -59,8 +59,12 @@ class DeviceArrivals:
             return self._whole(low_ms, high_ms)
         if not self._seen:
             return iter(()), False
-        if reverse and self._is_newest_last():
-            return self._newest_first(low_ms, high_ms), False
+        if reverse:
+            buffer, end = self._seen[-1]
+            span = Span(*buffer.spans[-SPAN_FIELDS:])
+            if span.start < end and self._is_after_all_others(span):
+                # It needs no table of all spans.
+                return self._newest_first(span, low_ms, high_ms), False
         spans = self._spans()
         if ((spans[:, _FIRST] <= 0) & (spans[:, _LAST] == keys.TIME_MS_MAX)).any():
             return self._whole(low_ms, high_ms)  # everything was removed once
@@ -73,16 +77,15 @@ class DeviceArrivals:
         rows = folded.rows(low_ms, high_ms)
         return iter(() if rows is None else (rows,)), folded.is_wiped
 
-    def _is_newest_last(self) -> bool:
-        """Whether the last span is seen and known to be after all others; then no table of them is needed for it."""
-        buffer, end = self._seen[-1]
-        span = Span(*buffer.spans[-SPAN_FIELDS:])
-        before_ms = max([span.before_ms, *(max(older.spans[-2:]) for older, _ in self._seen[:-1])])
-        return span.start < end and before_ms < span.first_ms <= span.last_ms < keys.TIME_MS_MAX
+    def _is_after_all_others(self, span: Span) -> bool:
+        """Whether the times of the last span are known, and after those of all others."""
+        for older, _ in self._seen[:-1]:
+            if max(older.spans[-2:]) >= span.first_ms:
+                return False
+        return span.before_ms < span.first_ms <= span.last_ms < keys.TIME_MS_MAX
 
-    def _newest_first(self, low_ms: int, high_ms: int) -> Iterator[Points]:
+    def _newest_first(self, span: Span, low_ms: int, high_ms: int) -> Iterator[Points]:
         buffer, end = self._seen[-1]
-        span = Span(*buffer.spans[-SPAN_FIELDS:])
         if span.first_ms <= high_ms and span.last_ms >= low_ms:
             yield from _shown(decoded(bytes(buffer.data[span.start : end])), low_ms, high_ms)
         if span.first_ms > low_ms:

@@ -29,7 +29,7 @@ _PLACES: Final = (
     (18, 1000, 10), (20, 100, 10), (21, 10, 10), (22, 1, 10),
 )  # fmt: skip
 _COLUMNS_ROWS: Final = 8
-"""With fewer rows, making columns takes longer than it saves."""
+"""With fewer rows, arrays take longer than they save."""
 _encode = msgspec.json.encode
 
 
@@ -49,14 +49,17 @@ def states_json(
     """
     found: list[bytes] = []
     for part in parts:
-        left = part
-        while len(left):
-            # Not more rows than are wanted: of a block, the newest state is one of a thousand.
-            begin, end = (
-                (max(0, len(left) - limit + len(found)), len(left)) if reverse else (0, limit - len(found))
-            )
-            states = _states(left.part(begin, min(end, len(left))), attributes)
-            left = left.part(0, begin) if reverse else left.part(min(end, len(left)), len(left))
+        # Not more rows than are wanted: of a block, the newest state is one of a thousand.
+        start, stop = 0, len(part)
+        while start < stop:
+            wanted = limit - len(found)
+            if reverse:
+                piece = part.part(max(start, stop - wanted), stop)
+                stop -= len(piece)
+            else:
+                piece = part.part(start, min(stop, start + wanted))
+                start += len(piece)
+            states = _states(piece, attributes)
             if reverse:
                 states.reverse()
             length = sum(map(len, states))
@@ -71,7 +74,7 @@ def states_json(
 def _states(part: Points, attributes: Attributes) -> list[bytes]:
     """The states of a part that have a value, oldest first."""
     names = attributes.names
-    if part.held is None or len(part) >= _COLUMNS_ROWS:
+    if len(part) >= _COLUMNS_ROWS:
         columns = part.columns
         declared = [(names[number], column) for number, column in columns.items() if number in names]
         is_plain = all(number >= 0 for number in columns) and all(
