@@ -4,7 +4,7 @@ Owns the form in which reports are committed, and the copy of it in memory that 
 after it (`settler.py`, `runs.py`) nor the meaning of a head (`actors/devices/head.py`).
 
 A commit stores what all devices reported as one value, the chunk, so it changes the same few pages whatever the number
-of devices. About every hundred chunks are packed into one compressed value, the segment, so that the tree of the chunks
+of devices. About every eighty chunks are packed into one compressed value, the segment, so that the tree of the chunks
 stays one page. Neither is made to be read: readers use the copy in memory, by device, which is made again from the
 segments and chunks at a start.
 
@@ -30,8 +30,11 @@ from trunkline.store import keys
 from trunkline.store.errors import StoreDamaged
 from trunkline.store.report_items import Item, Reports, decoded_items, is_head, range_of
 
-PACKED_CHUNKS: Final = 100
-"""So many chunks become a segment: their keys fit into one page."""
+PACKED_CHUNKS: Final = 80
+"""So many chunks become a segment: their keys fit into one page, with the names of the databases and a few chunks."""
+PADDED_FROM: Final = 256
+OWN_PAGE_FROM: Final = 2048
+"""LMDB keeps longer values in pages of their own, and others in the page that lists them: it would soon be several."""
 PACKED_BYTES: Final = 1024 * 1024
 """Larger chunks become a segment earlier."""
 SEGMENT_BYTES_MAX: Final = 1 << 32
@@ -47,6 +50,7 @@ _SPAN_BYTES: Final = 512
 """Reports of several commits share an entry of `spans` until it has so many bytes."""
 
 _ENTRY = struct.Struct("<12sI")
+_NO_DEVICE: Final = bytes(keys.ID_BYTES)
 _NUMBERED = struct.Struct("<QI")
 
 
@@ -336,10 +340,22 @@ def _pieces(reports: Reports) -> list[Entry]:
     return pieces
 
 
+def padded(value: bytes) -> bytes:
+    """A chunk as it is stored: with an entry of zeros if it needs that to get a page of its own.
+
+    Very short ones do not, because the page that lists them is written in any case.
+    """
+    if not PADDED_FROM <= len(value) < OWN_PAGE_FROM:
+        return value
+    zeros = bytes(OWN_PAGE_FROM - len(value))
+    return value + _ENTRY.pack(_NO_DEVICE, len(zeros)) + zeros
+
+
 def entries(value: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
     """Yield device, reports and whether they have a head, of a chunk. Raises ValueError if it is none."""
     for device, length, body in _parts(value, _ENTRY, "the chunk"):
-        yield device, body, bool(length & _HAS_HEAD)
+        if device != _NO_DEVICE:
+            yield device, body, bool(length & _HAS_HEAD)
 
 
 def packed(chunks: Iterable[Chunk]) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import lmdb
 
 from trunkline.store import codec, keys
-from trunkline.store.arrivals import Chunk
+from trunkline.store.arrivals import Chunk, padded
 from trunkline.store.batch import Batch
 from trunkline.store.checksums import opened, sealed, sealed_items
 from trunkline.store.counters import apply_increments, merge_increments
@@ -136,7 +136,7 @@ class Overlay:
         deletes = self.removals
         if chunk is not None:
             key = keys.arrival_key(chunk.seq)
-            transaction.put(key, sealed(key, chunk.value), db=handles[keys.ARRIVALS])
+            transaction.put(key, sealed(key, padded(chunk.value)), db=handles[keys.ARRIVALS])
             puts, size = 1, len(chunk.value)
         for db in self.writes.keys() | self.increments.keys():
             handle = handles[db]

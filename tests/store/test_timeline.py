@@ -258,6 +258,21 @@ async def test_a_head_is_found_wherever_it_is(tmp_path: Path) -> None:
                     assert times_of(store) == said
 
 
+@pytest.mark.parametrize("length", [1, 300, 900, 1800, 5000])
+async def test_the_chunks_are_listed_in_one_page_whatever_their_size(tmp_path: Path, length: int) -> None:
+    async with opened(tmp_path) as (store, _):
+        for number in range(60 if length > 100 else 5):
+            batch = Batch()
+            batch.report(DEVICES[0], number, codec.encode({0: "x" * length}))
+            await store.journal.submit(batch).wait()
+        with store.memory_map.env.begin() as transaction:
+            assert transaction.stat(store.memory_map.handles[keys.ARRIVALS])["depth"] == 1
+        before = shown(store, DEVICES)
+        assert verify(store).problems == []
+    async with opened(tmp_path) as (store, _):
+        assert shown(store, DEVICES) == before
+
+
 async def test_reports_are_refused_while_too_much_waits_to_be_settled(tmp_path: Path) -> None:
     async with opened(tmp_path, arrivals_bytes_max=20_000) as (store, settler):
         batch = Batch()
