@@ -38,7 +38,7 @@ OWN_PAGE_FROM: Final = 2048
 PACKED_BYTES: Final = 1024 * 1024
 """Larger chunks become a segment earlier."""
 SEGMENT_BYTES_MAX: Final = 1 << 32
-BUFFER_BYTES: Final = 250
+BUFFER_BYTES: Final = 400
 """The memory of a device in a window, in addition to its reports."""
 
 _HAS_HEAD: Final = 1 << 31
