@@ -17,7 +17,7 @@ from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.report_items import Reports, head_item, reported, wiped
 
-DEVICE = bytes(12)
+DEVICE = bytes([1]) * 12
 POINTS = 2000
 BEGIN_MS = 1_700_000_000_000
 
@@ -141,7 +141,7 @@ def test_a_commit_that_failed_leaves_nothing(more: list[bytes]) -> None:
     reports = Reports()
     reports.items += [items[each] for each in more]
     reports.has_head = more != [b"late"] * len(more)
-    arrivals.stage({DEVICE: reports, bytes(11) + b"\x01": reports})
+    arrivals.stage({DEVICE: reports, bytes([2]) * 12: reports})
     assert arrivals.size_bytes > size_bytes
     arrivals.undo()
     assert state_of(window.buffers[DEVICE]) == before
