@@ -932,10 +932,10 @@ def _check_together(limits: Limits) -> None:
             raise SettingsError(
                 low, f"is above {high} ({getattr(limits, high)})", "lower it or raise the other"
             )
-    if 4 * limits.arrival_window_bytes > limits.arrivals_bytes_max:
+    if 6 * limits.arrival_window_bytes > limits.arrivals_bytes_max:
         raise SettingsError(
             "arrival_window_bytes",
-            f"is above a quarter of arrivals_bytes_max ({limits.arrivals_bytes_max}), which two windows may use",
+            f"is above a sixth of arrivals_bytes_max ({limits.arrivals_bytes_max}), which two windows may use",
             "lower it or raise the other",
         )
     for name in _HELD_BY_ACTORS:

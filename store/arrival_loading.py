@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import lmdb
 
 from trunkline.store import keys
-from trunkline.store.arrivals import Arrivals, Chunk, unpacked
+from trunkline.store.arrival_chunks import Chunk, unpacked
+from trunkline.store.arrivals import Arrivals
 from trunkline.store.checksums import opened
 from trunkline.store.errors import StoreDamaged, translate
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import lmdb
 
 from trunkline.store import codec, keys
-from trunkline.store.arrivals import Chunk, padded
+from trunkline.store.arrival_chunks import Chunk, padded
 from trunkline.store.batch import Batch
 from trunkline.store.checksums import opened, sealed, sealed_items
 from trunkline.store.counters import apply_increments, merge_increments

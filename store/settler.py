@@ -21,7 +21,8 @@ import structlog
 import trio
 
 from trunkline.store import keys
-from trunkline.store.arrivals import Window, packed
+from trunkline.store.arrival_chunks import packed
+from trunkline.store.arrival_window import Window
 from trunkline.store.batch import Batch
 from trunkline.store.errors import JournalFull, StoreError
 from trunkline.store.merging import Merge, due_group

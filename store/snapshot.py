@@ -24,7 +24,7 @@ import lmdb
 
 from trunkline.store import codec, keys
 from trunkline.store.arrival_loading import load_arrivals
-from trunkline.store.arrivals import Window
+from trunkline.store.arrival_window import Window
 from trunkline.store.checksums import BYTES, RESIDUE
 from trunkline.store.columns import Points
 from trunkline.store.counters import apply_increments

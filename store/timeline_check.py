@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trunkline.store import codec, keys
-from trunkline.store.arrivals import entries, unpacked
+from trunkline.store.arrival_chunks import entries, unpacked
 from trunkline.store.column_codec import decode, encode, header
 from trunkline.store.report_items import decoded
 from trunkline.store.runs import runs_of

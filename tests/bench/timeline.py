@@ -44,6 +44,7 @@ from trunkline.bench.result import Calls
 from trunkline.bench.session import Session, device_path
 from trunkline.bench.settled import settle
 from trunkline.bench.stage import Plan, measure
+from trunkline.store.keys import ARRIVALS_END
 
 DEVICES = 1000
 CONNECTIONS = 64
@@ -131,7 +132,7 @@ def live_bytes(data_dir: Path) -> int:
         lmdb.open(str(data_dir / "store"), readonly=True, max_dbs=DATABASES_MAX) as env,
         env.begin() as reading,
     ):
-        names = [bytes(name) for name, _ in reading.cursor()]
+        names = [bytes(key) for key, _ in reading.cursor() if bytes(key) > ARRIVALS_END]
         counts = [env.stat(), *(reading.stat(env.open_db(name, reading, create=False)) for name in names)]
     pages = sum(one["branch_pages"] + one["leaf_pages"] + one["overflow_pages"] for one in counts)
     return pages * PAGE_BYTES
@@ -315,7 +316,7 @@ async def settling(options: argparse.Namespace, data_dir: Path, cores: Cores) ->
     for number in range(options.rounds):
         for kind, window_bytes in kinds.items():
             place = data_dir.with_name(f"{kind.partition(' ')[0]}-{number}")
-            limits = {"arrival_window_bytes": window_bytes, "arrivals_bytes_max": 4 * LARGE_WINDOW_BYTES}
+            limits = {"arrival_window_bytes": window_bytes, "arrivals_bytes_max": 6 * LARGE_WINDOW_BYTES}
             async with running(place, cores, **limits) as (_, session):
                 fleet = await Fleet.create(session, ProgressBar(), "settling", options.devices)
                 calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)

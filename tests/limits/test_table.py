@@ -127,7 +127,7 @@ def test_override_changes_what_it_names() -> None:
             {"per_page_default": 2000},
             "per_page_default is above per_page_max (1000); lower it or raise the other",
         ),
-        ({"arrival_window_bytes": 2**27}, "arrival_window_bytes is above a quarter of arrivals_bytes_max"),
+        ({"arrival_window_bytes": 2**27}, "arrival_window_bytes is above a sixth of arrivals_bytes_max"),
         ({"keep_alive_max_s": 1.5}, "keep_alive_default_s is above keep_alive_max_s"),
     ],
 )

@@ -12,7 +12,8 @@ import pytest
 import trio
 
 from trunkline.store import codec, device_arrivals, report_items
-from trunkline.store.arrivals import Arrivals, Buffer
+from trunkline.store.arrival_window import Buffer
+from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.report_items import Reports, head_item, reported, wiped

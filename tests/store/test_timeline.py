@@ -16,7 +16,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.store import arrivals, codec, device_arrivals, keys, merging, runs
+from trunkline.store import arrival_window, arrivals, codec, device_arrivals, keys, merging, runs
 from trunkline.store import settler as settler_module
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
@@ -119,7 +119,7 @@ async def test_points_are_the_fold_of_all_reports(
     model = Model()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "BLOCK_ROWS", 4)
-        patch.setattr(arrivals, "_SPAN_BYTES", span_bytes)
+        patch.setattr(arrival_window, "_SPAN_BYTES", span_bytes)
         patch.setattr(arrivals, "_PIECE_ITEMS", 2)
         patch.setattr(device_arrivals, "_STEPS", (1, 2))
         patch.setattr(merging, "BLOCK_ROWS", 4)
