@@ -492,7 +492,9 @@ class Limits:
         "count.",
         "HTTP/2 connection",
     )
-    connections_max: int = _bound(16_384, "connections", "Each costs a task and its buffers, some 7 kB.")
+    connections_max: int = _bound(
+        16_384, "connections", "Each costs a task and its buffers: some 7 kB, with TLS 23 kB."
+    )
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"
     )
