@@ -16,6 +16,7 @@ from tests.rules.import_graph import Graph, circles, floors, import_graph, packa
 ORDER = {
     "actors": (
         "values",
+        "formulas",
         "query",
         "runtime",
         "records",
