@@ -57,6 +57,32 @@ def entries(value: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
             yield device, body, length >= HAS_HEAD
 
 
+def collect(value: bytes, bodies: dict[bytes, list[bytes]], heads: dict[bytes, int]) -> None:
+    """Append the reports of a chunk to `bodies`, by device, and note in `heads` the index of the last one with a head.
+
+    Raises ValueError if it is no chunk. Like `entries`, but without a generator: a start takes longest for this.
+    """
+    at, end = 0, len(value)
+    unpack, size = _ENTRY.unpack_from, _ENTRY.size
+    try:
+        while at < end:
+            device, length = unpack(value, at)
+            at += size
+            of = bodies.get(device)
+            if of is None:
+                of = bodies[device] = []
+            if length >= HAS_HEAD:
+                length -= HAS_HEAD
+                heads[device] = len(of)
+            of.append(value[at : at + length])
+            at += length
+    except struct.error:
+        at = end + 1
+    if at > end:
+        raise ValueError("the chunk ends within a part")
+    bodies.pop(_NO_DEVICE, None)
+
+
 def packed(chunks: Iterable[Chunk]) -> bytes:
     """The segment of these chunks. May run in any thread."""
     parts = [part for seq, value in chunks for part in (_NUMBERED.pack(seq, len(value)), value)]

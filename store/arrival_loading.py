@@ -20,14 +20,20 @@ if TYPE_CHECKING:
 def load_arrivals(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], window_bytes: int) -> Arrivals:
     """Read all segments and chunks of the state that `transaction` reads. Raises StoreDamaged."""
     arrivals = Arrivals(window_bytes)
+    chunks: list[Chunk] = []
+    size_bytes = 0
     try:
         for chunk in _stored_chunks(memory_map, transaction, keys.SEGMENTS):
-            if arrivals.is_full:
+            if size_bytes >= window_bytes:
+                arrivals.load(chunks)
                 arrivals.close_window()
-            arrivals.load(chunk)
+                chunks, size_bytes = [], 0
+            chunks.append(chunk)
+            size_bytes += len(chunk.value)
         for chunk in _stored_chunks(memory_map, transaction, keys.ARRIVALS):
-            arrivals.load(chunk)
+            chunks.append(chunk)
             arrivals.keep(chunk)
+        arrivals.load(chunks)
     except lmdb.Error as error:
         raise translate(error, "read") from error
     return arrivals

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from trunkline.store import keys
-from trunkline.store.arrival_chunks import entries
 from trunkline.store.report_items import Item, decoded_items
 
 BUFFER_BYTES: Final = 400
@@ -92,6 +92,20 @@ class Buffer:
         self.commits.extend((len(data), number))
         return len(data) + len(spans) * spans.itemsize - before + 2 * self.commits.itemsize
 
+    def load(self, number: int, bodies: Sequence[bytes], head: int | None) -> int:
+        """Fill an empty buffer; return its memory. `head` is the index of the last body with a head.
+
+        Readers find the ranges of the times: here that would take as long as everything else.
+        """
+        self.data += b"".join(bodies)
+        starts = list(accumulate(map(len, bodies), initial=0))
+        if head is not None:
+            self.head_at = starts[head]
+        for start in starts[: -1 : max(1, _SPAN_BYTES * len(bodies) // len(self.data))]:
+            self.spans.extend((start, -1, keys.TIME_MS_MAX, keys.TIME_MS_MAX if start else -1))
+        self.commits.extend((len(self.data), number))
+        return len(self.data) + len(self.spans) * self.spans.itemsize
+
     def found(self, index: int, first_ms: int, last_ms: int) -> None:
         """Remember the range of a span after which there is another one. All readers find the same."""
         at = index * SPAN_FIELDS
@@ -144,31 +158,17 @@ class Window:
         self.size_bytes += grown
         return Mark(buffer, length, commits, spans, last_span, head_at, grown)
 
-    def load(self, seq: int, value: bytes) -> None:
-        """Append a chunk that is on disk. Raises ValueError if it is none.
+    def load(
+        self, base: int, seq: int, bodies: Mapping[bytes, Sequence[bytes]], heads: Mapping[bytes, int]
+    ) -> None:
+        """Fill an empty window with the reports of the commits after `base` up to `seq`, as `collect` returns them.
 
-        There is no snapshot yet, so what is loaded of a device counts as reported in one commit, the last one. Readers
-        find the ranges of the times: here that would take as long as everything else.
+        There is no snapshot yet, so what is loaded of a device counts as reported in one commit, the last one.
         """
-        buffers, number, grown = self.buffers, seq - self.base, 0
-        for device, body, has_head in entries(value):
-            buffer = buffers.get(device)
-            if buffer is None:
-                buffer = buffers[device] = Buffer()
-                buffer.commits.extend((0, 0))
-                buffer.spans.extend((0, -1, keys.TIME_MS_MAX, -1))
-                grown += BUFFER_BYTES
-            data, spans, commits = buffer.data, buffer.spans, buffer.commits
-            start = len(data)
-            if start - spans[-4] >= _SPAN_BYTES:
-                spans.extend((start, -1, keys.TIME_MS_MAX, keys.TIME_MS_MAX))
-                grown += SPAN_FIELDS * spans.itemsize
-            if has_head:
-                buffer.head_at = start
-            data += body
-            commits[0], commits[1] = len(data), number
-            grown += len(body)
-        self.size_bytes += grown
+        self.base = base  # numbers in a window have 32 bits
+        for device, of in bodies.items():
+            buffer = self.buffers[device] = Buffer()
+            self.size_bytes += BUFFER_BYTES + buffer.load(seq - base, of, heads.get(device))
 
     def cut(self, device: bytes, mark: Mark) -> None:
         """Take back the last `add` of a device."""

@@ -16,13 +16,13 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 import trio
 
-from trunkline.store.arrival_chunks import Chunk, entry
+from trunkline.store.arrival_chunks import Chunk, collect, entry
 from trunkline.store.arrival_window import BUFFER_BYTES, Entry, Mark, Window
 from trunkline.store.errors import StoreDamaged
 from trunkline.store.report_items import Reports, is_head, range_of
@@ -64,17 +64,20 @@ class Arrivals:
         self._waiting = trio.lowlevel.ParkingLot()
         self._staged: list[tuple[bytes, Mark]] = []
 
-    def load(self, chunk: Chunk) -> None:
-        """Append a chunk that is on disk. Raises StoreDamaged."""
-        seq, value = chunk
-        window = self.windows[-1]
-        if not window.buffers:
-            window.base = seq - 1  # numbers in a window have 32 bits
-        try:
-            window.load(seq, value)
-        except ValueError as error:
-            raise StoreDamaged(f"What devices reported in the commit {seq} is damaged: {error}.") from error
-        self.seq = seq
+    def load(self, chunks: Sequence[Chunk]) -> None:
+        """Fill the open window, which is empty, with chunks that are on disk. Raises StoreDamaged."""
+        bodies: dict[bytes, list[bytes]] = {}
+        heads: dict[bytes, int] = {}
+        for seq, value in chunks:
+            try:
+                collect(value, bodies, heads)
+            except ValueError as error:
+                raise StoreDamaged(
+                    f"What devices reported in the commit {seq} is damaged: {error}."
+                ) from error
+        if chunks:
+            self.seq = chunks[-1].seq
+            self.windows[-1].load(chunks[0].seq - 1, self.seq, bodies, heads)
 
     @property
     def size_bytes(self) -> int:
