@@ -746,6 +746,43 @@ class Limits:
         5, "attempts", "With doubling pauses enough for a short outage.", "delivery"
     )
 
+    # Scripts of workflows.
+    script_processes_max: int = _bound(
+        2,
+        "processes",
+        "Each has a core while it runs a script, and some 20 MB; they start when they are needed.",
+    )
+    script_memory_bytes: int = _bound(
+        64 * MIB, "bytes", "Values of a script; a payload of 5 MiB takes some 40 as objects.", "call"
+    )
+    script_address_space_bytes: int = _bound(
+        256 * MIB, "bytes", "Bounds what the library uses beside the values of a script.", "process"
+    )
+    script_cpu_s: float = _bound(
+        5, "seconds", "A script in a loop is ended; others wait for its process until then.", "call"
+    )
+    script_wall_s: float = _bound(
+        6, "seconds", "The same where a script waits, or other processes use the cores.", "call"
+    )
+    script_payload_bytes_max: int = _bound(
+        5 * MIB, "bytes", "The payload of a workflow as JSON, before and after a script.", "call"
+    )
+    script_log_bytes_max: int = _bound(
+        64 * KIB, "bytes", "What it writes to the console, for reading by people.", "call"
+    )
+    script_length_max: int = _bound(
+        500_000, "characters", "It is compiled for each call: some 15 ms for so many.", "script"
+    )
+    script_queue_length_max: int = _bound(
+        256, "calls", "Those that wait for a process; half of them may be of one application. Above it 503."
+    )
+    script_process_calls_max: int = _bound(
+        10_000,
+        "calls",
+        "Then the process is replaced, so that leaks of the library do not add up.",
+        "process",
+    )
+
     # Notebooks.
     notebook_external_bytes_max: int = _bound(
         16 * MIB, "bytes", "What the URLs of its inputs return is in memory while it is exported.", "job"

@@ -22,6 +22,7 @@ ORDER = {
         "records",
         "contents",
         "outgoing",
+        "scripts",
         "accounts",
         "organizations",
         "audit",

@@ -1,0 +1,156 @@
+"""The pool of child processes that run scripts.
+
+Owns the processes and the bounds of a call. Does not own the order of the calls (`turns.py`), nor what a process does
+(`child.py`). No process is started before the first call needs it. A call is driven by the task of its caller, so a
+cancelled caller takes its process with it, and no answer reaches a call that it does not belong to.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Any, Final
+
+import msgspec
+import structlog
+import trio
+
+from trunkline.actors.scripts.errors import CRASHED, TIMEOUT, TOO_LARGE, ScriptError
+from trunkline.actors.scripts.process import ScriptProcess
+from trunkline.actors.scripts.protocol import Answer, Bounds, Call, Failure, LogLine
+from trunkline.actors.scripts.turns import Turns
+from trunkline.actors.values.errors import Overloaded
+from trunkline.limits.table import Limits
+
+_ESCAPED: Final = 6
+"""A byte of a text takes up to six in JSON."""
+_FAILURE_BYTES: Final = 64 * 1024
+"""More than a name, message and stack take, as the prelude cuts them."""
+
+_log = structlog.get_logger("trunkline.scripts")
+_answers = msgspec.json.Decoder(Answer)
+
+
+class ScriptResult(msgspec.Struct, frozen=True):
+    """The payload after a call, and what the script wrote to the console."""
+
+    value: Any
+    logs: tuple[LogLine, ...]
+
+
+class ScriptPool:
+    """The processes of one system. Run `run` in a nursery for as long as it is used."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.started = 0
+        """Processes that were started."""
+        self.lost = 0
+        """Processes that ended or were killed during a call."""
+        self._limits = limits
+        self._bounds = Bounds(
+            cpu_s=limits.script_cpu_s,
+            memory_bytes=limits.script_memory_bytes,
+            address_space_bytes=limits.script_address_space_bytes,
+            payload_bytes_max=limits.script_payload_bytes_max,
+            log_bytes_max=limits.script_log_bytes_max,
+        )
+        logs_bytes_max = 2 * _ESCAPED * limits.script_log_bytes_max
+        self._answer_bytes_max = limits.script_payload_bytes_max + logs_bytes_max + _FAILURE_BYTES
+        self._turns = Turns(limits.script_processes_max, limits.script_queue_length_max)
+        self._idle: list[ScriptProcess] = []
+        self._busy: set[ScriptProcess] = set()
+        self._runs = False
+
+    @property
+    def waiting(self) -> int:
+        """The number of calls that wait for a process."""
+        return self._turns.waiting
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes."""
+        return [process.pid for process in (*self._idle, *self._busy)]
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve calls until cancelled. Then no process is left, and calls that still run fail."""
+        self._runs = True
+        try:
+            task_status.started()
+            await trio.sleep_forever()
+        finally:
+            self._runs = False
+            for process in (*self._idle, *self._busy):
+                await process.end()
+            self._idle.clear()
+
+    async def call(
+        self, script: str, payload: Any, *, application: bytes, wall_s: float | None = None
+    ) -> ScriptResult:
+        """Run a script with a payload (a JSON value) and return what became of it.
+
+        `wall_s` may shorten the time that the call runs, without the time that it waits for its turn. Raises
+        `ScriptError`; `Overloaded` if too many calls wait, or the pool does not run.
+        """
+        limits = self._limits
+        if len(script) > limits.script_length_max:
+            sentence = f"The script has {len(script)} characters; {limits.script_length_max} are allowed."
+            raise ScriptError(Failure("ValidationError", sentence))
+        text = msgspec.json.encode(payload)
+        if len(text) > limits.script_payload_bytes_max:
+            sentence = f"The payload is larger than {limits.script_payload_bytes_max} bytes."
+            raise ScriptError(Failure(TOO_LARGE, sentence))
+        call = msgspec.json.encode(Call(script, msgspec.Raw(text)))
+        run_s = limits.script_wall_s if wall_s is None else min(wall_s, limits.script_wall_s)
+        await self._turns.take(application)
+        began_s = trio.current_time()
+        try:
+            answer = await self._answer(call, run_s)
+        finally:
+            self._turns.leave(application, trio.current_time() - began_s)
+        if answer.error is not None:
+            raise ScriptError(answer.error, answer.logs)
+        return ScriptResult(answer.value, tuple(answer.logs))
+
+    async def _answer(self, call: bytes, run_s: float) -> Answer:
+        process = await self._take_process()
+        answer: Answer | None = None
+        try:
+            with trio.move_on_after(run_s):
+                answer = _answers.decode(await process.exchange(call))
+        except (trio.BrokenResourceError, msgspec.DecodeError) as error:
+            code = await process.end()
+            _log.warning("process of scripts lost", exit_code=code, reason=str(error))
+            if code == -signal.SIGXCPU:
+                return Answer(
+                    error=Failure(TIMEOUT, "The script could not be interrupted, and used too much CPU time.")
+                )
+            sentence = f"The process of the script ended (exit code {code}). Other scripts are not affected."
+            return Answer(error=Failure(CRASHED, sentence))
+        finally:
+            self._busy.discard(process)
+            if answer is None:
+                self.lost += 1
+                await process.end()
+        if answer is None:
+            return Answer(error=Failure(TIMEOUT, f"The script did not end within {run_s:g} s."))
+        if self._runs and process.calls < self._limits.script_process_calls_max:
+            self._idle.append(process)
+        else:
+            await process.end()
+        return answer
+
+    async def _take_process(self) -> ScriptProcess:
+        """An idle process, or a new one, which is busy now."""
+        while self._runs and self._idle:
+            process = self._idle.pop()
+            if not process.ended:
+                self._busy.add(process)
+                return process
+            await process.end()
+        if self._runs:
+            process = await ScriptProcess.start(self._bounds, self._answer_bytes_max)
+            self.started += 1
+            if self._runs:
+                self._busy.add(process)
+                return process
+            await process.end()
+        raise Overloaded("The server is stopping, and runs no scripts.")
