@@ -140,7 +140,7 @@ def _index_of(key: str) -> int:
 
 
 def _getter(keys: list[str], steps: tuple[tuple[str, int], ...]) -> Callable[[Any], Any]:
-    """A function that reads the path. The short ones try objects first: a text as index fails on all else."""
+    """A function that reads the path. The short ones try objects first: those steps fail on all else."""
 
     def walk(payload: Any) -> Any:
         found = payload
@@ -162,8 +162,8 @@ def _getter(keys: list[str], steps: tuple[tuple[str, int], ...]) -> Callable[[An
 
         def get_one(payload: Any) -> Any:
             try:
-                return payload[only]
-            except (KeyError, TypeError):
+                return payload.get(only, UNDEFINED)
+            except AttributeError:
                 return walk(payload)
 
         return get_one
@@ -172,8 +172,8 @@ def _getter(keys: list[str], steps: tuple[tuple[str, int], ...]) -> Callable[[An
 
         def get_two(payload: Any) -> Any:
             try:
-                return payload[first][second]
-            except (KeyError, TypeError):
+                return payload[first].get(second, UNDEFINED)
+            except (AttributeError, KeyError, TypeError):
                 return walk(payload)
 
         return get_two

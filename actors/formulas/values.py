@@ -18,6 +18,10 @@ from trunkline.actors.formulas.errors import EvaluationError
 
 TEXT_CHARS_MAX: Final = 5 * 1024 * 1024
 """Characters of one text that an evaluation makes."""
+ARRAY_CHARS_MAX: Final = 65_536
+"""Characters of an array's text where it is an operand. An operator may meet it often; a template writes it once."""
+NUMBER_CHARS_MAX: Final = 4_096
+"""Characters of a text that may be a number; a longer one is NaN. A double has some 800 digits at most."""
 NESTING_MAX: Final = 1_000
 """Arrays within arrays of which a text is made. It ends the text of an array that contains itself."""
 
@@ -43,7 +47,9 @@ class Undefined:
 UNDEFINED: Final = Undefined()
 """What a path to nothing gives. It is no JSON value: it must not be stored in a payload."""
 
-_SAFE_INTEGER: Final = 2**53
+EXACT_INTEGER_MAX: Final = 2**53
+"""Up to here a double has each whole number."""
+
 _NUMBERS: Final = frozenset((int, float))
 _CONTAINERS: Final = frozenset((list, dict))
 _TEXTUAL: Final = frozenset((str, list, dict))
@@ -92,9 +98,9 @@ def loose_equal(one: Any, other: Any) -> bool:
     if kind in _CONTAINERS:
         if other_kind in _CONTAINERS:
             return one is other
-        one, kind = to_text(one), str
+        one, kind = to_text(one, ARRAY_CHARS_MAX), str
     elif other_kind in _CONTAINERS:
-        other, other_kind = to_text(other), str
+        other, other_kind = to_text(other, ARRAY_CHARS_MAX), str
     if kind is str and other_kind is str:
         return bool(one == other)
     return to_number(one) == to_number(other)
@@ -106,7 +112,7 @@ def compare(one: Any, other: Any) -> int | None:
     Two texts (also of arrays and objects) are compared by their UTF-16 code units, all else as numbers.
     """
     if type(one) in _TEXTUAL and type(other) in _TEXTUAL:
-        left, right = to_text(one), to_text(other)
+        left, right = to_text(one, ARRAY_CHARS_MAX), to_text(other, ARRAY_CHARS_MAX)
         if left == right:
             return 0
         if left.isascii() and right.isascii():
@@ -122,7 +128,7 @@ def compare(one: Any, other: Any) -> int | None:
 
 def double(number: float) -> float:
     """The number that JavaScript has for an int or a float: the int itself where it is exact, else a double."""
-    if type(number) is int and not -_SAFE_INTEGER <= number <= _SAFE_INTEGER:
+    if type(number) is int and not -EXACT_INTEGER_MAX <= number <= EXACT_INTEGER_MAX:
         try:
             return float(number)
         except OverflowError:
@@ -142,11 +148,14 @@ def to_number(value: Any) -> float:
     if value is None:
         return 0
     if kind is list:
-        return _number_of_text(to_text(value))
+        # Two items have a comma between them.
+        return _number_of_text(to_text(value, ARRAY_CHARS_MAX)) if len(value) < 2 else math.nan
     return _number_of_text(value) if kind is str else math.nan
 
 
 def _number_of_text(text: str) -> float:
+    if len(text) > NUMBER_CHARS_MAX:
+        return math.nan
     text = text.strip(_WHITE_SPACE)
     if not text:
         return 0
@@ -159,15 +168,15 @@ def _number_of_text(text: str) -> float:
 
 def whole_as_int(number: float) -> float:
     """Return an int for a whole number that is exact, so that JSON shows 3 and not 3.0. Minus zero stays a float."""
-    if -_SAFE_INTEGER <= number <= _SAFE_INTEGER and number == (whole := int(number)):
+    if -EXACT_INTEGER_MAX <= number <= EXACT_INTEGER_MAX and number == (whole := int(number)):
         return number if whole == 0 and math.copysign(1.0, number) < 0 else whole
     return number
 
 
-def to_text(value: Any) -> str:
+def to_text(value: Any, chars_max: int = TEXT_CHARS_MAX) -> str:
     """Convert as `String(value)` does: arrays joined by commas, an object "[object Object]".
 
-    Raises `EvaluationError` for an array over `TEXT_CHARS_MAX` characters or nested deeper than `NESTING_MAX`.
+    Raises `EvaluationError` for an array whose text is longer than `chars_max` or that nests beyond `NESTING_MAX`.
     """
     kind = type(value)
     if kind is str:
@@ -179,17 +188,17 @@ def to_text(value: Any) -> str:
     if value is None:
         return "null"
     if kind is list:
-        return _text_of_list(value)
+        return _text_of_list(value, chars_max)
     return "undefined" if value is UNDEFINED else "[object Object]"
 
 
-def _text_of_list(items: list[Any]) -> str:
+def _text_of_list(items: list[Any], chars_max: int) -> str:
     """Join the items of a list and of all lists in it, which is the same as joining the texts of those.
 
     The lists that are not read to their end stand in `open_lists`, instead of on the stack of Python.
     """
     pieces: list[str] = []
-    left = TEXT_CHARS_MAX
+    left = chars_max
     open_lists: list[Iterator[Any]] = [iter(items or [None])]
     while open_lists:
         for item in open_lists[-1]:
@@ -198,7 +207,10 @@ def _text_of_list(items: list[Any]) -> str:
                 # An empty list has an empty text, as null has.
                 open_lists.append(iter(item or [None]))
                 break
-            piece = "" if item is None or item is UNDEFINED else to_text(item)
+            if type(item) is str:  # noqa: SIM108 - as one line it is a riddle
+                piece = item
+            else:
+                piece = "" if item is None or item is UNDEFINED else to_text(item)
             left -= len(piece)
             if left < 0:
                 break
@@ -206,7 +218,7 @@ def _text_of_list(items: list[Any]) -> str:
         else:
             open_lists.pop()
         if left < 0:
-            raise EvaluationError(f"The text of an array is longer than {TEXT_CHARS_MAX} characters.")
+            raise EvaluationError(f"The text of an array is longer than {chars_max} characters.")
         if len(open_lists) > NESTING_MAX:
             raise EvaluationError(f"An array nests deeper than {NESTING_MAX} levels: it has no text.")
     return ",".join(pieces)

@@ -1,7 +1,7 @@
 """The JavaScript that the languages of workflows are compared with: QuickJS, in this process.
 
-Values travel as JSON in both directions. Results carry a mark for what JSON cannot say: undefined, NaN, the infinities
-and minus zero.
+Values travel as JSON in both directions. Results carry a mark for what JSON cannot say: undefined, NaN and the
+infinities.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from trunkline.actors.formulas.values import UNDEFINED
 _MARKS = """
 const marked = (value) => {
     if (value === undefined) return {undefined: 1};
-    if (typeof value === "number" && (!isFinite(value) || Object.is(value, -0)))
-        return {number: Object.is(value, -0) ? "-0" : String(value)};
+    if (typeof value === "number" && !isFinite(value)) return {number: String(value)};
     return {value};
 };
 globalThis.answer = (source, payload) => {
@@ -48,9 +47,11 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
+        # JavaScript writes more digits of a large whole number than its double has.
+        one, other = float(one), float(other)
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
-        return one == other and math.copysign(1, one) == math.copysign(1, other)
+        return bool(one == other)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
