@@ -1,0 +1,393 @@
+"""The helpers of templates, one table: name, function, number of arguments.
+
+Arithmetic and comparison follow JavaScript, as all of `values` does. A helper that a template calls as `{{#name ...}}`
+stands in `CONDITIONS`. What `format` and the dates do stands in files of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import msgspec
+import re2
+
+from trunkline.actors.formulas import dates, geometry
+from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.formulas.number_formats import format_number
+from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.formulas.template_syntax import SPACE
+from trunkline.actors.formulas.values import (
+    TEXT_CHARS_MAX,
+    UNDEFINED,
+    compare,
+    length_of,
+    strict_equal,
+    to_number,
+    to_text,
+    truth,
+    type_of,
+    whole_as_int,
+)
+
+PATTERN_CHARS_MAX: Final = 1024
+"""Characters of a regular expression. Its compiled form has at most `PATTERN_BYTES_MAX` bytes."""
+
+PATTERN_BYTES_MAX: Final = 1 << 20
+PATTERNS_KEPT: Final = 64
+PATHS_KEPT: Final = 256
+
+_COMPONENT: Final = "-_.!~*'()"
+_WHOLE_URI: Final = _COMPONENT + ";,/?:@&=+$#"
+_BROKEN_CODE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+_URL_DIGITS: Final = {ord("-"): "+", ord("_"): "/"}
+_NO_DIGITS: Final = bytes(
+    set(range(128)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+)
+_TIME_OPTIONS: Final = frozenset({"tz", "locale"})
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function and what it takes: `least` to `most` arguments (None: any number) and `named` ones (None: any).
+
+    An array becomes its text before the call, unless the helper takes it `whole`. `clock` and `of_run` helpers have the
+    time or the scope of the call as first argument. The result of a `markup` helper is written without escapes.
+    """
+
+    function: Callable[..., Any]
+    least: int = 1
+    most: int | None = 1
+    named: frozenset[str] | None = frozenset()
+    whole: bool = False
+    clock: bool = False
+    of_run: bool = False
+    markup: bool = False
+
+
+def _add(one: Any, other: Any) -> float:
+    return whole_as_int(float(to_number(one)) + float(to_number(other)))
+
+
+def _subtract(one: Any, other: Any) -> float:
+    return whole_as_int(float(to_number(one)) - float(to_number(other)))
+
+
+def _multiply(one: Any, other: Any) -> float:
+    return whole_as_int(float(to_number(one)) * float(to_number(other)))
+
+
+def _divide(one: Any, other: Any) -> float:
+    return whole_as_int(_quotient(float(to_number(one)), float(to_number(other))))
+
+
+def _quotient(dividend: float, divisor: float) -> float:
+    if divisor:
+        return dividend / divisor
+    if not dividend or math.isnan(dividend) or math.isnan(divisor):
+        return math.nan
+    return math.copysign(math.inf, dividend) * math.copysign(1.0, divisor)
+
+
+def _ceil(value: Any) -> float:
+    number = float(to_number(value))
+    return number if not math.isfinite(number) else whole_as_int(float(math.ceil(number)))
+
+
+def _floor(value: Any) -> float:
+    number = float(to_number(value))
+    return number if not math.isfinite(number) else whole_as_int(float(math.floor(number)))
+
+
+def _most(*values: Any) -> float:
+    numbers = [float(to_number(each)) for each in values]
+    return math.nan if any(math.isnan(each) for each in numbers) else whole_as_int(max(numbers))
+
+
+def _least(*values: Any) -> float:
+    numbers = [float(to_number(each)) for each in values]
+    return math.nan if any(math.isnan(each) for each in numbers) else whole_as_int(min(numbers))
+
+
+def _scale_linear(from_low: Any, from_high: Any, to_low: Any, to_high: Any, value: Any) -> float:
+    low, high, start, end, at = (
+        float(to_number(each)) for each in (from_low, from_high, to_low, to_high, value)
+    )
+    return whole_as_int(start + _quotient(at - low, high - low) * (end - start))
+
+
+def _written(value: Any) -> str:
+    """The text of a value as a template writes it: nothing for what is missing."""
+    return "" if value is None or value is UNDEFINED else to_text(value)
+
+
+def _title_case(value: Any) -> str:
+    pieces = []
+    before = " "
+    for character in _written(value):
+        pieces.append(character.upper() if before.isspace() else character.lower())
+        before = character
+    return "".join(pieces)
+
+
+def _substring(value: Any, start: Any, end: Any = UNDEFINED) -> str:
+    text = _written(value)
+    units = text.encode("utf-16-le", "surrogatepass")
+    length = len(units) // 2
+    one = _clamped(start, length)
+    other = length if end is UNDEFINED else _clamped(end, length)
+    return units[2 * min(one, other) : 2 * max(one, other)].decode("utf-16-le", "replace")
+
+
+def _clamped(value: Any, length: int) -> int:
+    number = float(to_number(value))
+    return 0 if math.isnan(number) else int(min(max(number, 0), length))
+
+
+def _join(value: Any, separator: Any = ",") -> str:
+    if not isinstance(value, list):
+        return _written(value)
+    between = "," if separator is UNDEFINED else _written(separator)
+    if len(between) * len(value) > TEXT_CHARS_MAX:
+        raise EvaluationError(f"The joined text is longer than {TEXT_CHARS_MAX} characters.")
+    pieces: list[str] = []
+    left = TEXT_CHARS_MAX
+    for item in value:
+        pieces.append(_written(item))
+        left -= len(pieces[-1])
+        if left < 0:
+            raise EvaluationError(f"The joined text is longer than {TEXT_CHARS_MAX} characters.")
+    return between.join(pieces)
+
+
+def _length(value: Any) -> int:
+    length = length_of(value)
+    return 0 if length is UNDEFINED else length
+
+
+def _default_to(value: Any, default: Any) -> Any:
+    nothing = (
+        value is None or value is UNDEFINED or value == "" or (isinstance(value, float) and math.isnan(value))
+    )
+    return default if nothing else value
+
+
+def _encode_base64(value: Any) -> str:
+    return base64.b64encode(_written(value).encode("utf-8", "replace")).decode("ascii")
+
+
+def _decode_base64(value: Any) -> str:
+    """Decode both alphabets, with or without padding; other characters are skipped."""
+    digits = _written(value).partition("=")[0].translate(_URL_DIGITS).encode("ascii", "ignore")
+    digits = digits.translate(None, _NO_DIGITS)
+    # A single digit at the end holds less than a byte.
+    digits = digits[: len(digits) - (len(digits) % 4 == 1)]
+    return base64.b64decode(digits + b"=" * (-len(digits) % 4)).decode("utf-8", "replace")
+
+
+def _encode_uri(safe: str) -> Callable[[Any], str]:
+    return lambda value: quote(to_text(value), safe=safe, errors="replace")
+
+
+def _decode_uri_component(value: Any) -> str:
+    return _unquoted(to_text(value), "decodeURIComponent")
+
+
+def _decode_uri(value: Any) -> str:
+    """Decode all but what stands for a reserved character: `%2F` stays."""
+    text = to_text(value)
+    for mark in ";/?:@&=+$,#":
+        code = f"%{ord(mark):02X}"
+        text = text.replace(code, f"%25{code[1:]}").replace(code.lower(), f"%25{code[1:].lower()}")
+    return _unquoted(text, "decodeURI")
+
+
+def _unquoted(text: str, name: str) -> str:
+    try:
+        decoded = unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise EvaluationError(f"{name}: the text is not encoded as a URI.") from None
+    if _BROKEN_CODE.search(text) is not None:
+        raise EvaluationError(f"{name}: the text is not encoded as a URI.")
+    return decoded
+
+
+def _query_string_encode(value: Any) -> str:
+    """A query string as of Node's `querystring`: an item of an array is a field of its own, an object is empty."""
+    if not isinstance(value, dict):
+        return ""
+    encode = _encode_uri(_COMPONENT)
+    fields = []
+    for key, item in value.items():
+        for each in item if isinstance(item, list) else [item]:
+            plain = isinstance(each, str | int | float) and not (
+                isinstance(each, float) and not math.isfinite(each)
+            )
+            fields.append(f"{encode(key)}={encode(each) if plain else ''}")
+    return "&".join(fields)
+
+
+def _json_encode(value: Any, spacer: Any = UNDEFINED) -> Any:
+    return json_text(value, spacer)
+
+
+def _json_decode(value: Any) -> Any:
+    try:
+        return msgspec.json.decode(to_text(value))
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return UNDEFINED
+
+
+def _obj(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not UNDEFINED}
+
+
+def _array(*items: Any) -> list[Any]:
+    return [None if each is UNDEFINED else each for each in items]
+
+
+def _merge(*objects: Any) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for each in objects:
+        if isinstance(each, dict):
+            merged |= each
+    return merged
+
+
+def _lookup(collection: Any, key: Any) -> Any:
+    if not truth(collection):
+        return collection
+    return Path("lookup", [to_text(key)]).get(collection)
+
+
+def _last(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[-1:] or UNDEFINED
+    return value[-1] if isinstance(value, list) and value else UNDEFINED
+
+
+def _index_by_key(items: Any, wanted: Any, key: Any = "key") -> int:
+    get = _path(to_text(key)).get
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if strict_equal(get(item), wanted):
+            return index
+    return -1
+
+
+def _value_by_key(items: Any, wanted: Any, key: Any = "key", value: Any = "value") -> Any:
+    index = _index_by_key(items, wanted, key)
+    return UNDEFINED if index < 0 else _path(to_text(value)).get(items[index])
+
+
+@lru_cache(maxsize=PATHS_KEPT)
+def _path(text: str) -> Path:
+    try:
+        return compile_path(text)
+    except FormulaError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _includes(collection: Any, value: Any) -> bool:
+    if isinstance(collection, str):
+        return _written(value) in collection
+    if isinstance(collection, dict):
+        return any(strict_equal(each, value) for each in collection.values())
+    return isinstance(collection, list) and any(strict_equal(each, value) for each in collection)
+
+
+def _match(text: Any, pattern: Any) -> bool:
+    return _pattern(_written(pattern)).search(_written(text)) is not None
+
+
+@lru_cache(maxsize=PATTERNS_KEPT)
+def _pattern(pattern: str) -> Any:
+    """A regular expression of RE2, whose search takes a time linear in the text."""
+    if len(pattern) > PATTERN_CHARS_MAX:
+        raise EvaluationError(f"match: a regular expression has at most {PATTERN_CHARS_MAX} characters.")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = PATTERN_BYTES_MAX
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
+        raise EvaluationError(f"match: {pattern!r} is no regular expression of RE2: {reason}.") from None
+
+
+def _format(value: Any, form: Any = UNDEFINED) -> Any:
+    """Numbers in a format of d3, dates in one of moment, objects as JSON, other texts as they are."""
+    if isinstance(value, list | dict):
+        return json_text(value)
+    wanted = "" if form is UNDEFINED else _written(form)
+    if isinstance(value, bool) or value is None or value is UNDEFINED:
+        return value
+    if isinstance(value, str):
+        return dates.format_date(value, wanted) if dates.is_date_text(value) else value
+    formatted = format_number(value, wanted)
+    return dates.format_date(value, wanted) if formatted is None else formatted
+
+
+HELPERS: Final[dict[str, Helper]] = {
+    "add": Helper(_add, 2, 2),
+    "array": Helper(_array, 1, None, whole=True),
+    "ceil": Helper(_ceil),
+    "currentDateTime": Helper(dates.current_date_time, 0, 1, _TIME_OPTIONS, clock=True),
+    "decodeBase64": Helper(_decode_base64),
+    "decodeURI": Helper(_decode_uri),
+    "decodeURIComponent": Helper(_decode_uri_component),
+    "defaultTo": Helper(_default_to, 2, 2, whole=True),
+    "divide": Helper(_divide, 2, 2),
+    "encodeBase64": Helper(_encode_base64),
+    "encodeURI": Helper(_encode_uri(_WHOLE_URI)),
+    "encodeURIComponent": Helper(_encode_uri(_COMPONENT)),
+    "eq": Helper(strict_equal, 2, 2, whole=True),
+    "floor": Helper(_floor),
+    "format": Helper(_format, 1, 2, whole=True),
+    "formatDate": Helper(dates.format_date, 1, 2, _TIME_OPTIONS),
+    "formatDateRelative": Helper(dates.format_relative, 1, 2, frozenset({"locale"}), clock=True),
+    "formatGps": Helper(geometry.format_gps, 1, 3),
+    "gpsDistance": Helper(geometry.distance_m, 2, 2),
+    "gpsIsPointInside": Helper(geometry.is_point_inside, 2, 2, whole=True),
+    "gt": Helper(lambda one, other: compare(one, other) == 1, 2, 2),
+    "gte": Helper(lambda one, other: compare(one, other) in (0, 1), 2, 2),
+    "includes": Helper(_includes, 2, 2, whole=True),
+    "indexByKey": Helper(_index_by_key, 2, 3, whole=True),
+    "join": Helper(_join, 1, 2, whole=True),
+    "jsonDecode": Helper(_json_decode),
+    "jsonEncode": Helper(_json_encode, 1, 2, whole=True, markup=True),
+    "last": Helper(_last, whole=True),
+    "length": Helper(_length, whole=True),
+    "lookup": Helper(_lookup, 2, 2, whole=True),
+    "lower": Helper(lambda value: _written(value).lower()),
+    "lt": Helper(lambda one, other: compare(one, other) == -1, 2, 2),
+    "lte": Helper(lambda one, other: compare(one, other) in (0, -1), 2, 2),
+    "match": Helper(_match, 2, 2),
+    "max": Helper(_most, 1, None),
+    "merge": Helper(_merge, 1, None, whole=True),
+    "min": Helper(_least, 1, None),
+    "multiply": Helper(_multiply, 2, 2),
+    "ne": Helper(lambda one, other: not strict_equal(one, other), 2, 2, whole=True),
+    "obj": Helper(_obj, 0, 0, None, whole=True),
+    "queryStringEncode": Helper(_query_string_encode, whole=True),
+    "scaleLinear": Helper(_scale_linear, 5, 5),
+    "substring": Helper(_substring, 2, 3),
+    "subtract": Helper(_subtract, 2, 2),
+    "titleCase": Helper(_title_case),
+    "trim": Helper(lambda value: _written(value).strip(SPACE)),
+    "typeof": Helper(type_of, whole=True),
+    "upper": Helper(lambda value: _written(value).upper()),
+    "valueByKey": Helper(_value_by_key, 2, 4, whole=True),
+}
+
+CONDITIONS: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte", "match", "includes"})
+"""The helpers that open a block, whose text is written where the result is true."""
+
+NOT_SERVED: Final = frozenset({"colorMarker", "dashboardUrl", "evalExpression", "toHtml"})
+"""Helpers that exports name and that are refused by a sentence. What they make is not documented well enough."""

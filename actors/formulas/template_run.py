@@ -1,0 +1,90 @@
+"""One evaluation of a template: its bounds, what it has written, and what names mean at a place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.values import UNDEFINED, strict_equal
+
+STEPS_MAX: Final = 1_000_000
+"""Steps of one evaluation: about a second of work."""
+
+CHARACTERS_A_STEP: Final = 32
+"""Characters or items that a helper may take or make for one step."""
+
+
+class Run:
+    """One evaluation: what was written and what is left of its bounds."""
+
+    __slots__ = ("characters_left", "now_ms", "pieces", "root", "steps_left", "within")
+
+    def __init__(self, root: Any, text_length_max: int, now_ms: int | None) -> None:
+        self.root = root
+        self.pieces: list[str] = []
+        self.characters_left = text_length_max
+        self.steps_left = STEPS_MAX
+        self.now_ms = now_ms
+        # Whether this is the evaluation of a text by the helper `template`.
+        self.within = False
+
+    def write(self, text: str) -> None:
+        self.characters_left -= len(text)
+        if self.characters_left < 0:
+            raise EvaluationError("The text of the template is longer than its limit.")
+        self.pieces.append(text)
+
+    def spend(self, steps: int) -> None:
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise EvaluationError(f"The template takes more than {STEPS_MAX} steps.")
+
+    def clock(self) -> int:
+        """The time of this run in milliseconds: the same at each call."""
+        if self.now_ms is None:
+            self.now_ms = time.time_ns() // 1_000_000
+        return self.now_ms
+
+
+class Frame:
+    """The `@` variables of a pass of a loop."""
+
+    __slots__ = ("above", "first", "index", "key", "last")
+
+    def __init__(self, above: Frame | None) -> None:
+        self.above = above
+        self.key: Any = UNDEFINED
+        self.index: Any = UNDEFINED
+        self.first: Any = UNDEFINED
+        self.last: Any = UNDEFINED
+
+
+class Scope:
+    """What names mean at a place: `this`, the scopes for `../`, the loop's variables, block parameters."""
+
+    __slots__ = ("above", "frame", "parameters", "run", "this")
+
+    def __init__(self, run: Run, this: Any, above: Scope | None) -> None:
+        self.run = run
+        self.this = this
+        self.above = above
+        self.frame: Frame | None = above.frame if above is not None else None
+        # The innermost block with parameters first: (its values, those of the blocks around it).
+        self.parameters: tuple[Any, ...] = above.parameters if above is not None else ()
+
+    def enter(self, this: Any) -> Scope:
+        """The scope of a block whose `this` is another value. As in Handlebars, an equal value is no level of `../`."""
+        scope = Scope(self.run, this, self)
+        if strict_equal(this, self.this) or (is_nothing(this) and is_nothing(self.this)):
+            scope.above = self.above
+        return scope
+
+
+Write = Callable[[Scope], None]
+Evaluate = Callable[[Scope], Any]
+
+
+def is_nothing(value: Any) -> bool:
+    return value is None or value is UNDEFINED

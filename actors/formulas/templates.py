@@ -1,0 +1,355 @@
+"""Templates: Handlebars compiled to closures, once for each text.
+
+`{{path}}` writes a value with its HTML characters escaped, `{{{path}}}` as it is; the helpers stand in
+`template_functions`, the blocks in `template_blocks`. A template makes a text, JSON, or a value: a template that is one
+`{{path}}` keeps the type.
+
+One evaluation is bounded: by the length of what it writes, and by its work, counted in steps. A step is a statement, an
+item of a loop, or `CHARACTERS_A_STEP` characters or items that a helper takes or makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.paths import Path
+from trunkline.actors.formulas.template_blocks import (
+    write_each,
+    write_if,
+    write_on_condition,
+    write_section,
+    write_with,
+)
+from trunkline.actors.formulas.template_functions import CONDITIONS, HELPERS, NOT_SERVED, Helper
+from trunkline.actors.formulas.template_run import CHARACTERS_A_STEP, Evaluate, Run, Scope, Write, is_nothing
+from trunkline.actors.formulas.template_syntax import fail, parse
+from trunkline.actors.formulas.template_tree import Block, Call, Content, Literal, Output, Program, Reference
+from trunkline.actors.formulas.template_whitespace import remove_white_space
+from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED, to_text
+
+INNER_TEMPLATES_KEPT: Final = 64
+"""Compiled texts of the helper `template` that are kept for the next evaluation."""
+
+_ESCAPES: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
+)
+_BUILT_IN_BLOCKS: Final = ("if", "unless", "each", "with")
+
+
+class Template:
+    """A compiled template. `now_ms` is the time that helpers see; left out, it is the time of the machine."""
+
+    __slots__ = ("_bare", "_write", "text_length_max")
+
+    def __init__(self, write: Write, bare: Evaluate | None, text_length_max: int) -> None:
+        self._write = write
+        self._bare = bare
+        self.text_length_max = text_length_max
+
+    def text(self, payload: Any, now_ms: int | None = None) -> str:
+        """Return the text for a payload. Raises `EvaluationError` over a bound."""
+        return self._text(Run(payload, self.text_length_max, now_ms))
+
+    def value(self, payload: Any, now_ms: int | None = None) -> Any:
+        """Return the value of a template that is one path, UNDEFINED if there is none; the text of all others."""
+        if self._bare is None:
+            return self.text(payload, now_ms)
+        return self._bare(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
+
+    def json(self, payload: Any, now_ms: int | None = None) -> Any:
+        """Return the value of the text as JSON. Raises `EvaluationError` if it is none."""
+        try:
+            return msgspec.json.decode(self.text(payload, now_ms))
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+            raise EvaluationError(f"The text of the template is no JSON: {error}.") from None
+
+    def _text(self, run: Run) -> str:
+        self._write(Scope(run, run.root, None))
+        return "".join(run.pieces)
+
+
+def compile_template(text: str, text_length_max: int = TEXT_CHARS_MAX) -> Template:
+    """Compile a template. Raises `FormulaError` with line and column."""
+    program = parse(text)
+    remove_white_space(program)
+    compiler = _Compiler(text)
+    bare: Evaluate | None = None
+    if len(program.body) == 1 and isinstance(only := program.body[0], Output):
+        bare = compiler.bare(only.call)
+    return Template(compiler.program(program), bare, text_length_max)
+
+
+def compile_variable(text: str) -> Callable[[Any], Any]:
+    """Compile `{{...}}` to a function of the payload that keeps the type of the value: of a path or of a helper.
+
+    This is what braces in an expression mean. Raises `FormulaError` for a block, or for text around the braces.
+    """
+    body = parse(text).body
+    if len(body) != 1 or not isinstance(only := body[0], Output):
+        raise FormulaError(f"{text} is not one path or one helper in braces.")
+    compiler = _Compiler(text)
+    name = only.call.name
+    evaluate = compiler.bare(only.call)
+    if evaluate is None:
+        evaluate = compiler.helper_value(only.call)
+    elif isinstance(name, Reference) and not (name.depth or name.data):
+        return Path(name.text, name.keys).get
+    of_scope = evaluate
+    return lambda payload: of_scope(Scope(Run(payload, TEXT_CHARS_MAX, None), payload, None))
+
+
+class _Compiler:
+    """Makes closures of the tree of one template."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # The names of block parameters in reach, the innermost block first.
+        self.parameters: list[list[str]] = []
+
+    def program(self, program: Program | None) -> Write:
+        writers = [self._statement(each) for each in program.body] if program is not None else []
+        writes = tuple(each for each in writers if each is not None)
+        if len(writes) == 1:
+            return writes[0]
+
+        def write(scope: Scope) -> None:
+            scope.run.spend(len(writes))
+            for each in writes:
+                each(scope)
+
+        return write
+
+    def bare(self, call: Call) -> Evaluate | None:
+        """The value of a statement that is one path; None for a helper."""
+        if call.arguments or call.named or self._helper(call) is not None:
+            return None
+        return self._value(call.name, field=True)
+
+    def helper_value(self, call: Call) -> Evaluate:
+        """The value of a call of a helper."""
+        helper = self._helper(call)
+        if helper is None:
+            self._unknown(call)
+        return self._call(call, helper)
+
+    def _statement(self, statement: Any) -> Write | None:
+        if isinstance(statement, Content):
+            return _content(statement.value) if statement.value else None
+        if isinstance(statement, Output):
+            return self._output(statement)
+        return self._block(statement) if isinstance(statement, Block) else None
+
+    def _output(self, output: Output) -> Write:
+        helper = self._helper(output.call)
+        evaluate = self.bare(output.call) or self.helper_value(output.call)
+        if not output.escaped or (helper is not None and helper.markup):
+
+            def write_raw(scope: Scope) -> None:
+                value = evaluate(scope)
+                if not is_nothing(value):
+                    scope.run.write(to_text(value))
+
+            return write_raw
+
+        def write(scope: Scope) -> None:
+            value = evaluate(scope)
+            if not is_nothing(value):
+                scope.run.write(to_text(value).translate(_ESCAPES))
+
+        return write
+
+    def _block(self, block: Block) -> Write:
+        name = _text_of(block.call.name)
+        parameters = block.main.parameters if block.main is not None else []
+        if parameters and name not in ("each", "with"):
+            fail(self.text, block.call.at, f"the block {name} has no parameters; each and with have.")
+        self.parameters.insert(0, parameters)
+        main = self.program(block.main)
+        self.parameters.pop(0)
+        other = self.program(block.other)
+        arguments = block.call.arguments
+        if name in _BUILT_IN_BLOCKS:
+            if len(arguments) != 1:
+                fail(self.text, block.call.at, f"the block {name} takes one argument, not {len(arguments)}.")
+            subject = self._value(arguments[0])
+            if name == "each":
+                return write_each(subject, main, other, bool(parameters))
+            if name == "with":
+                return write_with(subject, main, other, bool(parameters))
+            zero = block.call.named.get("includeZero")
+            evaluate_zero = self._value(zero) if zero is not None else None
+            return (
+                write_if(subject, evaluate_zero, main, other)
+                if name == "if"
+                else write_if(subject, evaluate_zero, other, main)
+            )
+        if arguments or block.call.named:
+            condition = self.helper_value(block.call)
+            if name not in CONDITIONS:
+                fail(self.text, block.call.at, f"the helper {name} cannot open a block.")
+            return write_on_condition(condition, main, other)
+        return write_section(self._value(block.call.name, field=True), main, other)
+
+    def _helper(self, call: Call) -> Helper | None:
+        """The helper that a call means. A name alone is a field, unless the helper needs no argument."""
+        if not isinstance(call.name, Reference) or not call.name.plain:
+            return None
+        name = call.name.keys[0]
+        if not (call.arguments or call.named) and self._parameter(name) is not None:
+            return None
+        if name in NOT_SERVED and (call.arguments or call.named):
+            fail(self.text, call.at, f"the helper {name} is not served yet.")
+        helper = _SERVED.get(name)
+        if helper is None or call.arguments or call.named or helper.least == 0:
+            return helper
+        return None
+
+    def _unknown(self, call: Call) -> NoReturn:
+        name = _text_of(call.name)
+        if name in _BUILT_IN_BLOCKS:
+            fail(self.text, call.at, f"{name} is a block: write {{{{#{name} ...}}}}.")
+        fail(self.text, call.at, f"there is no helper {name}.")
+
+    def _value(self, node: Literal | Reference | Call, field: bool = False) -> Evaluate:
+        """The value of an argument, or with `field` of a name in place of a statement."""
+        if isinstance(node, Call):
+            return self.helper_value(node)
+        if isinstance(node, Reference):
+            return self._reference(node)
+        if not field:
+            value = node.value
+            return lambda _: value
+        get = Path(node.source, [node.source]).get
+        return lambda scope: get(scope.this)
+
+    def _parameter(self, name: str) -> tuple[int, int] | None:
+        """The block, counted from the innermost, and the position of a block parameter."""
+        level = 0
+        for names in self.parameters:
+            if name in names:
+                return level, names.index(name)
+            level += bool(names)
+        return None
+
+    def _reference(self, reference: Reference) -> Evaluate:
+        keys, depth = reference.keys, reference.depth
+        if reference.data:
+            return _variable(keys[0] if keys else "", Path(reference.text, keys[1:]).get, depth)
+        place = None if reference.scoped or not keys else self._parameter(keys[0])
+        if place is not None:
+            level, position = place
+            rest = Path(reference.text, keys[1:]).get
+
+            def parameter(scope: Scope) -> Any:
+                parameters = scope.parameters
+                for _ in range(level):
+                    parameters = parameters[1]
+                return rest(parameters[0][position] if position < 2 else UNDEFINED)
+
+            return parameter
+        get = Path(reference.text, keys).get
+        if not depth:
+            return lambda scope: get(scope.this)
+
+        def outer(scope: Scope) -> Any:
+            found: Scope | None = scope
+            for _ in range(depth):
+                found = found.above if found is not None else None
+            return UNDEFINED if found is None else get(found.this)
+
+        return outer
+
+    def _call(self, call: Call, helper: Helper) -> Evaluate:
+        name = _text_of(call.name)
+        count = len(call.arguments)
+        if count < helper.least:
+            fail(
+                self.text, call.at, f"the helper {name} takes at least {helper.least} arguments, not {count}."
+            )
+        most = count if helper.most is None else helper.most
+        arguments = tuple(self._value(each) for each in call.arguments[:most])
+        named = {
+            key: self._value(each)
+            for key, each in call.named.items()
+            if helper.named is None or key in helper.named
+        }
+        function, whole = helper.function, helper.whole
+
+        def evaluate(scope: Scope) -> Any:
+            run = scope.run
+            values = [each(scope) for each in arguments]
+            steps = 1
+            for position, value in enumerate(values):
+                if isinstance(value, list) and not whole:
+                    value = values[position] = to_text(value)
+                if isinstance(value, str | list | dict):
+                    steps += len(value) // CHARACTERS_A_STEP
+            run.spend(steps)
+            if helper.of_run:
+                result = function(scope, *values, **{key: each(scope) for key, each in named.items()})
+            elif helper.clock:
+                result = function(run.clock(), *values, **{key: each(scope) for key, each in named.items()})
+            elif named:
+                result = function(*values, **{key: each(scope) for key, each in named.items()})
+            else:
+                result = function(*values)
+            if isinstance(result, str):
+                run.spend(len(result) // CHARACTERS_A_STEP)
+            return result
+
+        return evaluate
+
+
+def _text_of(name: Literal | Reference) -> str:
+    return name.text if isinstance(name, Reference) else name.source
+
+
+def _content(text: str) -> Write:
+    return lambda scope: scope.run.write(text)
+
+
+def _variable(name: str, get: Callable[[Any], Any], depth: int) -> Evaluate:
+    """A variable with `@`: of the root, or of the loop `depth` loops further out."""
+    if name == "root":
+        return lambda scope: get(scope.run.root)
+    if name not in ("key", "index", "first", "last"):
+        return lambda _: UNDEFINED
+
+    def variable(scope: Scope) -> Any:
+        frame = scope.frame
+        for _ in range(depth):
+            frame = frame.above if frame is not None else None
+        return UNDEFINED if frame is None else get(getattr(frame, name))
+
+    return variable
+
+
+@lru_cache(maxsize=INNER_TEMPLATES_KEPT)
+def _compiled(text: str) -> Template:
+    return compile_template(text)
+
+
+def _template(scope: Scope, text: Any, context: Any = UNDEFINED) -> str:
+    """Evaluate a text of the payload as a template. It may not contain this helper again."""
+    run = scope.run
+    if run.within:
+        raise EvaluationError("The helper template is called within a template of itself.")
+    try:
+        template = _compiled(to_text(text))
+    except FormulaError as error:
+        raise EvaluationError(f"The text for the helper template is no template: {error}") from None
+    inner = Run(run.root if context is UNDEFINED else context, run.characters_left, run.clock())
+    inner.steps_left = run.steps_left
+    inner.within = True
+    try:
+        return template._text(inner)  # noqa: SLF001 - shares the bounds of this run
+    finally:
+        run.steps_left = inner.steps_left
+
+
+_SERVED: Final = {**HELPERS, "template": Helper(_template, 1, 2, of_run=True, whole=True)}
