@@ -753,7 +753,10 @@ class Limits:
         "Each has a core while it runs a script, and some 20 MB; they start when they are needed.",
     )
     script_memory_bytes: int = _bound(
-        64 * MIB, "bytes", "Values of a script; a payload of 5 MiB takes some 40 as objects.", "call"
+        64 * MIB,
+        "bytes",
+        "Values of a script. 3 MB of JSON always fit; 5 MB fit unless they are small numbers or objects.",
+        "call",
     )
     script_address_space_bytes: int = _bound(
         256 * MIB, "bytes", "Bounds what the library uses beside the values of a script.", "process"

@@ -1,13 +1,12 @@
 // Buffer: the part of Node's that workflows use.
 //
-// It is three times as long as the prelude, so only scripts that name it get it. child.py makes one line of this file
-// as well. Half of a pair of surrogates, and bytes that are no UTF-8, become U+FFFD.
-(function (utf8Length) {
+// Only scripts that name it get it; see prelude.js. Half of a pair of surrogates becomes U+FFFD, as do bytes that are no
+// UTF-8.
+(function () {
   "use strict";
 
   function utf8Bytes(text) {
-    const bytes = new Uint8Array(utf8Length(text));
-    let end = 0;
+    const bytes = [];
     for (let at = 0; at < text.length; at += 1) {
       let point = text.charCodeAt(at);
       if (point >= 0xd800 && point < 0xe000) {
@@ -20,14 +19,14 @@
         }
       }
       if (point < 0x80) {
-        bytes[end++] = point;
+        bytes.push(point);
         continue;
       }
       const more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-      bytes[end++] = [0, 0xc0, 0xe0, 0xf0][more] | (point >> (6 * more));
-      for (let left = more - 1; left >= 0; left -= 1) bytes[end++] = 0x80 | ((point >> (6 * left)) & 0x3f);
+      bytes.push([0, 0xc0, 0xe0, 0xf0][more] | (point >> (6 * more)));
+      for (let left = more - 1; left >= 0; left -= 1) bytes.push(0x80 | ((point >> (6 * left)) & 0x3f));
     }
-    return bytes;
+    return Uint8Array.from(bytes);
   }
 
   function utf8Text(bytes) {
@@ -83,7 +82,7 @@
       text: (bytes) => bytes.toBase64(),
     },
     latin1: {
-      bytes: (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0)),
+      bytes: (text) => Uint8Array.from(text.split(""), (unit) => unit.charCodeAt(0)),
       text: unitsText,
     },
     ascii: {
@@ -91,14 +90,7 @@
       text: (bytes) => unitsText(bytes.map((byte) => byte & 0x7f)),
     },
     utf16le: {
-      bytes(text) {
-        const bytes = new Uint8Array(2 * text.length);
-        for (let at = 0; at < text.length; at += 1) {
-          bytes[2 * at] = text.charCodeAt(at);
-          bytes[2 * at + 1] = text.charCodeAt(at) >> 8;
-        }
-        return bytes;
-      },
+      bytes: (text) => new Uint8Array(Uint16Array.from(text.split(""), (unit) => unit.charCodeAt(0)).buffer),
       text(bytes) {
         const units = [];
         for (let at = 0; at + 1 < bytes.length; at += 2) units.push(bytes[at] | (bytes[at + 1] << 8));

@@ -24,7 +24,6 @@ import msgspec
 
 from trunkline.actors.scripts.errors import TIMEOUT, TOO_LARGE, TYPE_ERROR
 from trunkline.actors.scripts.protocol import Bounds, frame, read_frame
-from trunkline.actors.values.nesting import NESTING_MAX
 
 
 def library(name: str) -> str:
@@ -34,7 +33,8 @@ def library(name: str) -> str:
 
 
 _PRELUDE: Final = library("prelude.js")
-_BUFFER: Final = library("buffer.js")
+_LIBRARIES: Final = {"console": library("console.js"), "Buffer": library("buffer.js")}
+"""By the names under which scripts know them. Compiling both takes more than running most scripts."""
 
 _STACK_BYTES: Final = 512 * 1024
 _CPU_RESERVE_S: Final = 2
@@ -72,8 +72,9 @@ class Sandbox:
     def _outcome(self, call: str) -> bytes:
         """The answer without the logs."""
         try:
-            if "Buffer" in call:
-                self._context.eval(_BUFFER)(self._part("utf8Length"))
+            for name, source in _LIBRARIES.items():
+                if name in call:
+                    self._context.eval(source)(self._part("kit"))
             outcome: bytes = self._part("call")(call).encode()
         except _quickjs.JSException as error:
             # The prelude catches what a script throws. What comes here cannot be caught there, or memory is lacking.
@@ -88,10 +89,9 @@ class Sandbox:
             return outcome
         if len(outcome) - len('{"value":}') > self._bounds.payload_bytes_max:
             return _failure(TOO_LARGE, f"The result is larger than {self._bounds.payload_bytes_max} bytes.")
-        if _nests_deeper(outcome, NESTING_MAX + 1):
-            return _failure(
-                TYPE_ERROR, f"The result nests deeper than {NESTING_MAX} levels; make it flatter."
-            )
+        levels = self._bounds.nesting_max
+        if _nests_deeper(outcome, levels + 1):
+            return _failure(TYPE_ERROR, f"The result nests deeper than {levels} levels; make it flatter.")
         return outcome
 
 
@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> None:
     while (call := read_frame(calls)) is not None:
         _limit(resource.RLIMIT_CPU, int(time.process_time() + bounds.cpu_s) + _CPU_RESERVE_S)
         _write(answers, sandbox.run(call.decode()))
-        del call
+        del call, sandbox
         sandbox = Sandbox(bounds)
 
 

@@ -19,6 +19,7 @@ from trunkline.actors.scripts.process import ScriptProcess
 from trunkline.actors.scripts.protocol import Answer, Bounds, Call, Failure, LogLine
 from trunkline.actors.scripts.turns import Turns
 from trunkline.actors.values.errors import Overloaded
+from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.limits.table import Limits
 
 _ESCAPED: Final = 6
@@ -51,6 +52,7 @@ class ScriptPool:
             memory_bytes=limits.script_memory_bytes,
             address_space_bytes=limits.script_address_space_bytes,
             payload_bytes_max=limits.script_payload_bytes_max,
+            nesting_max=NESTING_MAX,
             log_bytes_max=limits.script_log_bytes_max,
         )
         logs_bytes_max = 2 * _ESCAPED * limits.script_log_bytes_max
@@ -113,25 +115,20 @@ class ScriptPool:
     async def _answer(self, call: bytes, run_s: float) -> Answer:
         process = await self._take_process()
         answer: Answer | None = None
+        reason = "it took too long"
         try:
-            with trio.move_on_after(run_s):
+            with trio.move_on_after(run_s) as timeout:
                 answer = _answers.decode(await process.exchange(call))
         except (trio.BrokenResourceError, msgspec.DecodeError) as error:
-            code = await process.end()
-            _log.warning("process of scripts lost", exit_code=code, reason=str(error))
-            if code == -signal.SIGXCPU:
-                return Answer(
-                    error=Failure(TIMEOUT, "The script could not be interrupted, and used too much CPU time.")
-                )
-            sentence = f"The process of the script ended (exit code {code}). Other scripts are not affected."
-            return Answer(error=Failure(CRASHED, sentence))
+            reason = str(error)
         finally:
             self._busy.discard(process)
             if answer is None:
                 self.lost += 1
-                await process.end()
+                code = await process.end()
         if answer is None:
-            return Answer(error=Failure(TIMEOUT, f"The script did not end within {run_s:g} s."))
+            _log.warning("process of scripts lost", exit_code=code, reason=reason)
+            return Answer(error=_loss(code, run_s, timed_out=timeout.cancelled_caught))
         if self._runs and process.calls < self._limits.script_process_calls_max:
             self._idle.append(process)
         else:
@@ -154,3 +151,14 @@ class ScriptPool:
                 return process
             await process.end()
         raise Overloaded("The server is stopping, and runs no scripts.")
+
+
+def _loss(code: int | None, run_s: float, *, timed_out: bool) -> Failure:
+    """Why a call has no answer."""
+    if timed_out:
+        return Failure(TIMEOUT, f"The script did not end within {run_s:g} s.")
+    if code == -signal.SIGXCPU:
+        return Failure(TIMEOUT, "The script could not be interrupted, and used too much CPU time.")
+    return Failure(
+        CRASHED, f"The process of the script ended (exit code {code}). Other scripts are not affected."
+    )

@@ -1,10 +1,11 @@
-// How a script is called, and its console.
+// How a script is called, and what becomes of its result.
 //
 // The value of this file is a function of the bounds, which returns the parts that child.py calls. It keeps the
 // functions it needs in constants, because a script may replace all that it can reach.
 //
-// child.py makes one line of this file, so that a stack tells its lines from those of the script, which begins in the
-// second. So a comment has a line of its own, and every statement ends with a semicolon.
+// Compiling this file is most of the work for a short script, so it has nothing that only some scripts need. child.py
+// makes one line of it, so that a stack tells its lines from those of the script, which begins in the second. So a comment
+// has a line of its own, and every statement ends with a semicolon.
 (function (payloadBytesMax, logBytesMax) {
   "use strict";
   const { parse, stringify } = JSON;
@@ -14,7 +15,6 @@
   const uncurried = Function.prototype.bind.bind(Function.prototype.call);
   const slice = uncurried(String.prototype.slice);
   const join = uncurried(Array.prototype.join);
-  const charCodeAt = uncurried(String.prototype.charCodeAt);
 
   // The call.
 
@@ -81,12 +81,6 @@
     }
   }
 
-  // The console.
-
-  let logs = "";
-  let logBytes = 0;
-  let logsCut = false;
-
   function shown(value) {
     if (typeof value === "string") return value;
     if (typeof value !== "object" || value === null) return toText(value);
@@ -94,61 +88,12 @@
     return stringify(value) ?? toText(value);
   }
 
-  function log(level, values) {
-    if (logsCut) return;
-    let text = "";
-    for (let at = 0; at < values.length; at += 1) {
-      let part;
-      try {
-        part = shown(values[at]);
-      } catch {
-        part = "(cannot be shown)";
-      }
-      text += (at > 0 ? " " : "") + slice(part, 0, logBytesMax);
-      if (text.length > logBytesMax) break;
-    }
-    logBytes += 16 + utf8Length(text);
-    if (logBytes > logBytesMax) {
-      logsCut = true;
-      level = "warn";
-      text = "Further messages of the script are left out.";
-    }
-    logs += (logs ? "," : "") + '{"level":"' + level + '","text":' + stringify(text) + "}";
-  }
+  // child.py calls these parts; `kit` is for console.js.
 
-  globalThis.console = {
-    debug(...values) {
-      log("debug", values);
-    },
-    log(...values) {
-      log("log", values);
-    },
-    info(...values) {
-      log("info", values);
-    },
-    warn(...values) {
-      log("warn", values);
-    },
-    error(...values) {
-      log("error", values);
-    },
-  };
-
-  function utf8Length(text) {
-    let bytes = text.length;
-    for (let at = 0; at < text.length; at += 1) {
-      const unit = charCodeAt(text, at);
-      if (unit < 0x80) continue;
-      bytes += unit < 0x800 ? 1 : 2;
-      if (unit >= 0xd800 && unit < 0xdc00) {
-        // A pair of two units has four bytes.
-        const next = charCodeAt(text, at + 1);
-        if (next >= 0xdc00 && next < 0xe000) at += 1;
-      }
-    }
-    return bytes;
-  }
-
-  const parts = { call: callScript, logs: () => joined(["[", logs, "]"]), utf8Length };
+  let logs = () => "[]";
+  const keepLogs = (given) => (logs = given);
+  const charCodeAt = uncurried(String.prototype.charCodeAt);
+  const kit = { logBytesMax, stringify, slice, charCodeAt, joined, shown, keepLogs };
+  const parts = { call: callScript, logs: () => logs(), kit };
   return (name) => parts[name];
 });

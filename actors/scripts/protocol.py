@@ -23,6 +23,8 @@ class Bounds(msgspec.Struct, frozen=True):
     """Of the values of a script."""
     address_space_bytes: int
     payload_bytes_max: int
+    nesting_max: int
+    """Levels of arrays and objects of a result."""
     log_bytes_max: int
 
 

@@ -115,6 +115,17 @@ async def test_nothing_is_left_for_the_next_call(script: str) -> None:
         assert pool.started == 1
 
 
+async def test_the_system_bounds_what_the_library_does_not() -> None:
+    """The library would give the script more than the process can have."""
+    async with running_pool(script_memory_bytes=2**40, script_address_space_bytes=2**27) as pool:
+        for script in (
+            "const a = []; for (;;) a.push(new Uint8Array(1e6))",
+            "let s = 'x'; for (;;) s += s.slice(1) + s",
+        ):
+            assert (await failure(pool, script)).name in MEMORY | {"ScriptCrashed"}
+            assert await value(pool, "return 1") == 1
+
+
 async def test_a_process_that_is_killed_fails_one_call() -> None:
     async with running_pool() as pool, trio.open_nursery() as nursery:
         assert await value(pool, "return 1") == 1
