@@ -45,7 +45,8 @@ VARIABLES_MAX: Final = 100
 def compile_expression(text: str, variable: Callable[[str], Evaluate] | None = None) -> Evaluate:
     """Compile an expression to a function of the payload. A whole number of its own making is an int.
 
-    `variable` compiles what stands in braces, which it is given with the braces; without it, that is a payload path.
+    `variable` compiles what stands in braces, which it is given with the braces. `templates.compile_variable` allows
+    helpers there, as workflows do; without it, only payload paths are allowed.
     Raises `FormulaError`, which names the position; the function raises `EvaluationError`.
     """
     if len(text) > EXPRESSION_CHARS_MAX:

@@ -76,15 +76,15 @@ def power(one: Any, other: Any) -> float:
     x, y = float(to_number(one)), float(to_number(other))
     if math.isnan(y) or (abs(x) == 1 and math.isinf(y)):
         return math.nan
-    negative = math.copysign(1.0, x) < 0 and math.fmod(y, 2) in (1, -1) if math.isfinite(y) else False
     try:
         return math.pow(x, y)
-    except OverflowError:
-        return -math.inf if negative else math.inf
     except ValueError:
-        if x == 0:
-            return -math.inf if negative else math.inf
-        return math.nan
+        if x != 0:
+            return math.nan
+    except OverflowError:
+        pass
+    # What is too large, and zero to a negative power. It has the sign of the base where the exponent is odd.
+    return math.copysign(math.inf, x) if math.fmod(y, 2) in (1, -1) else math.inf
 
 
 def shift_left(one: Any, other: Any) -> float:

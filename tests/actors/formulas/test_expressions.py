@@ -22,6 +22,7 @@ from trunkline.actors.formulas.expressions import (
     compile_expression,
 )
 from trunkline.actors.formulas.operators import FUNCTIONS, INCLUDES_ITEMS_MAX
+from trunkline.actors.formulas.templates import compile_variable
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED
 
 PAYLOAD: dict[str, Any] = {
@@ -241,6 +242,25 @@ def test_braces_are_compiled_by_another_language_where_it_is_given() -> None:
 
     assert compile_expression("{{upper a '}}'}} === 'X' && {{{b}}}", upper)({"a": "x"}) == "X"
     assert seen == ["{{upper a '}}'}}", "{{{b}}}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("{{lower data.text}} === 'hello world'", True),
+        ("{{data.number}} > 20 && {{{data.[a key]}}} === 7", True),
+        ("{{data.missing}} === undefined", True),
+        ("{{data.list.length}} > 3 && {{data.list.[1]}} === 'bye'", True),
+        ("{{add data.number 1}} + 1", 44),
+    ],
+)
+def test_helpers_are_variables_too(text: str, result: Any) -> None:
+    assert compile_expression(text, compile_variable)(PAYLOAD) == result
+
+
+def test_blocks_are_no_variables() -> None:
+    with pytest.raises(FormulaError, match="position 1"):
+        compile_expression("{{#if data.yes}} == 1", compile_variable)
 
 
 @pytest.mark.parametrize(
