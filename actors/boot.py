@@ -47,6 +47,7 @@ from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.retention import Retention
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
+from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.sweep import run_sweep
 from trunkline.actors.templates.catalogue import load_catalogue
 from trunkline.actors.values.clock import Clock, SystemClock
@@ -162,6 +163,7 @@ def add_parts(system: System, settings: Settings) -> None:
     """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
     system.add_component(system.store.keyring)
     system.add_component(Settler(system.store, advanced, system.limits.arrival_settle_s))
+    system.add_component(ScriptPool(system.limits))
     system.add_component(RESOURCES)
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
@@ -195,6 +197,7 @@ async def running(system: System) -> AsyncIterator[System]:
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)
+        await nursery.start(system.component(ScriptPool).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)

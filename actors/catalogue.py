@@ -37,6 +37,7 @@ from trunkline.actors.devices.record_export import DEVICES_EXPORT
 from trunkline.actors.devices.removal_jobs import REMOVE_DEVICE_DATA, REMOVE_DEVICES_DATA
 from trunkline.actors.devices.state_export import DATA_EXPORT, DEVICE_EXPORT
 from trunkline.actors.devices.terms import DEVICE_FIELDS
+from trunkline.actors.engine.dry_run import FlowTester
 from trunkline.actors.events.actor import EventLog
 from trunkline.actors.events.export import EVENT_EXPORT
 from trunkline.actors.events.jobs import DELETE_EVENTS, PATCH_EVENTS
@@ -98,6 +99,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     Experience,
     Flow,
     VirtualButton,
+    FlowTester,
     Webhook,
     AuditLog,
     Deployments,

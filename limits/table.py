@@ -272,6 +272,16 @@ class Limits:
         "Triggers, nodes and globals as JSON. They are changed one after the other, and stored as a whole.",
         "workflow version",
     )
+    run_steps_max: int = _bound(
+        10_000, "steps", "A cycle ends there: some 100 ms of work, with pauses for other calls.", "run"
+    )
+    run_loop_items_max: int = _bound(262_144, "items", "The API's limit.", "loop")
+    run_payload_bytes_max: int = _bound(
+        5 * MIB,
+        "bytes",
+        "Each branch has a copy in memory; an answer of an HTTP call has at most as much.",
+        "run",
+    )
     triggered_flows_max: int = _bound(
         100, "flows", "Workflows that are deleted with their webhook or integration, in one batch.", "call"
     )

@@ -217,6 +217,7 @@ NOT_AUDITED: frozenset[str] = frozenset(
         "dataTableRow.delete",
         "flow.setStorageEntry",
         "flow.pressVirtualButton",
+        "flow.test",
         # The log is deleted with its organization.
         "org.delete",
     }

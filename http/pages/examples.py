@@ -211,6 +211,7 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "flow.patch": {"description": "Looks after the farm at night."},
     "flow.setStorageEntry": {"key": "last visit", "value": {"by": "Ada", "score": 8}},
+    "flow.test": {"data": {"temperature": 31}},
     "flow.pressVirtualButton": {"key": f"{IDS['flowId']}-press"},
     "flows.import": {
         "flows": [{"id": IDS["flowId"], "name": "imported"}],

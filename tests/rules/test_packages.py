@@ -32,6 +32,7 @@ ORDER = {
         "tables",
         "events",
         "flows",
+        "engine",
         "webhooks",
         "deployments",
         "plain",

@@ -1,0 +1,1 @@
+"""The engine: runs the definitions of workflows."""

@@ -1,0 +1,223 @@
+"""Dry runs: a version of a workflow is run with a payload that the caller gives, and nothing outside of it changes.
+
+Owns stubs, which take the place of nodes, and what a caller is told about the run. A dry run has the time and the
+seed that the caller gives, so the same call has the same result.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.errors import RunFailed
+from trunkline.actors.engine.executor import execute
+from trunkline.actors.engine.program import Program, compile_program
+from trunkline.actors.engine.visit import Bounds, NodeStep, Run, Visit
+from trunkline.actors.flows.kind import DEVELOP, FLOW
+from trunkline.actors.flows.versions import find_version, no_version
+from trunkline.actors.formulas.errors import FormulaError
+from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.resource import missing
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.structs import Body, Message
+from trunkline.actors.values.terms import Timestamp
+from trunkline.actors.values.timestamps import iso, parse_report_time
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+STEPS_SHOWN_MAX: Final = 200
+"""Steps of which an answer shows the payload; of the others it shows the path."""
+
+
+class Stub(Body, frozen=True):
+    """What takes the place of a node: values that are set in the payload, by their paths, and the output to follow."""
+
+    output: Annotated[int, Meta(ge=0, le=100)] = 0
+    set: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class FlowTest(Body, frozen=True):
+    """What a dry run begins with."""
+
+    trigger: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
+    data: Any = msgspec.field(default_factory=dict)
+    payload: dict[str, Any] = msgspec.field(default_factory=dict)
+    flow_version: Annotated[str, Meta(max_length=255)] = DEVELOP
+    stubs: dict[str, Stub] = msgspec.field(default_factory=dict)
+    time: Timestamp | UnsetType = UNSET
+    seed: int = 0
+
+
+class TestFlow(Message, frozen=True):
+    """Run a version of the workflow `flow` without effects."""
+
+    __test__: ClassVar[bool] = False  # this is no test case
+    flow: bytes
+    body: FlowTest
+
+
+class FlowTester(Actor):
+    """Runs a workflow without effects, one dry run at a time. It owns nothing, and stores nothing."""
+
+    kind: ClassVar[str] = "flowTester"
+    noun: ClassVar[str] = "workflow"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return True  # what it runs is read with each call
+
+    async def on_test_flow(self, message: TestFlow) -> Doc:
+        """Run it, and return what happened. Raises `NotFound` and `Invalid`."""
+        application, flow, body = self.ref.parent, message.flow, message.body
+        get = self.system.journal.get
+        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+        if raw is None:
+            raise missing(FLOW, flow)
+        record: Doc = decode(raw)
+        version = find_version(get, application, flow, record, body.flow_version)
+        if version is None:
+            raise no_version(body.flow_version)
+        stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
+        definition: Doc = {} if stored is None else decode(stored)
+        now_ms = self.system.clock.wall_ms()
+        if body.time is not UNSET:
+            now_ms = parse_report_time(body.time, now_ms, field="time")
+        identity = {"applicationId": application.hex(), "flowId": flow.hex(), "flowName": record["name"]}
+        limits = self.system.limits
+        bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
+        random = Random(body.seed)  # noqa: S311 - a run must be repeatable
+        call_script = partial(self.system.component(ScriptPool).call, application=application)
+        return await dry_run(definition, body, Run(bounds, now_ms, random, call_script, identity))
+
+
+def tester_ref(application: bytes, flow: bytes) -> Ref:
+    """The actor that runs dry runs of a workflow."""
+    return Ref(FlowTester.kind, application, flow)
+
+
+async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
+    """Run a definition; return the path, the debug messages, the last payload, and the error if it failed."""
+    check_nesting(body.data, "data")
+    check_nesting(body.payload, "payload")
+    program = compile_program(definition)
+    trigger = _trigger(definition, body.trigger)
+    program = _with_stubs(program, body.stubs)
+    run.snapshots = []
+    payload = _first_payload(definition, trigger, body, run)
+    error: RunFailed | None = None
+    try:
+        await execute(program, trigger, payload, run)
+    except RunFailed as failed:
+        error = failed
+    steps = [
+        {
+            **_named(program, step.node),
+            "output": step.output,
+            "tookUs": step.took_us,
+            **(
+                {"payload": run.snapshots[at]}
+                if at < STEPS_SHOWN_MAX and run.snapshots[at] is not None
+                else {}
+            ),
+        }
+        for at, step in enumerate(run.path)
+    ]
+    shown: Doc = {
+        "steps": steps,
+        "debug": [
+            {
+                **_named(program, each.node),
+                "level": each.level,
+                "message": each.message or "",
+                "value": each.value,
+            }
+            for each in run.debugged
+        ],
+        "problems": [
+            {**_named(program, each.node), "message": each.message}
+            for each in program.problems
+            if program.nodes[each.node].id not in body.stubs
+        ],
+    }
+    if error is not None:
+        shown["error"] = {
+            **_named(program, error.node),
+            "name": error.error.name,
+            "message": str(error.error),
+        }
+    return shown
+
+
+def _named(program: Program, index: int) -> Doc:
+    node = program.nodes[index]
+    return {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label}
+
+
+def _trigger(definition: Doc, named: str | UnsetType) -> int:
+    """The index of the trigger to begin with: by its key or its id; the first one if none is named."""
+    triggers: list[Doc] = definition.get("triggers", [])
+    for index, trigger in enumerate(triggers):
+        meta = trigger.get("meta", {})
+        if named is UNSET or named in (trigger.get("key"), meta.get("id"), meta.get("uiId"), trigger["type"]):
+            return index
+    if named is UNSET:
+        raise Invalid("This version of the workflow has no trigger, so nothing can run.")
+    raise Invalid(
+        f"trigger: this version of the workflow has no trigger {named[:300]!r}; give the key, the id or the type of "
+        "one, or leave it out for the first one."
+    )
+
+
+def _first_payload(definition: Doc, trigger: int, body: FlowTest, run: Run) -> Doc:
+    """The payload that the first nodes get: what every run has, then what the caller gives."""
+    of: Doc = definition["triggers"][trigger]
+    return {
+        "time": iso(run.now_ms),
+        "data": copied(body.data),
+        **run.identity,
+        "triggerId": of.get("key", ""),
+        "triggerType": of["type"],
+        "globals": {each["key"]: msgspec.json.decode(each["json"]) for each in definition.get("globals", [])},
+        **copied(body.payload),
+    }
+
+
+def _with_stubs(program: Program, stubs: dict[str, Stub]) -> Program:
+    """The program with stubs in place of the nodes that they name."""
+    known = {node.id for node in program.nodes}
+    for id in stubs:
+        if id not in known:
+            raise Invalid(f"stubs: this version of the workflow has no node {id[:300]!r}.")
+    nodes = tuple(
+        node._replace(step=_stub(node.id, stubs[node.id])) if node.id in stubs else node
+        for node in program.nodes
+    )
+    return program._replace(nodes=nodes)
+
+
+def _stub(id: str, stub: Stub) -> NodeStep:
+    values: list[tuple[Path, Any]] = []
+    for text, value in stub.set.items():
+        check_nesting(value, f"stubs.{id}.set")
+        try:
+            values.append((compile_path(text), value))
+        except FormulaError as error:
+            raise Invalid(f"stubs.{id}.set: {error}") from None
+
+    def step(visit: Visit) -> int:
+        for path, value in values:
+            visit.put(path, copied(value))
+        return stub.output
+
+    return step

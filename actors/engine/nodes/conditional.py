@@ -1,0 +1,16 @@
+"""ConditionalNode: output 1 if an expression is true, else output 0."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.engine.tools import expression_of
+from trunkline.actors.engine.visit import NodeStep
+from trunkline.actors.formulas.values import truth
+
+TYPE: Final = "ConditionalNode"
+
+
+def prepare(config: dict[str, Any]) -> NodeStep:
+    expression = expression_of(config, "expression")
+    return lambda visit: 1 if truth(expression(visit.payload)) else 0

@@ -1,0 +1,42 @@
+"""RawFunctionNode: a script of the workflow's author, which changes the payload or returns another one.
+
+The script runs in a child process (`actors/scripts/`). `scopePath` is the part of the payload that the script gets.
+What it writes to the console is told like messages of debug nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.tools import path_of, text_of
+from trunkline.actors.engine.visit import Debugged, NodeStep, Visit
+from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.scripts.errors import ScriptError
+
+TYPE: Final = "RawFunctionNode"
+
+
+def prepare(config: dict[str, Any]) -> NodeStep:
+    script, scope = text_of(config, "script"), path_of(config, "scopePath")
+
+    async def step(visit: Visit) -> int:
+        given = visit.payload if scope is None else scope.get(visit.payload)
+        error = None
+        try:
+            result = await visit.run.call_script(script, None if given is UNDEFINED else given)
+            logs = result.logs
+        except ScriptError as failed:
+            error, logs = failed, failed.logs
+        for line in logs:
+            visit.run.tell(Debugged(visit.node, line.level, line.text, None))
+        if error is not None:
+            where = "" if error.line is None else f" (line {error.line} of the script)"
+            raise NodeError(error.name, f"{error.message}{where}")
+        if scope is None:
+            visit.payload = result.value
+        else:
+            visit.put(scope, result.value)
+        return 0
+
+    return step

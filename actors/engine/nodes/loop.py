@@ -1,0 +1,87 @@
+"""LoopNode and LoopCapNode: run the body of a loop for each item of an array, a text, a number or an object.
+
+Output 0 is after the loop, output 1 the body. A serial body works on the payload of the loop, one pass after the
+other; what it changes stays only if it ends with a cap. A parallel body gets a copy, and keeps no changes. What caps
+map is collected in the order of the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.tools import needed_path, path_of, text_of
+from trunkline.actors.engine.visit import END, Capped, NodeStep, Prepare, Visit
+from trunkline.actors.formulas.values import UNDEFINED
+
+_BODY: Final = 1
+
+
+def _loop(config: dict[str, Any]) -> NodeStep:
+    source, current = needed_path(config, "loopSourcePath"), path_of(config, "currentItemPath")
+    mapped_path = path_of(config, "mapResultPath")
+    is_parallel = config.get("parallel") is True
+
+    async def run(visit: Visit, items: list[tuple[Any, Any]]) -> int:
+        mapped: list[Any] = []
+        last = len(items) - 1
+        for index, (key, value) in enumerate(items):
+            payload = copied(visit.payload)
+            if current is not None:
+                item = {
+                    "value": copied(value),
+                    "index": index,
+                    "key": key,
+                    "first": index == 0,
+                    "last": index == last,
+                }
+                payload = current.set(payload, item)
+            capped = await visit.walk(visit, _BODY, payload)
+            if capped is None:
+                continue
+            if not is_parallel:
+                visit.payload = capped.payload
+            if capped.value is not UNDEFINED:
+                mapped.append(copied(capped.value))
+            if capped.is_break:
+                break
+        visit.put(mapped_path, mapped)
+        return 0
+
+    def step(visit: Visit) -> Any:
+        items = list(_items(source.get(visit.payload)))
+        most = visit.run.bounds.loop_items
+        if len(items) > most:
+            raise NodeError(
+                "TooManyItems", f"config.loopSourcePath: {len(items)} items; a loop has at most {most}."
+            )
+        return run(visit, items)
+
+    return step
+
+
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    """The items of what a loop runs over, with their keys."""
+    if isinstance(value, list | str):
+        yield from enumerate(value)
+    elif isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from ((index, index) for index in range(max(0, int(value))))
+
+
+def _cap(config: dict[str, Any]) -> NodeStep:
+    mapped_path = path_of(config, "mapValuePath")
+    is_break = config.get("shouldBreak") is True or text_of(config, "shouldBreak") == "true"
+
+    def step(visit: Visit) -> int:
+        value = UNDEFINED if mapped_path is None else mapped_path.get(visit.payload)
+        visit.capped = Capped(is_break, value, visit.payload)
+        return END
+
+    return step
+
+
+TYPES: Final[dict[str, Prepare]] = {"LoopNode": _loop, "LoopCapNode": _cap}

@@ -1,0 +1,33 @@
+"""MathNode: computes expressions, one after the other, and puts each result at a path. What is missing gives NaN.
+
+NaN and the infinities are no JSON; they are stored as null.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from trunkline.actors.engine.tools import expression_of, list_of, needed_path
+from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.formulas.values import UNDEFINED, to_number, whole_as_int
+
+TYPE: Final = "MathNode"
+
+
+def prepare(config: dict[str, Any]) -> NodeStep:
+    statements = [
+        (expression_of(each, "expression"), needed_path(each, "resultPath"))
+        for each in list_of(config, "statements")
+    ]
+
+    def step(visit: Visit) -> int:
+        for expression, path in statements:
+            value = expression(visit.payload)
+            if not isinstance(value, bool):
+                number = to_number(value if value is not UNDEFINED else math.nan)
+                value = whole_as_int(number) if math.isfinite(number) else None
+            visit.put(path, value)
+        return 0
+
+    return step

@@ -1,0 +1,76 @@
+"""MutateNode: sets, copies, moves and removes values of the payload, rule after rule.
+
+A rule that copies or moves what is not there does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.tools import Config, choice_of, list_of, needed_path, template_of
+from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.values import UNDEFINED
+
+TYPE: Final = "MutateNode"
+RULES: Final = ("set", "copy", "move", "remove")
+
+
+def prepare(config: dict[str, Any]) -> NodeStep:
+    rules = [_rule(each) for each in list_of(config, "rules")]
+
+    def step(visit: Visit) -> int:
+        for rule in rules:
+            rule(visit)
+        return 0
+
+    return step
+
+
+def _rule(rule: Config) -> Callable[[Visit], None]:
+    kind = choice_of(rule, "type", RULES)
+    if kind == "set":
+        return _set(rule)
+    source = needed_path(rule, "source")
+    if kind == "remove":
+
+        def remove(visit: Visit) -> None:
+            visit.payload = source.delete(visit.payload)
+
+        return remove
+    destination = needed_path(rule, "destination")
+
+    def transfer(visit: Visit) -> None:
+        value = source.get(visit.payload)
+        if value is UNDEFINED:
+            return
+        if kind == "move":
+            visit.payload = source.delete(visit.payload)
+        visit.put(destination, copied(value))
+
+    return transfer
+
+
+def _set(rule: Config) -> Callable[[Visit], None]:
+    destination = needed_path(rule, "destination")
+    template = template_of(rule, "valueTemplate")
+    is_json = choice_of(rule, "valueTemplateType", ("string", "json")) == "json"
+
+    def assign(visit: Visit) -> None:
+        if template is None:
+            value: Any = ""
+        elif is_json:
+            try:
+                value = template.json(visit.payload)
+            except EvaluationError as error:
+                raise NodeError("InvalidJsonTemplate", f"config.rules: {error}") from None
+        else:
+            # A bare reference keeps the type of the value.
+            value = template.value(visit.payload)
+        if value is not UNDEFINED:
+            visit.put(destination, copied(value))
+
+    return assign

@@ -1,0 +1,91 @@
+"""Programs: the definition of a workflow, compiled once.
+
+A program never fails to compile. A node of an unknown type, or with a configuration that cannot be used, fails the
+run that reaches it; `problems` tells of it before.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.nodes import NODE_TYPES
+from trunkline.actors.engine.tools import Unusable
+from trunkline.actors.engine.visit import NodeStep, Visit
+
+_NEVER_RUN = frozenset({"AnnotationNode"})
+
+
+class Node(NamedTuple):
+    """A node, and for each of its outputs the indexes of the nodes that follow."""
+
+    id: str
+    type: str
+    label: str
+    step: NodeStep
+    outputs: tuple[tuple[int, ...], ...]
+
+
+class Problem(NamedTuple):
+    """Why a node cannot run."""
+
+    node: int
+    message: str
+
+
+class Program(NamedTuple):
+    """A compiled definition. `starts` has for each trigger the indexes of the first nodes."""
+
+    nodes: tuple[Node, ...]
+    starts: tuple[tuple[int, ...], ...]
+    problems: tuple[Problem, ...]
+
+
+def compile_program(definition: dict[str, Any]) -> Program:
+    """Compile a definition that was checked when it was saved (`flows/definition.py`)."""
+    parts: list[dict[str, Any]] = definition.get("nodes", [])
+    indexes = {part["id"]: index for index, part in enumerate(parts) if part.get("id")}
+    problems: list[Problem] = []
+    nodes: list[Node] = []
+    for index, part in enumerate(parts):
+        step, problem = _step_of(part)
+        if problem is not None and part["type"] not in _NEVER_RUN:
+            problems.append(Problem(index, problem))
+        label = part.get("meta", {}).get("label")
+        nodes.append(
+            Node(
+                part.get("id", ""),
+                part["type"],
+                label if isinstance(label, str) else "",
+                step,
+                _followers(part, indexes),
+            )
+        )
+    starts = tuple(
+        tuple(after for output in _followers(trigger, indexes) for after in output)
+        for trigger in definition.get("triggers", [])
+    )
+    return Program(tuple(nodes), starts, tuple(problems))
+
+
+def _followers(part: dict[str, Any], indexes: dict[str, int]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(indexes[id] for id in ids if id in indexes) for ids in part.get("outputIds", []))
+
+
+def _step_of(part: dict[str, Any]) -> tuple[NodeStep, str | None]:
+    """The step of a node, and why it cannot run, if it cannot."""
+    prepare = NODE_TYPES.get(part["type"])
+    if prepare is None:
+        message = f"Nodes of the type {part['type']} do not run on this server."
+        return _failing("UnsupportedNode", message), message
+    try:
+        return prepare(part.get("config") or {}), None
+    except Unusable as unusable:
+        return _failing("ValidationError", str(unusable)), str(unusable)
+
+
+def _failing(name: str, message: str) -> NodeStep:
+    def fail(_visit: Visit) -> int:
+        raise NodeError(name, message)
+
+    return fail

@@ -1,0 +1,123 @@
+"""What node types use to read their configuration: templates, paths and expressions, compiled once.
+
+An empty text means "not set" everywhere, as in exported workflows. A text that cannot be compiled does not prevent the
+other nodes from running: it fails the run that reaches the node, with a sentence that names the field.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from trunkline.actors.engine.visit import Visit, refused
+from trunkline.actors.formulas.errors import FormulaError
+from trunkline.actors.formulas.expressions import compile_expression
+from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.formulas.templates import Template, compile_template, compile_variable
+from trunkline.actors.formulas.values import UNDEFINED, to_number
+
+Config = dict[str, Any]
+Reader = Callable[[Visit], Any]
+"""Reads a value for a visit."""
+
+
+class Unusable(Exception):
+    """A configuration cannot be used. The sentence names the field."""
+
+
+def text_of(config: Config, name: str) -> str:
+    """A field as text; "" if it is not set. Exports have numbers where texts are expected."""
+    value = config.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise Unusable(f"config.{name}: is {type(value).__name__}, not a text.")
+
+
+def path_of(config: Config, name: str) -> Path | None:
+    """A field with a payload path; None if it is not set."""
+    text = text_of(config, name).strip()
+    try:
+        return compile_path(text) if text else None
+    except FormulaError as error:
+        raise Unusable(f"config.{name}: {error}") from None
+
+
+def needed_path(config: Config, name: str) -> Path:
+    """The same for a field that a node cannot do without."""
+    path = path_of(config, name)
+    if path is None:
+        raise Unusable(f"config.{name}: is not set; give a payload path such as data.temperature.")
+    return path
+
+
+def template_of(config: Config, name: str) -> Template | None:
+    """A field with a template; None if it is not set."""
+    text = text_of(config, name)
+    try:
+        return compile_template(text) if text else None
+    except FormulaError as error:
+        raise Unusable(f"config.{name}: {error}") from None
+
+
+def needed_template(config: Config, name: str) -> Template:
+    """The same for a field that a node cannot do without."""
+    template = template_of(config, name)
+    if template is None:
+        raise Unusable(f"config.{name}: is not set; give a text or a template.")
+    return template
+
+
+def expression_of(config: Config, name: str) -> Callable[[Any], Any]:
+    """A field with an expression."""
+    text = text_of(config, name)
+    if not text.strip():
+        raise Unusable(
+            f"config.{name}: is not set; give an expression such as {{{{data.temperature}}}} > 30."
+        )
+    try:
+        return compile_expression(text, compile_variable)
+    except FormulaError as error:
+        raise Unusable(f"config.{name}: {error}") from None
+
+
+def number_reader(config: Config, name: str) -> Reader | None:
+    """Reads a field whose template gives a number; None if it is not set."""
+    template = template_of(config, name)
+    if template is None:
+        return None
+
+    def read(visit: Visit) -> float:
+        value = template.value(visit.payload)
+        number = to_number(value)
+        if math.isnan(number):
+            raise refused(f"config.{name}: gives {shortened(value)}, not a number.")
+        return number
+
+    return read
+
+
+def choice_of(config: Config, name: str, choices: tuple[str, ...]) -> str:
+    """A field with one of some words; the first one if it is not set."""
+    word = text_of(config, name) or choices[0]
+    if word not in choices:
+        raise Unusable(f"config.{name}: is {word!r}; give one of {', '.join(choices)}.")
+    return word
+
+
+def list_of(config: Config, name: str) -> list[Config]:
+    """A field with a list of objects; empty if it is not set."""
+    value = config.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise Unusable(f"config.{name}: give a list of objects.")
+    return value
+
+
+def shortened(value: Any) -> str:
+    """A value for a sentence."""
+    text = repr(value) if value is not UNDEFINED else "nothing"
+    return text if len(text) <= 100 else f"{text[:100]}..."

@@ -1,0 +1,38 @@
+"""Dry runs of workflows: they are run with a given payload, and nothing outside of them changes."""
+
+from __future__ import annotations
+
+from trunkline.actors.engine.dry_run import FlowTest, TestFlow, tester_ref
+from trunkline.actors.engine.views import TestResult
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import FLOW_PATH, Route
+
+
+async def test_flow(call: Call) -> Response:
+    """Run a version of a workflow with a given payload, without any effect.
+
+    The answer has the steps in their order, each with the payload after it, the messages of debug nodes, and the error
+    if there was one. `stubs` take the place of nodes. With the same `time` and `seed` the result is the same.
+    """
+    service = call.service
+    service.system.check_load()
+    ref = tester_ref(call.application, call.ids["flow"])
+    answer = await service.system.ask(ref, service.message(call, TestFlow))
+    return json_response(call, 200, answer.value)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="POST",
+        path=FLOW_PATH + "/test",
+        operation="flow.test",
+        summary="Run a version of a workflow with a given payload, without any effect",
+        message=TestFlow,
+        handler=test_flow,
+        body=FlowTest,
+        reply=TestResult,
+        access="write",
+    ),
+)

@@ -1,0 +1,299 @@
+"""Programs are run as their definitions say: order, branches, loops, bounds, errors and stubs."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Any
+
+import outcome
+import pytest
+import trio
+
+from trunkline.actors.engine.dry_run import FlowTest, Stub, dry_run
+from trunkline.actors.engine.executor import DEPTH_MAX
+from trunkline.actors.engine.visit import Bounds, Run
+from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.actors.values.errors import Invalid
+from trunkline.limits.table import Limits
+
+BOUNDS = Bounds(steps=1_000, loop_items=100, payload_bytes=100_000)
+IDENTITY = {"applicationId": "a" * 24, "flowId": "f" * 24, "flowName": "Test"}
+
+Json = dict[str, Any]
+
+
+def node(id: str, type: str, config: Json | None = None, *outputs: list[str]) -> Json:
+    """A node, with the ids that each output leads to."""
+    return {"id": id, "type": type, "config": config or {}, "meta": {"label": id}, "outputIds": [*outputs]}
+
+
+def flow(*nodes: Json, start: list[str] | None = None, **more: Any) -> Json:
+    """A definition with one trigger that leads to the first node, or to `start`."""
+    trigger = {"type": "timer", "key": "t", "outputIds": [start or [nodes[0]["id"]]]}
+    return {"triggers": [trigger], "nodes": [*nodes], **more}
+
+
+async def run_dry(definition: Json, bounds: Bounds = BOUNDS, **body: Any) -> Json:
+    async with trio.open_nursery() as nursery:
+        pool = ScriptPool(Limits())
+        await nursery.start(pool.run)
+        call_script = partial(pool.call, application=b"a" * 12)
+        run = Run(bounds, 1_790_000_000_000, Random(0), call_script, IDENTITY)
+        result = await outcome.acapture(dry_run, definition, FlowTest(**body), run)
+        nursery.cancel_scope.cancel()
+    return result.unwrap()
+
+
+def visited(shown: Json) -> list[str]:
+    return [step["nodeId"] for step in shown["steps"]]
+
+
+def put(id: str, path: str, value: str, *outputs: list[str], type: str = "string") -> Json:
+    rule = {"type": "set", "destination": path, "valueTemplate": value, "valueTemplateType": type}
+    return node(id, "MutateNode", {"rules": [rule]}, *outputs)
+
+
+async def test_the_payload_tells_what_started_the_run() -> None:
+    shown = await run_dry(
+        flow(node("d", "DebugNode"), globals=[{"key": "limit", "json": "[1, 2]"}]),
+        data={"x": 1},
+        payload={"relayId": "r"},
+    )
+    (told,) = shown["debug"]
+    assert told["value"] == {
+        **IDENTITY,
+        "time": "2026-09-21T14:13:20.000Z",
+        "data": {"x": 1},
+        "triggerId": "t",
+        "triggerType": "timer",
+        "globals": {"limit": [1, 2]},
+        "relayId": "r",
+    }
+    (step,) = shown["steps"]
+    assert (step["nodeId"], step["nodeType"], step["nodeLabel"], step["output"]) == ("d", "DebugNode", "d", 0)
+    assert step["payload"] == told["value"]
+    assert shown["problems"] == []
+    assert "error" not in shown
+
+
+async def test_an_expression_may_use_helpers() -> None:
+    definition = flow(
+        node(
+            "c",
+            "ConditionalNode",
+            {"expression": "{{length data.list}} == 2 && {{upper data.x}} == 'A'"},
+            [],
+            ["d"],
+        ),
+        node("d", "DebugNode"),
+    )
+    assert visited(await run_dry(definition, data={"list": [1, 2], "x": "a"})) == ["c", "d"]
+
+
+@pytest.mark.parametrize(("value", "way"), [(31, "hot"), (30, "cold")])
+async def test_a_condition_chooses_the_output(value: int, way: str) -> None:
+    definition = flow(
+        node("c", "ConditionalNode", {"expression": "{{data.x}} > 30"}, ["cold"], ["hot"]),
+        node("cold", "DebugNode"),
+        node("hot", "DebugNode"),
+    )
+    assert visited(await run_dry(definition, data={"x": value})) == ["c", way]
+
+
+async def test_branches_have_payloads_of_their_own_and_are_followed_in_order() -> None:
+    definition = flow(
+        put("a", "data.seen", "a", ["b"]),
+        node("b", "DebugNode", {"property": "data.seen"}),
+        put("c", "data.other", "c", ["d"]),
+        node("d", "DebugNode", {"property": "data"}),
+        start=["a", "c"],
+    )
+    shown = await run_dry(definition)
+    assert visited(shown) == ["a", "b", "c", "d"]
+    assert [told["value"] for told in shown["debug"]] == ["a", {"other": "c"}]
+
+
+async def test_a_bare_reference_keeps_the_type() -> None:
+    definition = flow(
+        put("a", "data.copy", "{{data.list}}", ["b"]),
+        put("b", "data.text", "n={{data.list.[1]}}", ["c"]),
+        put("c", "data.json", '{"n": {{data.list.[0]}}}', ["d"], type="json"),
+        node("d", "DebugNode", {"property": "data"}),
+    )
+    (told,) = (await run_dry(definition, data={"list": [1, 2]}))["debug"]
+    assert told["value"] == {"list": [1, 2], "copy": [1, 2], "text": "n=2", "json": {"n": 1}}
+
+
+async def test_the_first_error_ends_the_run_and_names_the_node() -> None:
+    definition = flow(
+        put("a", "data.x", "1", ["b", "c"]),
+        node("b", "ThrowErrorNode", {"messageTemplate": "too hot: {{data.t}}"}),
+        node("c", "DebugNode"),
+    )
+    shown = await run_dry(definition, data={"t": 99})
+    assert shown["error"] == {
+        "nodeId": "b",
+        "nodeType": "ThrowErrorNode",
+        "nodeLabel": "b",
+        "name": "Error",
+        "message": "too hot: 99",
+    }
+    assert visited(shown) == ["a", "b"]
+
+
+async def test_what_cannot_run_is_told_before_and_fails_only_where_it_is_reached() -> None:
+    definition = flow(
+        node("c", "ConditionalNode", {"expression": "{{data.x}}"}, ["gone"], ["bad"]),
+        node("gone", "TeleportNode"),
+        node("bad", "MathNode", {"statements": [{"expression": "1 +", "resultPath": "data.y"}]}),
+    )
+    shown = await run_dry(definition)
+    assert shown["error"]["name"] == "UnsupportedNode"
+    assert shown["error"]["message"] == "Nodes of the type TeleportNode do not run on this server."
+    assert [(each["nodeId"]) for each in shown["problems"]] == ["gone", "bad"]
+    assert "config.expression" in shown["problems"][1]["message"]
+    shown = await run_dry(definition, data={"x": True})
+    assert (shown["error"]["nodeId"], shown["error"]["name"]) == ("bad", "ValidationError")
+
+
+async def test_a_stub_takes_the_place_of_a_node() -> None:
+    definition = flow(
+        node("ask", "TeleportNode", {}, ["no"], ["yes"]),
+        node("no", "DebugNode"),
+        node("yes", "DebugNode", {"property": "data.answer.n"}),
+    )
+    shown = await run_dry(definition, stubs={"ask": Stub(output=1, set={"data.answer": {"n": 5}})})
+    assert visited(shown) == ["ask", "yes"]
+    assert shown["debug"][0]["value"] == 5
+    assert shown["problems"] == []
+    with pytest.raises(Invalid, match=r"stubs: this version of the workflow has no node 'x'\."):
+        await run_dry(definition, stubs={"x": Stub()})
+
+
+LOOP = {"loopSourcePath": "data.items", "currentItemPath": "data.item", "mapResultPath": "data.mapped"}
+
+
+async def test_a_loop_maps_what_its_caps_name_and_keeps_the_changes_of_a_serial_body() -> None:
+    definition = flow(
+        node("loop", "LoopNode", LOOP, ["after"], ["add"]),
+        node(
+            "add",
+            "MathNode",
+            {"statements": [{"expression": "{{data.sum}} + {{data.item.value}}", "resultPath": "data.sum"}]},
+            ["cap"],
+        ),
+        node("cap", "LoopCapNode", {"loopNodeId": "loop", "mapValuePath": "data.sum"}),
+        node("after", "DebugNode", {"property": "data"}),
+    )
+    (told,) = (await run_dry(definition, data={"items": [1, 2, 3], "sum": 0}))["debug"]
+    assert told["value"]["mapped"] == [1, 3, 6]
+    assert told["value"]["sum"] == 6
+    definition["nodes"][0]["config"] = {**LOOP, "parallel": True}
+    (told,) = (await run_dry(definition, data={"items": [1, 2, 3], "sum": 0}))["debug"]
+    assert told["value"] == {"items": [1, 2, 3], "sum": 0, "mapped": [1, 2, 3]}
+
+
+async def test_a_body_without_a_cap_keeps_no_changes_and_a_break_ends_the_loop() -> None:
+    definition = flow(
+        node("loop", "LoopNode", LOOP, ["after"], ["change"]),
+        put("change", "data.changed", "yes", ["last"]),
+        node("last", "ConditionalNode", {"expression": "{{data.item.index}} == 1"}, [], ["stop"]),
+        node("stop", "LoopCapNode", {"shouldBreak": True, "mapValuePath": "data.item.value"}),
+        node("after", "DebugNode", {"property": "data"}),
+    )
+    shown = await run_dry(definition, data={"items": "abc"})
+    assert visited(shown) == ["loop", "change", "last", "change", "last", "stop", "after"]
+    assert shown["debug"][0]["value"]["mapped"] == ["b"]
+    assert shown["debug"][0]["value"]["changed"] == "yes"
+    definition["nodes"][2]["config"] = {"expression": "false"}
+    shown = await run_dry(definition, data={"items": {"k": 1}})
+    assert shown["debug"][0]["value"] == {"items": {"k": 1}, "mapped": []}
+
+
+async def test_runs_are_bounded() -> None:
+    endless = flow(put("a", "data.x", "1", ["b"]), put("b", "data.x", "2", ["a"]))
+    assert (await run_dry(endless))["error"]["name"] == "TooManySteps"
+    growing = flow(put("a", "data.x", "{{data.x}}{{data.x}}-", ["a2"]), put("a2", "data.y", "", ["a"]))
+    assert (await run_dry(growing, data={"x": "xxxxxxxx"}))["error"]["name"] == "PayloadTooLarge"
+    loop = flow(node("loop", "LoopNode", {"loopSourcePath": "data.n"}, [], ["d"]), node("d", "DebugNode"))
+    assert (await run_dry(loop, data={"n": 101}))["error"]["name"] == "TooManyItems"
+    nested = [
+        node(f"l{depth}", "LoopNode", {"loopSourcePath": "data.one"}, [], [f"l{depth + 1}"])
+        for depth in range(DEPTH_MAX + 1)
+    ]
+    shown = await run_dry(flow(*nested, node(f"l{DEPTH_MAX + 1}", "DebugNode")), data={"one": 1})
+    assert shown["error"]["name"] == "TooDeep"
+
+
+async def test_the_same_seed_gives_the_same_numbers() -> None:
+    definition = flow(
+        node("r", "RandomNumberNode", {"min": 1, "max": "{{data.most}}", "resultPath": "data.n"}, ["d"]),
+        node("d", "DebugNode", {"property": "data.n"}),
+    )
+    runs = [(await run_dry(definition, data={"most": 1000}))["debug"][0]["value"] for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert 1 <= runs[0] <= 1000
+
+
+async def test_a_trigger_is_named_by_its_key_its_id_or_its_type() -> None:
+    definition = flow(node("d", "DebugNode", {"property": "triggerId"}))
+    definition["triggers"].append({"type": "webhook", "key": "w", "meta": {"id": "x"}, "outputIds": [["d"]]})
+    for named, key in (("t", "t"), ("w", "w"), ("x", "w"), ("webhook", "w")):
+        assert (await run_dry(definition, trigger=named))["debug"][0]["value"] == key
+    with pytest.raises(Invalid, match="trigger: this version of the workflow has no trigger 'y'"):
+        await run_dry(definition, trigger="y")
+    with pytest.raises(Invalid, match="has no trigger, so nothing can run"):
+        await run_dry({"nodes": []})
+
+
+async def test_json_is_decoded_and_what_is_none_can_be_caught() -> None:
+    config = {
+        "source": "data.text",
+        "destination": "data.value",
+        "errorBehavior": "payloadPath",
+        "errorPath": "data.error",
+    }
+    definition = flow(
+        node("j", "JsonDecodeNode", config, ["d"]), node("d", "DebugNode", {"property": "data"})
+    )
+    (told,) = (await run_dry(definition, data={"text": '{"a": [1]}'}))["debug"]
+    assert told["value"]["value"] == {"a": [1]}
+    (told,) = (await run_dry(definition, data={"text": "{"}))["debug"]
+    assert told["value"]["error"]["name"] == "ValidationError"
+    definition["nodes"][0]["config"] = {"source": "data.text"}
+    assert (await run_dry(definition, data={"text": "{"}))["error"]["name"] == "ValidationError"
+
+
+async def test_a_switch_compares_texts_and_has_its_default_first() -> None:
+    config = {
+        "switchTemplate": "{{data.kind}}",
+        "cases": [{"caseTemplate": "a"}, {"caseTemplate": "{{data.b}}"}],
+    }
+    definition = flow(
+        node("s", "SwitchNode", config, ["other"], ["first"], ["second"]),
+        *(node(id, "DebugNode") for id in ("other", "first", "second")),
+    )
+    for kind, way in (("a", "first"), (5, "second"), ("z", "other")):
+        assert visited(await run_dry(definition, data={"kind": kind, "b": "5"})) == ["s", way]
+
+
+async def test_a_script_changes_its_part_of_the_payload_or_returns_another() -> None:
+    config = {"script": "payload.list.push(3); console.warn('n', payload.list.length);", "scopePath": "data"}
+    definition = flow(
+        node("f", "RawFunctionNode", config, ["d"]), node("d", "DebugNode", {"property": "data"})
+    )
+    shown = await run_dry(definition, data={"list": [1]})
+    assert [(told["level"], told["message"], told["value"]) for told in shown["debug"]] == [
+        ("warn", "n 2", None),
+        ("info", "", {"list": [1, 3]}),
+    ]
+    definition["nodes"][0]["config"] = {"script": "return {data: payload.flowName};"}
+    assert (await run_dry(definition))["debug"][0]["value"] == "Test"
+    definition["nodes"][0]["config"] = {"script": "\nthrow new RangeError('too far');"}
+    error = (await run_dry(definition))["error"]
+    assert (error["nodeId"], error["name"], error["message"]) == (
+        "f",
+        "RangeError",
+        "too far (line 2 of the script)",
+    )
