@@ -389,5 +389,5 @@ HELPERS: Final[dict[str, Helper]] = {
 CONDITIONS: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte", "match", "includes"})
 """The helpers that open a block, whose text is written where the result is true."""
 
-NOT_SERVED: Final = frozenset({"colorMarker", "dashboardUrl", "evalExpression", "toHtml"})
+NOT_SERVED: Final = frozenset({"colorMarker", "dashboardUrl", "toHtml"})
 """Helpers that exports name and that are refused by a sentence. What they make is not documented well enough."""

@@ -10,7 +10,7 @@ from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.values import UNDEFINED, strict_equal
 
 STEPS_MAX: Final = 1_000_000
-"""Steps of one evaluation: about a second of work."""
+"""Steps of one evaluation: one or two seconds of work."""
 
 CHARACTERS_A_STEP: Final = 32
 """Characters or items that a helper may take or make for one step."""
@@ -27,7 +27,7 @@ class Run:
         self.characters_left = text_length_max
         self.steps_left = STEPS_MAX
         self.now_ms = now_ms
-        # Whether this is the evaluation of a text by the helper `template`.
+        # Whether this evaluates a text that a helper took from a payload.
         self.within = False
 
     def write(self, text: str) -> None:

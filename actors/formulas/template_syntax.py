@@ -50,6 +50,8 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _ELSE: Final = re.compile(rf"[{SPACE}]*else(?=[{SPACE}~}}])[{SPACE}]*")
+_BRACES: Final = re.compile(r"\}\}")
+_COMMENT_END: Final = re.compile(r"--~?\}\}")
 _WORDS: Final = {"true": True, "false": False, "null": None, "undefined": UNDEFINED}
 
 
@@ -189,17 +191,13 @@ class _Parser:
         return strip
 
     def _comment(self, start: int, strip: Strip) -> None:
-        end = self.text.find("}}", self.at)
-        if self.text.startswith("--", self.at):
-            plain = self.text.find("--}}", self.at)
-            stripping = self.text.find("--~}}", self.at)
-            ends = [at + width for at, width in ((plain, 2), (stripping, 3)) if at >= 0]
-            end = min(ends, default=-1)
-        if end < 0:
+        dashes = self.text.startswith("--", self.at)
+        found = (_COMMENT_END if dashes else _BRACES).search(self.text, self.at)
+        if found is None:
             self._fail(start, "the comment is not closed.")
-        strip.close = self.text[end - 1] == "~"
+        strip.close = self.text[found.end() - 3] == "~"
         self._program().body.append(Comment(strip))
-        self.at = end + 2
+        self.at = found.end()
 
     def _open_block(self, strip: Strip, inverted: bool) -> None:
         call, parameters = self._block_head()

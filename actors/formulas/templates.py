@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.expressions import compile_expression
 from trunkline.actors.formulas.paths import Path
 from trunkline.actors.formulas.template_blocks import (
     write_each,
@@ -32,8 +33,8 @@ from trunkline.actors.formulas.template_tree import Block, Call, Content, Litera
 from trunkline.actors.formulas.template_whitespace import remove_white_space
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED, to_text
 
-INNER_TEMPLATES_KEPT: Final = 64
-"""Compiled texts of the helper `template` that are kept for the next evaluation."""
+INNER_TEXTS_KEPT: Final = 64
+"""Compiled texts of the helpers `template` and `evalExpression` that are kept for the next evaluation, of each."""
 
 _ESCAPES: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
@@ -53,7 +54,7 @@ class Template:
 
     def text(self, payload: Any, now_ms: int | None = None) -> str:
         """Return the text for a payload. Raises `EvaluationError` over a bound."""
-        return self._text(Run(payload, self.text_length_max, now_ms))
+        return self.text_of(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
 
     def value(self, payload: Any, now_ms: int | None = None) -> Any:
         """Return the value of a template that is one path, UNDEFINED if there is none; the text of all others."""
@@ -68,9 +69,10 @@ class Template:
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
             raise EvaluationError(f"The text of the template is no JSON: {error}.") from None
 
-    def _text(self, run: Run) -> str:
-        self._write(Scope(run, run.root, None))
-        return "".join(run.pieces)
+    def text_of(self, scope: Scope) -> str:
+        """Return the text for a new scope, within the bounds of its run."""
+        self._write(scope)
+        return "".join(scope.run.pieces)
 
 
 def compile_template(text: str, text_length_max: int = TEXT_CHARS_MAX) -> Template:
@@ -89,18 +91,20 @@ def compile_variable(text: str) -> Callable[[Any], Any]:
 
     This is what braces in an expression mean. Raises `FormulaError` for a block, or for text around the braces.
     """
+    call = _only_call(text)
+    compiler = _Compiler(text)
+    name = call.name
+    if isinstance(name, Reference) and not (name.depth or name.data) and compiler.bare(call) is not None:
+        return Path(name.text, name.keys).get
+    evaluate = compiler.value(call)
+    return lambda payload: evaluate(Scope(Run(payload, TEXT_CHARS_MAX, None), payload, None))
+
+
+def _only_call(text: str) -> Call:
     body = parse(text).body
     if len(body) != 1 or not isinstance(only := body[0], Output):
         raise FormulaError(f"{text} is not one path or one helper in braces.")
-    compiler = _Compiler(text)
-    name = only.call.name
-    evaluate = compiler.bare(only.call)
-    if evaluate is None:
-        evaluate = compiler.helper_value(only.call)
-    elif isinstance(name, Reference) and not (name.depth or name.data):
-        return Path(name.text, name.keys).get
-    of_scope = evaluate
-    return lambda payload: of_scope(Scope(Run(payload, TEXT_CHARS_MAX, None), payload, None))
+    return only.call
 
 
 class _Compiler:
@@ -130,8 +134,11 @@ class _Compiler:
             return None
         return self._value(call.name, field=True)
 
-    def helper_value(self, call: Call) -> Evaluate:
-        """The value of a call of a helper."""
+    def value(self, call: Call) -> Evaluate:
+        """The value of a statement: of a path or of a helper."""
+        return self.bare(call) or self._helper_value(call)
+
+    def _helper_value(self, call: Call) -> Evaluate:
         helper = self._helper(call)
         if helper is None:
             self._unknown(call)
@@ -146,7 +153,7 @@ class _Compiler:
 
     def _output(self, output: Output) -> Write:
         helper = self._helper(output.call)
-        evaluate = self.bare(output.call) or self.helper_value(output.call)
+        evaluate = self.value(output.call)
         if not output.escaped or (helper is not None and helper.markup):
 
             def write_raw(scope: Scope) -> None:
@@ -189,7 +196,7 @@ class _Compiler:
                 else write_if(subject, evaluate_zero, other, main)
             )
         if arguments or block.call.named:
-            condition = self.helper_value(block.call)
+            condition = self._helper_value(block.call)
             if name not in CONDITIONS:
                 fail(self.text, block.call.at, f"the helper {name} cannot open a block.")
             return write_on_condition(condition, main, other)
@@ -218,7 +225,7 @@ class _Compiler:
     def _value(self, node: Literal | Reference | Call, field: bool = False) -> Evaluate:
         """The value of an argument, or with `field` of a name in place of a statement."""
         if isinstance(node, Call):
-            return self.helper_value(node)
+            return self._helper_value(node)
         if isinstance(node, Reference):
             return self._reference(node)
         if not field:
@@ -329,27 +336,60 @@ def _variable(name: str, get: Callable[[Any], Any], depth: int) -> Evaluate:
     return variable
 
 
-@lru_cache(maxsize=INNER_TEMPLATES_KEPT)
-def _compiled(text: str) -> Template:
-    return compile_template(text)
+_kept_template: Final = lru_cache(maxsize=INNER_TEXTS_KEPT)(compile_template)
 
 
-def _template(scope: Scope, text: Any, context: Any = UNDEFINED) -> str:
-    """Evaluate a text of the payload as a template. It may not contain this helper again."""
+@lru_cache(maxsize=INNER_TEXTS_KEPT)
+def _kept_expression(text: str) -> Evaluate:
+    return compile_expression(text, _scoped_variable)
+
+
+def _scoped_variable(text: str) -> Evaluate:
+    """Braces in an expression that is evaluated with a scope in place of the payload, within the bounds of its run."""
+    evaluate = _Compiler(text).value(_only_call(text))
+
+    def variable(scope: Scope) -> Any:
+        value = evaluate(scope)
+        if isinstance(value, str | list):
+            # An operator may make the text of an array, whatever it nests.
+            scope.run.spend(len(to_text(value)) // CHARACTERS_A_STEP)
+        return value
+
+    return variable
+
+
+def _within(scope: Scope, helper: str, context: Any, evaluate: Evaluate) -> Any:
+    """Evaluate a text of the payload, within the bounds of the run. It may not name such a helper again."""
     run = scope.run
     if run.within:
-        raise EvaluationError("The helper template is called within a template of itself.")
-    try:
-        template = _compiled(to_text(text))
-    except FormulaError as error:
-        raise EvaluationError(f"The text for the helper template is no template: {error}") from None
+        raise EvaluationError(f"The helper {helper} is called within a text that a helper evaluates.")
     inner = Run(run.root if context is UNDEFINED else context, run.characters_left, run.clock())
     inner.steps_left = run.steps_left
     inner.within = True
     try:
-        return template._text(inner)  # noqa: SLF001 - shares the bounds of this run
+        return evaluate(Scope(inner, inner.root, None))
     finally:
         run.steps_left = inner.steps_left
 
 
-_SERVED: Final = {**HELPERS, "template": Helper(_template, 1, 2, of_run=True, whole=True)}
+def _template(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
+    try:
+        template = _kept_template(to_text(text))
+    except FormulaError as error:
+        raise EvaluationError(f"The text for the helper template is no template: {error}") from None
+    return _within(scope, "template", context, template.text_of)
+
+
+def _eval_expression(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
+    try:
+        expression = _kept_expression(to_text(text))
+    except FormulaError as error:
+        raise EvaluationError(f"The text for the helper evalExpression is no expression: {error}") from None
+    return _within(scope, "evalExpression", context, expression)
+
+
+_SERVED: Final = {
+    **HELPERS,
+    "evalExpression": Helper(_eval_expression, 1, 2, of_run=True, whole=True),
+    "template": Helper(_template, 1, 2, of_run=True, whole=True),
+}

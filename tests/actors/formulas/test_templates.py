@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.actors.formulas.template_cases import NOW_MS, Writer
 from trunkline.actors.formulas import dates
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.expressions import compile_expression
 from trunkline.actors.formulas.number_formats import format_number
 from trunkline.actors.formulas.template_functions import HELPERS
 from trunkline.actors.formulas.template_run import STEPS_MAX
@@ -37,6 +38,7 @@ PAYLOAD: dict[str, Any] = {
         "place": "39.1,-84.5",
         "max": 7,
         "form": "{{data.count}} of {{applicationName}}",
+        "self": "{{evalExpression '{{evalExpression data.self}}'}}",
         "1": "one",
     },
 }
@@ -117,6 +119,9 @@ def test_tells_distances_of_time_as_the_original() -> None:
         ("{{gpsIsPointInside '41,-84.5' (array '38,-85' '40,-85' '40,-84' '38,-84')}}", "false"),
         ("{{formatGps data.place 'decimal' 2}} {{formatGps 'no place'}}", "39.10,-84.50 no place"),
         ("{{{template data.form}}} {{template '{{a}}' data.object}}", "3 of Plant &lt;1&gt; 1"),
+        ("{{evalExpression '{{data.count}} * 2 + {{length data.list}}'}}", "9"),
+        ("{{#if (evalExpression '{{a}} > 1' data.object)}}y{{else}}n{{/if}}", "n"),
+        ("{{typeof (evalExpression '{{data.count}} == 3')}}", "boolean"),
         ("{{#each data.rows as |row place|}}{{place}}{{row.key}}{{@root.data.count}} {{/each}}", "0a3 1b3 "),
     ],
 )  # fmt: skip
@@ -150,11 +155,19 @@ def test_a_path_alone_keeps_its_type(template: str, expected: Any) -> None:
         ("{{lower 'A'}}", "a"),
         ("{{array data.count}}", [3]),
         ("{{@root.data.on}}", True),
+        ("{{evalExpression '{{data.count}} + 1'}}", 4),
         ("{{'time'}}", PAYLOAD["time"]),
     ],
 )
 def test_braces_in_an_expression_keep_the_type_of_helpers_too(template: str, expected: Any) -> None:
     assert compile_variable(template)(PAYLOAD) == expected
+
+
+def test_an_expression_takes_helpers_in_braces() -> None:
+    condition = compile_expression(
+        "{{lower data.name}} === 'pump' && {{format data.count '.1f'}} == 3", compile_variable
+    )
+    assert condition({"data": {"name": "PUMP", "count": 3}}) is True
 
 
 @pytest.mark.parametrize("template", ["{{a}} ", "", "{{#if a}}{{/if}}", "{{! a }}", "{{a}}{{b}}"])
@@ -217,8 +230,12 @@ def test_what_cannot_be_compiled_is_named_with_its_place(template: str, problem:
         ("{{formatDate time 'H' locale='xx-YY'}}", "no language"),
         ("{{formatGps data.place 'gga'}}", "is not served"),
         ("{{format 1 '999999d'}}", "fills up to at most"),
-        ("{{template '{{template a}}'}}", "within a template of itself"),
+        ("{{template '{{template a}}'}}", "within a text that a helper evaluates"),
+        ("{{evalExpression '{{template data.form}}'}}", "within a text that a helper evaluates"),
+        ("{{template data.self}}", "within a text that a helper evaluates"),
         ("{{template '{{#if'}}", "no template"),
+        ("{{evalExpression '1 +'}}", "no expression"),
+        ("{{evalExpression '{{a}}{{b}}'}}", "no expression"),
         ("{{decodeURIComponent '%E0%A4%A'}}", "not encoded"),
         ("{{indexByKey data.rows 1 '['}}", "not closed"),
     ],
@@ -240,6 +257,7 @@ def test_the_length_of_a_text_is_bounded() -> None:
             text(hungry, long)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "template",
     [
@@ -248,6 +266,7 @@ def test_the_length_of_a_text_is_bounded() -> None:
         "{{#each a}}{{#if (length (jsonEncode ../a))}}{{/if}}{{/each}}" * 9,
         "{{#each a}}{{#includes ../text 'z'}}{{/includes}}{{/each}}",
         "{{#each a}}{{template '{{#each a}}{{/each}}' @root}}{{/each}}",
+        "{{#each a}}{{evalExpression '{{text}} == {{text}}' @root}}{{/each}}",
     ],
 )
 def test_the_work_is_bounded(template: str) -> None:
@@ -281,6 +300,7 @@ def test_nesting_is_bounded() -> None:
             compile_template(deep)
 
 
+@pytest.mark.slow
 def test_a_deep_payload_is_written() -> None:
     deep: Any = []
     for _ in range(100_000):
