@@ -46,7 +46,7 @@ class Buffer:
     step, so a reader finds them as they were at one moment.
     """
 
-    __slots__ = ("commits", "data", "head_at", "spans")
+    __slots__ = ("commits", "data", "head_at", "late_ms", "spans")
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -56,6 +56,8 @@ class Buffer:
         """The fields of each `Span`, in the order of the commits."""
         self.head_at = -1
         """Where the last entry begins that has a head or a removal of everything; -1 if there is none."""
+        self.late_ms = -1
+        """Each report of a later time than this came after all reports of earlier times, by spans."""
 
     def end(self, base: int, last_seq: int) -> int:
         """Where the reports of the commits up to `last_seq` end; 0 if there are none."""
@@ -84,11 +86,16 @@ class Buffer:
                 start - spans[-4] < _SPAN_BYTES or first_ms > last_ms
             ):  # a head is with its reports
                 if first_ms < spans[-3]:
+                    if first_ms <= spans[-1]:
+                        self.late_ms = spans[-1]
                     spans[-3] = first_ms
                 if last_ms > spans[-2]:
                     spans[-2] = last_ms
             else:
-                spans.extend((start, first_ms, last_ms, max(spans[-2:]) if spans else -1))
+                before_ms = max(spans[-2:]) if spans else -1
+                if first_ms <= before_ms:
+                    self.late_ms = before_ms
+                spans.extend((start, first_ms, last_ms, before_ms))
         self.commits.extend((len(data), number))
         return len(data) + len(spans) * spans.itemsize - before + 2 * self.commits.itemsize
 
@@ -131,6 +138,7 @@ class Mark(NamedTuple):
     spans: int
     last_span: array[int]
     head_at: int
+    late_ms: int
     size_bytes: int
     """By how much the memory of the window grew."""
 
@@ -152,11 +160,11 @@ class Window:
         if buffer is None:
             buffer, grown = Buffer(), BUFFER_BYTES
         length, commits, spans = len(buffer.data), len(buffer.commits), len(buffer.spans)
-        last_span, head_at = buffer.spans[-SPAN_FIELDS:], buffer.head_at
+        last_span, head_at, late_ms = buffer.spans[-SPAN_FIELDS:], buffer.head_at, buffer.late_ms
         grown += buffer.append(seq - self.base, entries)
         self.buffers[device] = buffer
         self.size_bytes += grown
-        return Mark(buffer, length, commits, spans, last_span, head_at, grown)
+        return Mark(buffer, length, commits, spans, last_span, head_at, late_ms, grown)
 
     def load(
         self, base: int, seq: int, bodies: Mapping[bytes, Sequence[bytes]], heads: Mapping[bytes, int]
@@ -182,3 +190,4 @@ class Window:
         buffer.spans[-SPAN_FIELDS:] = mark.last_span
         del buffer.data[mark.length :]
         buffer.head_at = mark.head_at
+        buffer.late_ms = mark.late_ms

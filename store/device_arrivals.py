@@ -5,12 +5,14 @@ arrivals and runs become one series (`runs.py`).
 
 Reports need not come in the order of their times. But each span of a buffer has the range of its times, so the spans
 are decoded in the order of these ranges, some at a time, and a point is passed on as soon as no other span can be
-about its time. So a page costs what it shows, also after a late report or a wrong clock. After a start the ranges are
-not known: the first reader of a device finds them.
+about its time. So a page costs what it shows, also after a late report or a wrong clock. Where the spans of the newest
+buffer are in order, which is the usual case, they are found by bisection; otherwise a table of all is made. After a
+start the ranges are not known: the first reader of a device finds them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from operator import lt
@@ -50,25 +52,34 @@ class DeviceArrivals:
         self._seen = seen
         self._waiting = waiting
 
-    def points(self, low_ms: int, high_ms: int, *, reverse: bool) -> tuple[Iterator[Points], bool]:
+    def points(
+        self, low_ms: int, high_ms: int, *, reverse: bool, rows: int | None = None
+    ) -> tuple[Iterator[Points], bool]:
         """The points in a range, and whether all that is in the runs is removed.
 
         They come as parts that are disjoint in time and ascend (`reverse`: descend); the points in a part ascend.
+        `rows`: so many are wanted.
         """
         if self._waiting:
             return self._whole(low_ms, high_ms)
         if not self._seen:
             return iter(()), False
-        if reverse:
-            buffer, end = self._seen[-1]
-            span = Span(*buffer.spans[-SPAN_FIELDS:])
-            if span.start < end and self._is_after_all_others(span):
-                # It needs no table of all spans.
-                return self._newest_first(span, low_ms, high_ms), False
-        spans = self._spans()
-        if ((spans[:, _FIRST] <= 0) & (spans[:, _LAST] == keys.TIME_MS_MAX)).any():
+        buffer, end = self._seen[-1]
+        spans = buffer.spans
+        count = len(spans) // SPAN_FIELDS
+        while not (fields := spans[SPAN_FIELDS * (count - 1) : SPAN_FIELDS * count]) or fields[0] >= end:
+            count -= 1
+        last = Span(*fields)
+        newest_ms = max(last.last_ms, last.before_ms)
+        after_ms = keys.TIME_MS_MAX if newest_ms == keys.TIME_MS_MAX else buffer.late_ms
+        for older, _ in self._seen[:-1]:
+            after_ms = max(after_ms, *older.spans[-2:])
+        if after_ms < min(newest_ms, high_ms):
+            return self._mostly_ordered(count, after_ms, low_ms, high_ms, reverse=reverse, rows=rows), False
+        table = self._spans()
+        if ((table[:, _FIRST] <= 0) & (table[:, _LAST] == keys.TIME_MS_MAX)).any():
             return self._whole(low_ms, high_ms)  # everything was removed once
-        return self._parts(spans, low_ms, high_ms, reverse=reverse), False
+        return self._parts(table, low_ms, high_ms, reverse=reverse), False
 
     def _whole(self, low_ms: int, high_ms: int) -> tuple[Iterator[Points], bool]:
         """The same, made from all reports at once."""
@@ -77,28 +88,49 @@ class DeviceArrivals:
         rows = folded.rows(low_ms, high_ms)
         return iter(() if rows is None else (rows,)), folded.is_wiped
 
-    def _is_after_all_others(self, span: Span) -> bool:
-        """Whether the times of the last span are known, and after those of all others."""
-        for older, _ in self._seen[:-1]:
-            if max(older.spans[-2:]) >= span.first_ms:
-                return False
-        return span.before_ms < span.first_ms <= span.last_ms < keys.TIME_MS_MAX
-
-    def _newest_first(self, span: Span, low_ms: int, high_ms: int) -> Iterator[Points]:
-        buffer, end = self._seen[-1]
-        if span.first_ms <= high_ms and span.last_ms >= low_ms:
-            yield from _shown(decoded(bytes(buffer.data[span.start : end])), low_ms, high_ms)
-        if span.first_ms > low_ms:
-            older = self._spans()
-            older = older[older[:, _LAST] < span.first_ms]
-            yield from self._parts(older, low_ms, min(high_ms, span.first_ms - 1), reverse=True, step=1)
-
-    def _parts(
-        self, spans: _Spans, low_ms: int, high_ms: int, *, reverse: bool, step: int = 0
+    def _mostly_ordered(
+        self, count: int, after_ms: int, low_ms: int, high_ms: int, *, reverse: bool, rows: int | None
     ) -> Iterator[Points]:
+        """The same where the `count` spans of the newest buffer are in order, for all times after `after_ms`."""
+        if low_ms > after_ms:
+            yield from self._ordered(count, low_ms, high_ms, reverse=reverse, rows=rows)
+        elif reverse:
+            yield from self._ordered(count, after_ms + 1, high_ms, reverse=True, rows=rows)
+            yield from self._parts(self._spans(), low_ms, after_ms, reverse=True)
+        else:
+            yield from self._parts(self._spans(), low_ms, after_ms, reverse=False)
+            yield from self._ordered(count, after_ms + 1, high_ms, reverse=False, rows=rows)
+
+    def _ordered(
+        self, count: int, low_ms: int, high_ms: int, *, reverse: bool, rows: int | None
+    ) -> Iterator[Points]:
+        """The points of the newest buffer. It needs no table of all spans: these are found by bisection."""
+        buffer, end = self._seen[-1]
+        spans, data = buffer.spans, buffer.data
+        # What stands before a span is not later than its `before_ms`, and what it has in this range is.
+        before = range(3, SPAN_FIELDS * count, SPAN_FIELDS)
+        begin = bisect_right(before, low_ms - 1, key=spans.__getitem__) - 1 if low_ms else 0
+        stop = count if spans[before[-1]] < high_ms else bisect_left(before, high_ms, key=spans.__getitem__)
+        step = 0
+        number = _STEPS[0]
+        while begin < stop:
+            taken = min(number, stop - begin)
+            first, last = (stop - taken, stop) if reverse else (begin, begin + taken)
+            raw = data[spans[SPAN_FIELDS * first] : spans[SPAN_FIELDS * last] if last < count else end]
+            found = _shown(decoded(raw), low_ms, high_ms)
+            begin, stop = (begin, first) if reverse else (last, stop)
+            step = min(step + 1, len(_STEPS) - 1)
+            number = _STEPS[step]
+            if found is not None:
+                yield found
+                if rows is not None and (rows := rows - len(found)) > 0:
+                    number = min(-(-rows * taken // len(found)), number)
+
+    def _parts(self, spans: _Spans, low_ms: int, high_ms: int, *, reverse: bool) -> Iterator[Points]:
         spans = spans[(spans[:, _FIRST] <= high_ms) & (spans[:, _LAST] >= low_ms)]
         # Those that reach farthest to the side where the series begins come first.
         order = np.argsort(-spans[:, _LAST] if reverse else spans[:, _FIRST], kind="stable")
+        step = 0
         partly: dict[int, list[Any]] = {}
         """What was decoded of spans of which not all points are passed on yet."""
         at = 0
@@ -120,7 +152,9 @@ class DeviceArrivals:
                 done = spans[:, _FIRST] >= from_ms if reverse else spans[:, _LAST] <= to_ms
                 partly = {row: items for row, items in partly.items() if not done[row]}
             if from_ms <= to_ms:
-                yield from _shown(found, from_ms, to_ms)
+                shown = _shown(found, from_ms, to_ms)
+                if shown is not None:
+                    yield shown
                 low_ms, high_ms = (low_ms, from_ms - 1) if reverse else (to_ms + 1, high_ms)
 
     def _decoded(self, spans: _Spans) -> list[Any]:
@@ -152,20 +186,20 @@ class DeviceArrivals:
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
 
-def _shown(found: list[Any], low_ms: int, high_ms: int) -> Iterator[Points]:
-    """The points of decoded items in a range; at most one part."""
+def _shown(found: list[Any], low_ms: int, high_ms: int) -> Points | None:
+    """The points of decoded items in a range; None if there are none."""
     times, values = found[::2], found[1::2]
-    at = 0
-    for _ in range(times.count(HEAD)):
-        at = times.index(HEAD, at)
-        del times[at], values[at]
+    if HEAD in times:
+        values = [value for time_ms, value in zip(times, values, strict=True) if time_ms != HEAD]
+        times = [time_ms for time_ms in times if time_ms != HEAD]
     if not times:
-        return
+        return None
     if set(map(type, values)) == {dict} and all(map(lt, times, islice(times, 1, None))):
-        points: Points | None = Points.of_maps(times, values)  # nearly always, and as fast as it can be
+        points = Points.of_maps(times, values)  # nearly always, and as fast as it can be
     else:
-        points = fold(zip(times, values, strict=True)).rows()
-    if points is not None:
-        points = points.between(low_ms, high_ms)
-        if len(points):
-            yield points
+        folded = fold(zip(times, values, strict=True)).rows()
+        if folded is None:
+            return None
+        points = folded
+    points = points.between(low_ms, high_ms)
+    return points if len(points) else None

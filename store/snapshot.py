@@ -215,16 +215,18 @@ class Snapshot:
         *,
         reverse: bool = False,
         numbers: Container[int] | None = None,
+        rows: int | None = None,
         waiting: bytes = b"",
     ) -> Iterator[Points]:
         """Yield the points of a device from `low_ms` to `high_ms`, both included, as parts that are disjoint in time.
 
         The parts ascend in time (`reverse`: descend); the rows in a part always ascend. `numbers` are the attributes
-        whose columns are read, None for all; points without a value of them are yielded as well. `waiting` are items
-        that wait for a commit. Raises StoreDamaged.
+        whose columns are read, None for all; points without a value of them are yielded as well. `rows`: so many
+        points are wanted; those after them are there as well, but take longer. `waiting` are items that wait for a
+        commit. Raises StoreDamaged.
         """
         arrivals = DeviceArrivals([*self._seen(device)], waiting)
-        arrived, is_wiped = arrivals.points(low_ms, high_ms, reverse=reverse)
+        arrived, is_wiped = arrivals.points(low_ms, high_ms, reverse=reverse, rows=rows)
         parts = read_series(
             self,
             device,

@@ -78,7 +78,9 @@ def get_state(reading: Reading, message: GetState) -> msgspec.Raw:
         reading.check_time(is_long=left_bytes < 0)
 
     found = states_json(
-        snapshot.points(message.device, low_ms, high_ms, reverse=reverse) if low_ms <= high_ms else (),
+        snapshot.points(message.device, low_ms, high_ms, reverse=reverse, rows=query.limit)
+        if low_ms <= high_ms
+        else (),
         attributes,
         limit=query.limit,
         reverse=reverse,
@@ -214,6 +216,8 @@ def _span(query: History, now_ms: int) -> TimeSpan:
     By default both ends are open: the clock of a device may be ahead of the server's, or may still be in 1970.
     """
     start, duration = query.start, query.duration
+    if start is None and query.end is None and duration is None and query.since is None:
+        return 0, TIMESTAMP_MS_MAX
     if query.end is None and duration is not None:
         start, duration = -min(duration, TIMESTAMP_MS_MAX), None
     span = resolve_range(

@@ -28,7 +28,7 @@ _PLACES: Final = (
     (11, 36_000_000, 10), (12, 3_600_000, 10), (14, 600_000, 6), (15, 60_000, 10), (17, 10_000, 6),
     (18, 1000, 10), (20, 100, 10), (21, 10, 10), (22, 1, 10),
 )  # fmt: skip
-_COLUMNS_ROWS: Final = 8
+_COLUMNS_ROWS: Final = 32
 """With fewer rows, arrays take longer than they save."""
 _encode = msgspec.json.encode
 

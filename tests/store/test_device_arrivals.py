@@ -64,7 +64,7 @@ def newest(store: Store, count: int) -> list[int]:
     """The times of the newest points."""
     found: list[int] = []
     with store.snapshot() as snapshot:
-        for part in snapshot.points(DEVICE, reverse=True):
+        for part in snapshot.points(DEVICE, reverse=True, rows=count):
             found += reversed([time_ms for time_ms, _ in part.rows()])
             if len(found) >= count:
                 break
@@ -109,6 +109,30 @@ async def test_a_page_decodes_what_it_shows(
         assert newest(store, 2) == sorted([BEGIN_MS + POINTS, *expected[:2]])[:0:-1][:2]
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("late_at", [None, 100])
+async def test_a_page_in_the_middle_decodes_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_at: int | None, reverse: bool
+) -> None:
+    """Without a table of all spans, also for times after those that came late."""
+    times = list(range(BEGIN_MS, BEGIN_MS + POINTS))
+    decoded = Decoded(monkeypatch)
+    async with opened(tmp_path) as store:
+        for start in range(0, POINTS, 50):
+            if start == late_at:
+                await report(store, [BEGIN_MS - 1])
+            await report(store, times[start : start + 50])
+        monkeypatch.delattr(device_arrivals.DeviceArrivals, "_spans")
+        for count in (1, 100):
+            with store.snapshot() as snapshot:
+                parts = list(
+                    snapshot.points(DEVICE, times[700], times[699 + count], reverse=reverse, rows=count)
+                )
+            parts.sort(key=lambda part: part.first_ms)
+            assert [time_ms for part in parts for time_ms, _ in part.rows()] == times[700 : 700 + count]
+            assert decoded.taken() < count + 60
+
+
 async def test_times_without_any_order_are_read_in_order(tmp_path: Path) -> None:
     times = list(range(BEGIN_MS, BEGIN_MS + POINTS))
     random.Random(1).shuffle(times)
@@ -122,7 +146,13 @@ async def test_times_without_any_order_are_read_in_order(tmp_path: Path) -> None
 
 
 def state_of(buffer: Buffer) -> list[Any]:
-    return [bytes(buffer.data), buffer.commits.tolist(), buffer.spans.tolist(), buffer.head_at]
+    return [
+        bytes(buffer.data),
+        buffer.commits.tolist(),
+        buffer.spans.tolist(),
+        buffer.head_at,
+        buffer.late_ms,
+    ]
 
 
 @pytest.mark.parametrize("more", [[b"late"], [b"head"], [b"wiped"], [b"late"] * 40])

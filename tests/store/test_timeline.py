@@ -63,7 +63,9 @@ def shown(store: Store, devices: Sequence[bytes], low_ms: int = 0, high_ms: int 
         for device in devices:
             parts = [list(part.rows()) for part in snapshot.points(device, low_ms, high_ms)]
             rows = list(itertools.chain(*parts))
-            back = [list(part.rows()) for part in snapshot.points(device, low_ms, high_ms, reverse=True)]
+            back = [
+                list(part.rows()) for part in snapshot.points(device, low_ms, high_ms, reverse=True, rows=3)
+            ]
             assert list(itertools.chain(*reversed(back))) == rows
             assert [time_ms for time_ms, _ in rows] == sorted({time_ms for time_ms, _ in rows})
             found[device] = {time_ms: dict(point) for time_ms, point in rows}
