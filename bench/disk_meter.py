@@ -16,10 +16,9 @@ from typing import NamedTuple
 import trio
 
 from trunkline.bench.block_device import BlockDevice, Written
-from trunkline.bench.errors import BenchError
 from trunkline.bench.result import DiskUse
 from trunkline.bench.server_monitor import ServerMonitor, WriteCalls
-from trunkline.bench.settled import data_directory, settle
+from trunkline.bench.settled import data_directory, file_of, settle
 
 IDLE_S = 1.0
 """Seconds: the writes of other programs are counted for so long before a load."""
@@ -80,9 +79,6 @@ class DiskMeter:
 
 def meter_of(monitor: ServerMonitor | None) -> DiskMeter:
     """A meter for a Trunkline server on this machine. Raises BenchError, with the reason, if it cannot be measured."""
-    if monitor is None:
-        raise BenchError("the server's process was not found on this machine")
-    file = monitor.data_file()
-    if file is None:
-        raise BenchError("this user may not see which files the server has open")
+    file = file_of(monitor)
+    assert monitor is not None
     return DiskMeter(file, monitor, partial(settle, data_directory(file)))

@@ -73,6 +73,7 @@ class Run:
         self.plan = plan
         self.bar = bar
         self.stages: list[Stage] = []
+        self.notes: list[str] = []
         self.monitor: ServerMonitor | None = None
         self.disk: DiskMeter | None = None
 
@@ -126,8 +127,8 @@ async def run_scenario(scenario: Scenario, session: Session, plan: Plan, bar: Pr
     """Run a scenario and return its result; raises BenchError if it cannot be run."""
     _allow_files(scenario.connections(plan))
     begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    notes = []
     run = Run(session, plan, bar)
+    notes = run.notes
     run.monitor = monitor = find_server(session.origin, plan.server_pid)
     begin = monitor.usage() if monitor else None
     if monitor is None:

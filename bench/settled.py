@@ -14,6 +14,7 @@ import msgspec
 import trio
 
 from trunkline.bench.errors import BenchError
+from trunkline.bench.server_monitor import ServerMonitor
 
 SETTLING_TIMEOUT_S = 600.0
 """Seconds: in which a server settles everything after a load."""
@@ -50,6 +51,16 @@ async def _ask(directory: Path) -> bytes:
         raise BenchError(f"The control socket in {directory} cannot be used: {problem.strerror}.") from None
     finally:
         os.close(descriptor)
+
+
+def file_of(monitor: ServerMonitor | None) -> Path:
+    """The largest file of a server on this machine; raises BenchError, with the reason, if it cannot be seen."""
+    if monitor is None:
+        raise BenchError("the server's process was not found on this machine")
+    file = monitor.data_file()
+    if file is None:
+        raise BenchError("this user may not see which files the server has open")
+    return file
 
 
 def data_directory(file: Path) -> Path:

@@ -117,7 +117,7 @@ class DeviceArrivals:
             taken = min(number, stop - begin)
             first, last = (stop - taken, stop) if reverse else (begin, begin + taken)
             raw = data[spans[SPAN_FIELDS * first] : spans[SPAN_FIELDS * last] if last < count else end]
-            found = _shown(decoded(raw), low_ms, high_ms)
+            found = _shown(decoded(bytes(raw)), low_ms, high_ms)
             begin, stop = (begin, first) if reverse else (last, stop)
             step = min(step + 1, len(_STEPS) - 1)
             number = _STEPS[step]

@@ -1,5 +1,6 @@
 """History and list queries: a stage for each kind of read, over devices with known states.
 
+The histories are read as they arrived and, where the server is on this machine, once more after it has settled them.
 The data does not change during the load, so all answers to the same query must be identical bytes. The first
 one is compared value by value with the stored data.
 """
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 import trio
 
+from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import Fleet, with_body
 from trunkline.bench.framing import Response
 from trunkline.bench.history import to_ms
@@ -23,6 +25,7 @@ from trunkline.bench.load import Caller, Tally
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
+from trunkline.bench.settled import data_directory, file_of, settle
 
 STATES_PER_CALL = 1000
 """States: stored with one call during preparation."""
@@ -118,26 +121,37 @@ class QueriesScenario(Scenario):
             ledger.settle(ledger.begin(count), count, ACKNOWLEDGED)
 
     async def perform(self, run: Run) -> None:
-        states = self.states
-        half = states // 2
-        for limit in (1, 100, 1000):
-            last = range(states - 1, max(-1, states - 1 - limit), -1)
-            await run.load(f"last {limit:,} states", partial(self._histories, last, {"limit": limit}))
-        middle = range(half, min(half + PAGE, states))
-        first_ms = self.fleet.first_ms
-        span = {
-            "start": first_ms + middle.start,
-            "end": first_ms + middle.stop - 1,
-            "limit": 1000,
-            "sortDirection": "asc",
-        }
-        await run.load(f"{len(middle)} states of a span", partial(self._histories, middle, span))
+        await self._history_stages(run, "")
         await run.load("mean by time", self._means)
         await run.load("newest values", self._newest)
         await run.load(f"list of {PAGE} devices", partial(self._lists, "", {}))
         wanted = {"name": {"$startsWith": "bench-0000"}, "attributeName": "temperature"}
         await run.load("list by query", partial(self._lists, "", {"query": json.dumps(wanted)}))
         await run.load(f"newest values of {PAGE} devices", partial(self._lists, "/compositeState", {}))
+        try:
+            directory = data_directory(file_of(run.monitor))
+        except BenchError as problem:
+            run.notes.append(f"Histories were not read again after settling: {problem}.")
+            return
+        run.bar.begin("settling")
+        await settle(directory)
+        run.bar.end("")
+        await self._history_stages(run, ", settled")
+
+    async def _history_stages(self, run: Run, suffix: str) -> None:
+        states, first_ms = self.states, self.fleet.first_ms
+        for limit in (1, 100, 1000):
+            last = range(states - 1, max(-1, states - 1 - limit), -1)
+            await run.load(f"last {limit:,} states{suffix}", partial(self._histories, last, {"limit": limit}))
+        half = states // 2
+        middle = range(half, min(half + PAGE, states))
+        span = {
+            "start": first_ms + middle.start,
+            "end": first_ms + middle.stop - 1,
+            "limit": 1000,
+            "sortDirection": "asc",
+        }
+        await run.load(f"{len(middle)} states of a span{suffix}", partial(self._histories, middle, span))
 
     def _histories(self, numbers: Sequence[int], query: dict[str, object], rehearsal: bool) -> list[Caller]:
         tally = Tally("histories", "states")
