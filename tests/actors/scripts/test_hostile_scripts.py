@@ -17,7 +17,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.actors.scripts.pools import PATIENCE_S, failure, running_pool, value
+from tests.actors.scripts.pools import APP, PATIENCE_S, failure, running_pool, value
 from trunkline.actors.scripts.errors import ScriptError
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Overloaded
@@ -156,12 +156,17 @@ async def test_a_process_that_died_while_idle_fails_no_call() -> None:
 
 async def test_the_clock_on_the_wall_ends_what_the_bound_on_cpu_does_not() -> None:
     """A stopped process uses no CPU."""
-    async with running_pool(script_wall_s=0.05) as pool, trio.open_nursery() as nursery:
+    async with running_pool() as pool:
         assert await value(pool, "return 1") == 1
         os.kill(pool.pids[0], signal.SIGSTOP)
-        error = await failure(pool, "return 2")
-        assert (error.name, error.message) == ("ScriptTimeout", "The script did not end within 0.05 s.")
-        nursery.cancel_scope.cancel()
+        with pytest.raises(ScriptError) as caught:
+            await pool.call("return 2", 1, application=APP, wall_s=0.05)
+        assert (caught.value.name, caught.value.message) == (
+            "ScriptTimeout",
+            "The script did not end within 0.05 s.",
+        )
+        assert await value(pool, "return 3") == 3
+        assert (pool.started, pool.lost) == (2, 1)
 
 
 async def test_the_answer_of_a_cancelled_call_reaches_nobody() -> None:
