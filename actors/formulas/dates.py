@@ -104,18 +104,11 @@ def format_date(value: Any, form: Any = UNDEFINED, *, tz: Any = UNDEFINED, local
     return "".join([part(local) for part in parts])
 
 
-def current_date_time(
-    now_ms: int, form: Any = UNDEFINED, *, tz: Any = UNDEFINED, locale: Any = UNDEFINED
-) -> str:
-    """Write the time of the evaluation."""
-    return format_date(now_ms, form, tz=tz, locale=locale)
-
-
-def format_relative(now_ms: int, value: Any, to: Any = UNDEFINED, *, locale: Any = UNDEFINED) -> str:
-    """How long a date is before or after another one, by default the time of the evaluation: "3 hours ago"."""
+def format_relative(value: Any, to: Any, *, locale: Any = UNDEFINED) -> str:
+    """How long a date is before or after another one: "3 hours ago"."""
     if _option(locale, "en").partition("-")[0] != "en":
         raise EvaluationError("formatDateRelative is served in English only.")
-    parsed, other = parse_date(value), parse_date(now_ms if to is UNDEFINED else to)
+    parsed, other = parse_date(value), parse_date(to)
     if parsed is None or other is None:
         return INVALID
     text = _duration(parsed, other)

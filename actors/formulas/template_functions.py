@@ -18,16 +18,16 @@ from urllib.parse import quote, unquote
 import msgspec
 import re2
 
-from trunkline.actors.formulas import dates, geometry
+from trunkline.actors.formulas import dates, geometry, operators
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.number_formats import format_number
 from trunkline.actors.formulas.paths import Path, compile_path
-from trunkline.actors.formulas.template_syntax import SPACE
+from trunkline.actors.formulas.template_run import Scope
 from trunkline.actors.formulas.values import (
     TEXT_CHARS_MAX,
     UNDEFINED,
-    compare,
+    WHITE_SPACE,
     length_of,
     strict_equal,
     to_number,
@@ -40,7 +40,13 @@ from trunkline.actors.formulas.values import (
 PATTERN_CHARS_MAX: Final = 1024
 """Characters of a regular expression. Its compiled form has at most `PATTERN_BYTES_MAX` bytes."""
 
-PATTERN_BYTES_MAX: Final = 1 << 20
+PATTERN_BYTES_MAX: Final = 256 * 1024
+PATTERN_STEPS: Final = 1000
+"""Steps for which a regular expression is compiled: up to some milliseconds of work."""
+
+PATTERN_WORK_A_STEP: Final = 512
+"""Characters of a text times instructions of a regular expression that are searched for one step."""
+
 PATTERNS_KEPT: Final = 64
 PATHS_KEPT: Final = 256
 
@@ -58,8 +64,8 @@ _TIME_OPTIONS: Final = frozenset({"tz", "locale"})
 class Helper:
     """A function and what it takes: `least` to `most` arguments (None: any number) and `named` ones (None: any).
 
-    An array becomes its text before the call, unless the helper takes it `whole`. `clock` and `of_run` helpers have the
-    time or the scope of the call as first argument. The result of a `markup` helper is written without escapes.
+    An array becomes its text before the call, unless the helper takes it `whole`. An `of_run` helper takes the scope
+    before its arguments. The result of a `markup` helper is written without escapes.
     """
 
     function: Callable[..., Any]
@@ -67,60 +73,24 @@ class Helper:
     most: int | None = 1
     named: frozenset[str] | None = frozenset()
     whole: bool = False
-    clock: bool = False
     of_run: bool = False
     markup: bool = False
 
 
 def _add(one: Any, other: Any) -> float:
-    return whole_as_int(float(to_number(one)) + float(to_number(other)))
+    return float(to_number(one)) + float(to_number(other))
 
 
-def _subtract(one: Any, other: Any) -> float:
-    return whole_as_int(float(to_number(one)) - float(to_number(other)))
-
-
-def _multiply(one: Any, other: Any) -> float:
-    return whole_as_int(float(to_number(one)) * float(to_number(other)))
-
-
-def _divide(one: Any, other: Any) -> float:
-    return whole_as_int(_quotient(float(to_number(one)), float(to_number(other))))
-
-
-def _quotient(dividend: float, divisor: float) -> float:
-    if divisor:
-        return dividend / divisor
-    if not dividend or math.isnan(dividend) or math.isnan(divisor):
-        return math.nan
-    return math.copysign(math.inf, dividend) * math.copysign(1.0, divisor)
-
-
-def _ceil(value: Any) -> float:
-    number = float(to_number(value))
-    return number if not math.isfinite(number) else whole_as_int(float(math.ceil(number)))
-
-
-def _floor(value: Any) -> float:
-    number = float(to_number(value))
-    return number if not math.isfinite(number) else whole_as_int(float(math.floor(number)))
-
-
-def _most(*values: Any) -> float:
-    numbers = [float(to_number(each)) for each in values]
-    return math.nan if any(math.isnan(each) for each in numbers) else whole_as_int(max(numbers))
-
-
-def _least(*values: Any) -> float:
-    numbers = [float(to_number(each)) for each in values]
-    return math.nan if any(math.isnan(each) for each in numbers) else whole_as_int(min(numbers))
+def _whole(compute: Callable[..., float]) -> Callable[..., float]:
+    """An operation of expressions whose whole results are ints."""
+    return lambda *values: whole_as_int(compute(*values))
 
 
 def _scale_linear(from_low: Any, from_high: Any, to_low: Any, to_high: Any, value: Any) -> float:
     low, high, start, end, at = (
         float(to_number(each)) for each in (from_low, from_high, to_low, to_high, value)
     )
-    return whole_as_int(start + _quotient(at - low, high - low) * (end - start))
+    return whole_as_int(start + operators.divide(at - low, high - low) * (end - start))
 
 
 def _written(value: Any) -> str:
@@ -295,15 +265,18 @@ def _path(text: str) -> Path:
 
 
 def _includes(collection: Any, value: Any) -> bool:
-    if isinstance(collection, str):
-        return _written(value) in collection
     if isinstance(collection, dict):
         return any(strict_equal(each, value) for each in collection.values())
-    return isinstance(collection, list) and any(strict_equal(each, value) for each in collection)
+    return bool(operators.FUNCTIONS["includes"](collection, value))
 
 
-def _match(text: Any, pattern: Any) -> bool:
-    return _pattern(_written(pattern)).search(_written(text)) is not None
+def _match(scope: Scope, text: Any, pattern: Any) -> bool:
+    kept = _pattern.cache_info().misses
+    compiled = _pattern(_written(pattern))
+    searched = _written(text)
+    steps = len(searched) * compiled.programsize // PATTERN_WORK_A_STEP
+    scope.run.spend(steps + (PATTERN_STEPS if _pattern.cache_info().misses > kept else 0))
+    return compiled.search(searched) is not None
 
 
 @lru_cache(maxsize=PATTERNS_KEPT)
@@ -321,6 +294,14 @@ def _pattern(pattern: str) -> Any:
         raise EvaluationError(f"match: {pattern!r} is no regular expression of RE2: {reason}.") from None
 
 
+def _current_date_time(scope: Scope, form: Any = UNDEFINED, **options: Any) -> str:
+    return dates.format_date(scope.run.clock(), form, **options)
+
+
+def _format_date_relative(scope: Scope, value: Any, to: Any = UNDEFINED, **options: Any) -> str:
+    return dates.format_relative(value, scope.run.clock() if to is UNDEFINED else to, **options)
+
+
 def _format(value: Any, form: Any = UNDEFINED) -> Any:
     """Numbers in a format of d3, dates in one of moment, objects as JSON, other texts as they are."""
     if isinstance(value, list | dict):
@@ -335,28 +316,28 @@ def _format(value: Any, form: Any = UNDEFINED) -> Any:
 
 
 HELPERS: Final[dict[str, Helper]] = {
-    "add": Helper(_add, 2, 2),
+    "add": Helper(_whole(_add), 2, 2),
     "array": Helper(_array, 1, None, whole=True),
-    "ceil": Helper(_ceil),
-    "currentDateTime": Helper(dates.current_date_time, 0, 1, _TIME_OPTIONS, clock=True),
+    "ceil": Helper(_whole(operators.FUNCTIONS["ceil"])),
+    "currentDateTime": Helper(_current_date_time, 0, 1, _TIME_OPTIONS, of_run=True),
     "decodeBase64": Helper(_decode_base64),
     "decodeURI": Helper(_decode_uri),
     "decodeURIComponent": Helper(_decode_uri_component),
     "defaultTo": Helper(_default_to, 2, 2, whole=True),
-    "divide": Helper(_divide, 2, 2),
+    "divide": Helper(_whole(operators.divide), 2, 2),
     "encodeBase64": Helper(_encode_base64),
     "encodeURI": Helper(_encode_uri(_WHOLE_URI)),
     "encodeURIComponent": Helper(_encode_uri(_COMPONENT)),
     "eq": Helper(strict_equal, 2, 2, whole=True),
-    "floor": Helper(_floor),
+    "floor": Helper(_whole(operators.FUNCTIONS["floor"])),
     "format": Helper(_format, 1, 2, whole=True),
     "formatDate": Helper(dates.format_date, 1, 2, _TIME_OPTIONS),
-    "formatDateRelative": Helper(dates.format_relative, 1, 2, frozenset({"locale"}), clock=True),
+    "formatDateRelative": Helper(_format_date_relative, 1, 2, frozenset({"locale"}), of_run=True),
     "formatGps": Helper(geometry.format_gps, 1, 3),
     "gpsDistance": Helper(geometry.distance_m, 2, 2),
     "gpsIsPointInside": Helper(geometry.is_point_inside, 2, 2, whole=True),
-    "gt": Helper(lambda one, other: compare(one, other) == 1, 2, 2),
-    "gte": Helper(lambda one, other: compare(one, other) in (0, 1), 2, 2),
+    "gt": Helper(operators.greater, 2, 2),
+    "gte": Helper(operators.greater_or_equal, 2, 2),
     "includes": Helper(_includes, 2, 2, whole=True),
     "indexByKey": Helper(_index_by_key, 2, 3, whole=True),
     "join": Helper(_join, 1, 2, whole=True),
@@ -366,21 +347,21 @@ HELPERS: Final[dict[str, Helper]] = {
     "length": Helper(_length, whole=True),
     "lookup": Helper(_lookup, 2, 2, whole=True),
     "lower": Helper(lambda value: _written(value).lower()),
-    "lt": Helper(lambda one, other: compare(one, other) == -1, 2, 2),
-    "lte": Helper(lambda one, other: compare(one, other) in (0, -1), 2, 2),
-    "match": Helper(_match, 2, 2),
-    "max": Helper(_most, 1, None),
+    "lt": Helper(operators.less, 2, 2),
+    "lte": Helper(operators.less_or_equal, 2, 2),
+    "match": Helper(_match, 2, 2, of_run=True),
+    "max": Helper(_whole(operators.FUNCTIONS["max"]), 1, None),
     "merge": Helper(_merge, 1, None, whole=True),
-    "min": Helper(_least, 1, None),
-    "multiply": Helper(_multiply, 2, 2),
-    "ne": Helper(lambda one, other: not strict_equal(one, other), 2, 2, whole=True),
+    "min": Helper(_whole(operators.FUNCTIONS["min"]), 1, None),
+    "multiply": Helper(_whole(operators.multiply), 2, 2),
+    "ne": Helper(operators.strictly_unequal, 2, 2, whole=True),
     "obj": Helper(_obj, 0, 0, None, whole=True),
     "queryStringEncode": Helper(_query_string_encode, whole=True),
     "scaleLinear": Helper(_scale_linear, 5, 5),
     "substring": Helper(_substring, 2, 3),
-    "subtract": Helper(_subtract, 2, 2),
+    "subtract": Helper(_whole(operators.subtract), 2, 2),
     "titleCase": Helper(_title_case),
-    "trim": Helper(lambda value: _written(value).strip(SPACE)),
+    "trim": Helper(lambda value: _written(value).strip(WHITE_SPACE)),
     "typeof": Helper(type_of, whole=True),
     "upper": Helper(lambda value: _written(value).upper()),
     "valueByKey": Helper(_value_by_key, 2, 4, whole=True),

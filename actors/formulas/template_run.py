@@ -88,3 +88,19 @@ Evaluate = Callable[[Scope], Any]
 
 def is_nothing(value: Any) -> bool:
     return value is None or value is UNDEFINED
+
+
+def variable_of(name: str, get: Callable[[Any], Any], depth: int) -> Evaluate:
+    """A variable with `@`: of the root, or of the loop `depth` loops further out."""
+    if name == "root":
+        return lambda scope: get(scope.run.root)
+    if name not in ("key", "index", "first", "last"):
+        return lambda _: UNDEFINED
+
+    def variable(scope: Scope) -> Any:
+        frame = scope.frame
+        for _ in range(depth):
+            frame = frame.above if frame is not None else None
+        return UNDEFINED if frame is None else get(getattr(frame, name))
+
+    return variable

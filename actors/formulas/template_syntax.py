@@ -23,33 +23,27 @@ from trunkline.actors.formulas.template_tree import (
     Reference,
     Strip,
 )
-from trunkline.actors.formulas.values import UNDEFINED, to_text, whole_as_int
+from trunkline.actors.formulas.values import UNDEFINED, WHITE_SPACE, to_text, whole_as_int
 
 NESTING_MAX: Final = 64
 """Levels of blocks (each `else if` is one) and, within a statement, of parentheses."""
 
-SPACE: Final = (
-    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
-"""What counts as white space in JavaScript."""
-
 _TOKEN: Final = re.compile(
     rf"""
-    (?P<space>[{SPACE}]+)
+    (?P<space>[{WHITE_SPACE}]+)
     | (?P<text>"(?:\\"|[^"])*"|'(?:\\'|[^'])*')
-    | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?=[~}}{SPACE})\]]))
-    | (?P<word>(?:true|false|null|undefined)(?=[~}}{SPACE})\]]))
-    | (?P<as>as[{SPACE}]+\|)
+    | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?=[~}}{WHITE_SPACE})\]]))
+    | (?P<word>(?:true|false|null|undefined)(?=[~}}{WHITE_SPACE})\]]))
+    | (?P<as>as[{WHITE_SPACE}]+\|)
     | (?P<bracketed>\[(?:\\\]|[^\]])*\])
     | (?P<up>\.\.)
-    | (?P<here>\.(?=[=~}}{SPACE}/.)\]|]))
+    | (?P<here>\.(?=[=~}}{WHITE_SPACE}/.)\]|]))
     | (?P<mark>[()=@./|])
-    | (?P<name>[^{SPACE}!"#%-,./;->@\[-^`{{-~]+(?=[=~}}{SPACE}/.)\]|]))
+    | (?P<name>[^{WHITE_SPACE}!"#%-,./;->@\[-^`{{-~]+(?=[=~}}{WHITE_SPACE}/.)\]|]))
     """,
     re.VERBOSE,
 )
-_ELSE: Final = re.compile(rf"[{SPACE}]*else(?=[{SPACE}~}}])[{SPACE}]*")
+_ELSE: Final = re.compile(rf"[{WHITE_SPACE}]*else(?=[{WHITE_SPACE}~}}])[{WHITE_SPACE}]*")
 _BRACES: Final = re.compile(r"\}\}")
 _COMMENT_END: Final = re.compile(r"--~?\}\}")
 _WORDS: Final = {"true": True, "false": False, "null": None, "undefined": UNDEFINED}
@@ -176,7 +170,7 @@ class _Parser:
 
     def _skip_space(self) -> None:
         text = self.text
-        while self.at < len(text) and text[self.at] in SPACE:
+        while self.at < len(text) and text[self.at] in WHITE_SPACE:
             self.at += 1
 
     def _closing(self, brace: str) -> bool:
@@ -263,8 +257,8 @@ class _Parser:
     def _call(self, level: int = 0) -> Call:
         """A name, its arguments and its named arguments. `level` counts the parentheses around it."""
         self._skip_space()
-        call = Call(self._simple(), [], {}, self.at)
-        call.at = call.name.at
+        name = self._simple()
+        call = Call(name, [], {}, name.at)
         while True:
             self._skip_space()
             found = _TOKEN.match(self.text, self.at)
@@ -341,7 +335,7 @@ class _Parser:
                 scoped = True
             else:
                 keys.append(part)
-            if self.text[self.at : self.at + 1] not in (".", "/") or not self.text[self.at : self.at + 1]:
+            if self.text[self.at : self.at + 1] not in (".", "/"):
                 break
             text += self.text[self.at]
             self.at += 1

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline.actors.formulas.template_syntax import SPACE
 from trunkline.actors.formulas.template_tree import Block, Comment, Content, Output, Program, Strip
+from trunkline.actors.formulas.values import WHITE_SPACE
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ def _space_before(body: list[Any], position: int, root: bool) -> bool:
     before = body[position - 1]
     if not isinstance(before, Content):
         return False
-    rest = before.original.rstrip(SPACE)
+    rest = before.original.rstrip(WHITE_SPACE)
     return "\n" in before.original[len(rest) :] or (not rest and position == 1 and root)
 
 
@@ -122,7 +122,7 @@ def _space_after(body: list[Any], position: int, root: bool) -> bool:
     after = body[position + 1]
     if not isinstance(after, Content):
         return False
-    rest = after.original.lstrip(SPACE)
+    rest = after.original.lstrip(WHITE_SPACE)
     start = after.original[: len(after.original) - len(rest)]
     return "\n" in start or (not rest and position + 2 == len(body) and root)
 
@@ -134,7 +134,7 @@ def _cut_start(body: list[Any], position: int, everything: bool = False) -> None
         return
     before = content.value
     if everything:
-        content.value = before.lstrip(SPACE)
+        content.value = before.lstrip(WHITE_SPACE)
     else:
         content.value = before.lstrip(" \t").removeprefix("\r").removeprefix("\n")
     content.stripped_right = content.value != before
@@ -146,7 +146,7 @@ def _cut_end(body: list[Any], position: int, everything: bool = False) -> None:
     if content is None or (content.stripped_left and not everything):
         return
     before = content.value
-    content.value = before.rstrip(SPACE if everything else " \t")
+    content.value = before.rstrip(WHITE_SPACE if everything else " \t")
     content.stripped_left = content.value != before
 
 

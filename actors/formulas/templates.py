@@ -27,7 +27,15 @@ from trunkline.actors.formulas.template_blocks import (
     write_with,
 )
 from trunkline.actors.formulas.template_functions import CONDITIONS, HELPERS, NOT_SERVED, Helper
-from trunkline.actors.formulas.template_run import CHARACTERS_A_STEP, Evaluate, Run, Scope, Write, is_nothing
+from trunkline.actors.formulas.template_run import (
+    CHARACTERS_A_STEP,
+    Evaluate,
+    Run,
+    Scope,
+    Write,
+    is_nothing,
+    variable_of,
+)
 from trunkline.actors.formulas.template_syntax import fail, parse
 from trunkline.actors.formulas.template_tree import Block, Call, Content, Literal, Output, Program, Reference
 from trunkline.actors.formulas.template_whitespace import remove_white_space
@@ -35,6 +43,9 @@ from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED, to_text
 
 INNER_TEXTS_KEPT: Final = 64
 """Compiled texts of the helpers `template` and `evalExpression` that are kept for the next evaluation, of each."""
+
+INNER_TEXT_CHARS_MAX: Final = 32_767
+"""Characters of such a text."""
 
 _ESCAPES: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
@@ -190,11 +201,9 @@ class _Compiler:
                 return write_with(subject, main, other, bool(parameters))
             zero = block.call.named.get("includeZero")
             evaluate_zero = self._value(zero) if zero is not None else None
-            return (
-                write_if(subject, evaluate_zero, main, other)
-                if name == "if"
-                else write_if(subject, evaluate_zero, other, main)
-            )
+            if name == "unless":
+                main, other = other, main
+            return write_if(subject, evaluate_zero, main, other)
         if arguments or block.call.named:
             condition = self._helper_value(block.call)
             if name not in CONDITIONS:
@@ -246,7 +255,7 @@ class _Compiler:
     def _reference(self, reference: Reference) -> Evaluate:
         keys, depth = reference.keys, reference.depth
         if reference.data:
-            return _variable(keys[0] if keys else "", Path(reference.text, keys[1:]).get, depth)
+            return variable_of(keys[0] if keys else "", Path(reference.text, keys[1:]).get, depth)
         place = None if reference.scoped or not keys else self._parameter(keys[0])
         if place is not None:
             level, position = place
@@ -298,10 +307,8 @@ class _Compiler:
                     steps += len(value) // CHARACTERS_A_STEP
             run.spend(steps)
             if helper.of_run:
-                result = function(scope, *values, **{key: each(scope) for key, each in named.items()})
-            elif helper.clock:
-                result = function(run.clock(), *values, **{key: each(scope) for key, each in named.items()})
-            elif named:
+                values.insert(0, scope)
+            if named:
                 result = function(*values, **{key: each(scope) for key, each in named.items()})
             else:
                 result = function(*values)
@@ -318,22 +325,6 @@ def _text_of(name: Literal | Reference) -> str:
 
 def _content(text: str) -> Write:
     return lambda scope: scope.run.write(text)
-
-
-def _variable(name: str, get: Callable[[Any], Any], depth: int) -> Evaluate:
-    """A variable with `@`: of the root, or of the loop `depth` loops further out."""
-    if name == "root":
-        return lambda scope: get(scope.run.root)
-    if name not in ("key", "index", "first", "last"):
-        return lambda _: UNDEFINED
-
-    def variable(scope: Scope) -> Any:
-        frame = scope.frame
-        for _ in range(depth):
-            frame = frame.above if frame is not None else None
-        return UNDEFINED if frame is None else get(getattr(frame, name))
-
-    return variable
 
 
 _kept_template: Final = lru_cache(maxsize=INNER_TEXTS_KEPT)(compile_template)
@@ -372,17 +363,30 @@ def _within(scope: Scope, helper: str, context: Any, evaluate: Evaluate) -> Any:
         run.steps_left = inner.steps_left
 
 
+def _inner_text(scope: Scope, text: Any) -> str:
+    """The text to compile. Each character is a step, whether it was kept or not."""
+    source = to_text(text)
+    if len(source) > INNER_TEXT_CHARS_MAX:
+        raise EvaluationError(
+            f"A text that a helper evaluates has at most {INNER_TEXT_CHARS_MAX} characters; this one has {len(source)}."
+        )
+    scope.run.spend(len(source))
+    return source
+
+
 def _template(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
+    source = _inner_text(scope, text)
     try:
-        template = _kept_template(to_text(text))
+        template = _kept_template(source)
     except FormulaError as error:
         raise EvaluationError(f"The text for the helper template is no template: {error}") from None
     return _within(scope, "template", context, template.text_of)
 
 
 def _eval_expression(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
+    source = _inner_text(scope, text)
     try:
-        expression = _kept_expression(to_text(text))
+        expression = _kept_expression(source)
     except FormulaError as error:
         raise EvaluationError(f"The text for the helper evalExpression is no expression: {error}") from None
     return _within(scope, "evalExpression", context, expression)

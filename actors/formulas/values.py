@@ -54,10 +54,12 @@ _NUMBERS: Final = frozenset((int, float))
 _CONTAINERS: Final = frozenset((list, dict))
 _TEXTUAL: Final = frozenset((str, list, dict))
 _NAMES: Final = {bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
-_WHITE_SPACE: Final = (
+WHITE_SPACE: Final = (
     "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
+"""What counts as white space in JavaScript."""
+
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _RADIX: Final = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
 _INFINITIES: Final = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
@@ -156,7 +158,7 @@ def to_number(value: Any) -> float:
 def _number_of_text(text: str) -> float:
     if len(text) > NUMBER_CHARS_MAX:
         return math.nan
-    text = text.strip(_WHITE_SPACE)
+    text = text.strip(WHITE_SPACE)
     if not text:
         return 0
     if _DECIMAL.fullmatch(text) is not None:

@@ -40,6 +40,7 @@ PAYLOAD: dict[str, Any] = {
         "form": "{{data.count}} of {{applicationName}}",
         "self": "{{evalExpression '{{evalExpression data.self}}'}}",
         "1": "one",
+        "long": "x" * 32_768,
     },
 }
 
@@ -66,7 +67,7 @@ def test_formats_dates_as_the_original() -> None:
 
 def test_tells_distances_of_time_as_the_original() -> None:
     for away, expected in CASES["relative"]:
-        assert dates.format_relative(NOW_MS, NOW_MS + away) == expected, away
+        assert dates.format_relative(NOW_MS + away, NOW_MS) == expected, away
 
 
 @pytest.mark.parametrize(
@@ -224,6 +225,9 @@ def test_what_cannot_be_compiled_is_named_with_its_place(template: str, problem:
     ("template", "problem"),
     [
         ("{{#match data.name '('}}{{/match}}", "no regular expression"),
+        ("{{#match data.name '\\pL{1000}'}}{{/match}}", "no regular expression"),
+        ("{{#match data.name data.long}}{{/match}}", "at most 1024 characters"),
+        ("{{template data.long}}", "at most 32767 characters"),
         ("{{#match data.name '(a)\\1'}}{{/match}}", "no regular expression"),
         ("{{formatDate time 'H' tz='Mars/Base'}}", "no time zone"),
         ("{{formatDate time 'LLL' locale='de'}}", "English only"),
@@ -266,6 +270,8 @@ def test_the_length_of_a_text_is_bounded() -> None:
         "{{#each a}}{{#if (length (jsonEncode ../a))}}{{/if}}{{/each}}" * 9,
         "{{#each a}}{{#includes ../text 'z'}}{{/includes}}{{/each}}",
         "{{#each a}}{{template '{{#each a}}{{/each}}' @root}}{{/each}}",
+        "{{#each a}}{{#match ../text '(?:(?:(a?){50}){10})b'}}{{/match}}{{/each}}",
+        "{{#each a}}{{#match 'x' (join (array 'a' this))}}{{/match}}{{/each}}",
         "{{#each a}}{{evalExpression '{{text}} == {{text}}' @root}}{{/each}}",
     ],
 )
@@ -367,4 +373,4 @@ def test_any_number_format_writes_a_text(number: float, form: str) -> None:
 def test_any_date_format_writes_a_text(value: Any, form: str) -> None:
     for zone in ("UTC", "Asia/Kathmandu"):
         assert isinstance(dates.format_date(value, form, tz=zone), str)
-    assert isinstance(dates.format_relative(NOW_MS, value), str)
+    assert isinstance(dates.format_relative(value, NOW_MS), str)
