@@ -47,11 +47,11 @@ def due_group(runs: Sequence[Run]) -> list[Run] | None:
 
 
 class Merge:
-    """One merge of runs. `rows` counts the points that were moved."""
+    """One merge of runs: `sources` into an older one. `rows` counts the points that were moved."""
 
     def __init__(self, target: int, sources: Sequence[int], *, is_oldest: bool) -> None:
         self._target = target
-        self._sources = sources
+        self.sources = sources
         self._is_oldest = is_oldest
         self.rows = 0
 
@@ -69,7 +69,7 @@ class Merge:
     def _next_device(self, snapshot: Snapshot, after: bytes) -> bytes | None:
         """The first device after the one given that has points in one of the sources."""
         found: list[bytes] = []
-        for run in self._sources:
+        for run in self.sources:
             prefix = keys.run_prefix(run)
             low = keys.prefix_end(prefix + after) if after else prefix
             end = keys.prefix_end(prefix)
@@ -82,7 +82,7 @@ class Merge:
     def _move(self, snapshot: Snapshot, batch: Batch, device: bytes, is_over: Callable[[], bool]) -> bool:
         """Move the points of a device into the oldest run; False if the step ended before all were moved."""
         ever = (0, keys.TIME_MS_MAX)
-        sources = [(run, Layer(blocks_of(snapshot, run, device, *ever), edge_ms=0)) for run in self._sources]
+        sources = [(run, Layer(blocks_of(snapshot, run, device, *ever), edge_ms=0)) for run in self.sources]
         for _, layer in sources:
             layer.advance()
         start_ms = min(layer.edge_ms for _, layer in sources if layer.edge_ms is not None)

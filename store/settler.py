@@ -41,7 +41,9 @@ REST_SHARE: Final = 3
 INLINE_BYTES: Final = 64 * 1024
 """Up to so many bytes are packed in the event loop."""
 BACKLOG_WINDOWS: Final = 4
-"""With so many windows there is no rest between steps."""
+"""With so many windows there is no rest between steps, and they are longer."""
+STEP_BEHIND_S: Final = 0.05
+"""The longest of these."""
 RETRY_S: Final = 1.0
 BUSY_S: Final = 0.02
 WIPED_KEYS: Final = 1000
@@ -67,6 +69,9 @@ class Settler:
         self.now_s = time.perf_counter
         """The clock that bounds a step."""
         self._working = trio.Lock()
+        self._merge: Merge | None = None
+        """The merge that is going on."""
+        self._step_s = STEP_S
         self._failing = False
         self.settled_rows = 0
         """The points that were written into runs."""
@@ -92,9 +97,18 @@ class Settler:
     async def _settle_closed(self) -> None:
         if self._arrivals.is_due:
             await self._pack()
-        while len(self._arrivals.windows) > 1:
+        while await self._work():
+            pass
+
+    async def _work(self) -> bool:
+        """Settle a closed window; if there is none, make a step of a merge. False if nothing is to be done.
+
+        A merge may take minutes, so windows that are closed meanwhile come first.
+        """
+        if len(self._arrivals.windows) > 1:
             await self._settle(self._arrivals.windows[0])
-            await self._merge_due()
+            return True
+        return await self._merge_step()
 
     # Steps.
 
@@ -109,15 +123,21 @@ class Settler:
         await self._rest(took_s)
 
     async def _rest(self, took_s: float) -> None:
-        """Leave the event loop to others after a step; then pack what has arrived meanwhile, if it is due."""
+        """Leave the event loop to others after a step; then pack what has arrived meanwhile, if it is due.
+
+        With a backlog the next step takes as long as the others took: a turn of the loop with large calls is longer
+        than a step, so the settler would fall behind until states are refused.
+        """
         is_behind = len(self._arrivals.windows) >= BACKLOG_WINDOWS
+        began_s = self.now_s()
         await trio.sleep(0 if is_behind else took_s * REST_SHARE)
+        self._step_s = min(max(STEP_S, self.now_s() - began_s), STEP_BEHIND_S) if is_behind else STEP_S
         if self._arrivals.is_due:
             await self._pack()
 
     def _is_over(self, batch: Batch, began_s: float) -> bool:
         """Whether a step has taken long enough."""
-        return batch.size_bytes > STEP_BYTES or self.now_s() - began_s > STEP_S
+        return batch.size_bytes > STEP_BYTES or self.now_s() - began_s > self._step_s
 
     async def _commit(self, batch: Batch) -> None:
         """Commit a batch, however often that fails."""
@@ -193,7 +213,7 @@ class Settler:
             if batch.size_bytes > STEP_BYTES:
                 await self.finish_step(batch, began_s)
                 batch, began_s = freeing_batch(), self.now_s()
-            elif self.now_s() - began_s > STEP_S:
+            elif self.now_s() - began_s > self._step_s:
                 await self._rest(self.now_s() - began_s)
                 began_s = self.now_s()
         written = [Run(number, rows, first_ms, last_ms)] if rows else []
@@ -229,39 +249,39 @@ class Settler:
 
     # Merging.
 
-    async def _merge_due(self) -> None:
-        """Merge runs until there are few enough of each size."""
-        while True:
-            with self.read() as snapshot:
-                runs = runs_of(snapshot)
+    async def _merge_step(self) -> bool:
+        """Bring some points of adjacent runs into the oldest one of them; False if runs are few enough of each size."""
+        with self.read() as snapshot:
+            runs = runs_of(snapshot)
+        batch, began_s = freeing_batch(), self.now_s()
+        merge = self._merge
+        if merge is None:
             group = due_group(runs)
             if group is None:
-                return
-            await self._merge(runs, group)
-
-    async def _merge(self, runs: Sequence[Run], group: Sequence[Run]) -> None:
-        """Bring the points of adjacent runs into the oldest one of them."""
-        target, *sources = group
-        whole = Run(
-            target.number,
-            sum(run.rows for run in group),
-            min(run.first_ms for run in group),
-            max(run.last_ms for run in group),
-        )
-        batch, began_s = freeing_batch(), self.now_s()
-        batch.put(keys.META, keys.RUNS_KEY, encoded_runs([whole if run == target else run for run in runs]))
-        merge = Merge(target.number, [run.number for run in sources], is_oldest=target == runs[0])
-        while True:
-            with self.read() as snapshot:
-                more = merge.step(snapshot, batch, partial(self._is_over, batch, began_s))
-            if not more:
-                break
+                return False
+            target, *sources = group
+            merge = self._merge = Merge(
+                target.number, [run.number for run in sources], is_oldest=target == runs[0]
+            )
+            whole = Run(
+                target.number,
+                sum(run.rows for run in group),
+                min(run.first_ms for run in group),
+                max(run.last_ms for run in group),
+            )
+            runs = [whole if run == target else run for run in runs]
+            batch.put(keys.META, keys.RUNS_KEY, encoded_runs(runs))
+        with self.read() as snapshot:
+            more = merge.step(snapshot, batch, partial(self._is_over, batch, began_s))
+        if more:
             await self.finish_step(batch, began_s)
-            batch, began_s = freeing_batch(), self.now_s()
-        left = [whole if run == target else run for run in runs if run not in sources]
+            return True
+        left = [run for run in runs if run.number not in merge.sources]
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs(left))
         await self._commit(batch)
         self.merged_rows += merge.rows
+        self._merge = None
+        return True
 
 
 def freeing_batch() -> Batch:

@@ -106,7 +106,8 @@ changes = (
     | st.tuples(st.just("wipe"), devices)
 )
 plans = st.lists(
-    st.lists(changes, min_size=1, max_size=8) | st.sampled_from(["settle", "settle", "pack", "open again"]),
+    st.lists(changes, min_size=1, max_size=8)
+    | st.sampled_from(["settle", "settle", "some", "pack", "open again"]),
     min_size=6,
     max_size=30,
 )
@@ -139,6 +140,10 @@ async def test_points_are_the_fold_of_all_reports(
                         break
                     if step == "settle":
                         await settler.settle_all()
+                    elif step == "some":  # the merge that is due may be left in the middle
+                        await settler._pack(close=True)
+                        await settler._work()
+                        await settler._work()
                     elif step == "pack":
                         await settler._pack()
                     else:
@@ -207,6 +212,41 @@ async def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, monkeypatch
             assert shown(store, DEVICES) == found
             assert verify(store).problems == []
         shutil.rmtree(copy)
+
+
+async def test_a_window_that_is_closed_during_a_merge_is_settled_before_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(merging, "GROUP_RUNS", 4)
+    model = Model()
+    async with opened(tmp_path) as (store, settler):
+
+        async def close(number: int) -> None:
+            batch = Batch()
+            for step in reports_of(number):
+                model.apply(batch, step)
+            await store.journal.submit(batch).wait()
+            await settler._pack(close=True)
+
+        for number in range(4):
+            await close(number)
+            assert await settler._work()
+        assert await settler._work()
+        assert settler._merge is not None, "the merge takes several steps"
+        await close(4)
+        settled = settler.settled_rows
+        assert await settler._work()
+        assert settler.settled_rows > settled
+        assert not settler.merged_rows
+        assert shown(store, DEVICES) == model.points
+        await settler.settle_all()
+        assert settler.merged_rows
+        with store.snapshot() as snapshot:
+            assert len(runs_of(snapshot)) == 2
+        assert shown(store, DEVICES) == model.points
+        assert verify(store).problems == []
 
 
 async def test_a_snapshot_stays_what_it_was_while_all_is_settled(tmp_path: Path) -> None:
