@@ -63,6 +63,11 @@ class Template:
         self._bare = bare
         self.text_length_max = text_length_max
 
+    @property
+    def keeps_type(self) -> bool:
+        """Whether the template is one path, so that `value` is what stands there."""
+        return self._bare is not None
+
     def text(self, payload: Any, now_ms: int | None = None) -> str:
         """Return the text for a payload. Raises `EvaluationError` over a bound."""
         return self.text_of(Scope(Run(payload, self.text_length_max, now_ms), payload, None))

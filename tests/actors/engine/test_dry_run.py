@@ -2,47 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from random import Random
-from typing import Any
-
-import outcome
 import pytest
-import trio
 
-from trunkline.actors.engine.dry_run import FlowTest, Stub, dry_run
+from tests.actors.engine.flow_cases import IDENTITY, Json, flow, node, run_dry
+from trunkline.actors.engine.dry_run import Stub
 from trunkline.actors.engine.executor import DEPTH_MAX
-from trunkline.actors.engine.visit import Bounds, Run
-from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Invalid
-from trunkline.limits.table import Limits
-
-BOUNDS = Bounds(steps=1_000, loop_items=100, payload_bytes=100_000)
-IDENTITY = {"applicationId": "a" * 24, "flowId": "f" * 24, "flowName": "Test"}
-
-Json = dict[str, Any]
-
-
-def node(id: str, type: str, config: Json | None = None, *outputs: list[str]) -> Json:
-    """A node, with the ids that each output leads to."""
-    return {"id": id, "type": type, "config": config or {}, "meta": {"label": id}, "outputIds": [*outputs]}
-
-
-def flow(*nodes: Json, start: list[str] | None = None, **more: Any) -> Json:
-    """A definition with one trigger that leads to the first node, or to `start`."""
-    trigger = {"type": "timer", "key": "t", "outputIds": [start or [nodes[0]["id"]]]}
-    return {"triggers": [trigger], "nodes": [*nodes], **more}
-
-
-async def run_dry(definition: Json, bounds: Bounds = BOUNDS, **body: Any) -> Json:
-    async with trio.open_nursery() as nursery:
-        pool = ScriptPool(Limits())
-        await nursery.start(pool.run)
-        call_script = partial(pool.call, application=b"a" * 12)
-        run = Run(bounds, 1_790_000_000_000, Random(0), call_script, IDENTITY)
-        result = await outcome.acapture(dry_run, definition, FlowTest(**body), run)
-        nursery.cancel_scope.cancel()
-    return result.unwrap()
 
 
 def visited(shown: Json) -> list[str]:

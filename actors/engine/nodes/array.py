@@ -1,0 +1,389 @@
+"""ArrayNode: applies rules to an array of the payload, one after the other. One output.
+
+Without an array at `sourceArrayPath` an empty one is put there. A text stands for the array of its characters, and
+stays a text. What the rules make of the array is put at `destArrayPath`, without it at `sourceArrayPath`; rules that
+only look at the array give their result at their `outputPath`. A result that is missing, such as the last item of an
+empty array, leaves nothing there.
+
+`inputTemplate` is a value, a number, an expression, or a path within an item (`_OPERATIONS` says which). As a value, a
+template that is one reference keeps the type; a text without references that is JSON is the value of that JSON, as is
+a text with references that becomes the JSON of an array or an object. A missing value is null. Values are compared as
+by `===`, so arrays and objects equal nothing. Sorting puts booleans first, then numbers, texts, arrays and objects,
+and null and what is missing last; `descending` is the opposite. `flatten` removes all nesting. `sum` adds the numbers
+and leaves out what is none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.heavy_work import (
+    INLINE_ITEMS_MAX,
+    check_items,
+    check_payload,
+    give_up_if_cancelled,
+    in_thread,
+)
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    expression_of,
+    list_of,
+    needed_path,
+    needed_template,
+    number_reader,
+    path_of,
+    template_of,
+    text_of,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX, Path
+from trunkline.actors.formulas.values import (
+    UNDEFINED,
+    double,
+    strict_equal,
+    to_text,
+    truth,
+    type_of,
+    whole_as_int,
+)
+
+TYPE: Final = "ArrayNode"
+RULES_MAX: Final = 15
+
+Items = list[Any]
+Read = Callable[[Visit, Items], Any]
+Operation = Callable[[Items, Any, Any], tuple[Items | None, Any]]
+"""From the items, the input and the index (whether a sort descends): the changed array, or None, and the result."""
+
+
+def prepare(config: dict[str, Any]) -> NodeStep:
+    source, destination = needed_path(config, "sourceArrayPath"), path_of(config, "destArrayPath")
+    listed = list_of(config, "rules")
+    if len(listed) > RULES_MAX:
+        raise Unusable(f"config.rules: {len(listed)} rules; a node has at most {RULES_MAX}.")
+    rules = [_rule(each) for each in listed]
+
+    def work(visit: Visit) -> int:
+        found = source.get(visit.payload)
+        items, changed, grows = list(found) if isinstance(found, list | str) else [], False, False
+        if not isinstance(found, list | str):
+            visit.put(source, [])
+        for rule in rules:
+            value, index = rule.input(visit, items), rule.place(visit, items)
+            made, result = rule.operation(items, value, index)
+            grows = grows or isinstance(value, list | dict) or isinstance(result, list | dict)
+            if made is not None:
+                check_items(visit, len(made), "config.sourceArrayPath")
+                items, changed = made, True
+            if rule.output is None:
+                continue
+            if result is UNDEFINED:
+                visit.payload = rule.output.delete(visit.payload)
+            else:
+                visit.put(rule.output, copied(result))
+        if changed and destination is not None:
+            visit.put(destination, copied(items))
+        elif changed and not isinstance(found, str):
+            visit.put(source, items)
+        if grows or destination is not None:
+            check_payload(visit)
+        return 0
+
+    inline_items = min((rule.inline_items for rule in rules), default=INLINE_ITEMS_MAX)
+
+    def step(visit: Visit) -> Any:
+        found = source.get(visit.payload)
+        if not isinstance(found, list | str) or len(found) <= inline_items:
+            return work(visit)
+        check_items(visit, len(found), "config.sourceArrayPath")
+        return in_thread(work, visit)
+
+    return step
+
+
+class _Rule(NamedTuple):
+    operation: Operation
+    input: Read
+    place: Read
+    output: Path | None
+    inline_items: int
+    """Of more items it is done in a thread."""
+
+
+class _Kind(NamedTuple):
+    """What reads the fields of a rule, and whether `outputPath` is "needed" or "optional"."""
+
+    operation: Operation
+    input: Callable[[Config], Read] | None = None
+    place: Callable[[Config], Read] | None = None
+    output: str = ""
+
+
+def _rule(config: Config) -> _Rule:
+    name = text_of(config, "type")
+    kind = _OPERATIONS.get(name)
+    if kind is None:
+        raise Unusable(f"config.rules: {name!r} is no operation; give one of {', '.join(_OPERATIONS)}.")
+    output = None
+    if kind.output:
+        output = (needed_path if kind.output == "needed" else path_of)(config, "outputPath")
+    text = text_of(config, "inputTemplate")
+    return _Rule(
+        kind.operation,
+        _nothing if kind.input is None else kind.input(config),
+        _nothing if kind.place is None else kind.place(config),
+        output,
+        INLINE_ITEMS_MAX if name != "filter" or _WHOLES.search(text) is None else 0,
+    )
+
+
+_WHOLES: Final = re.compile("array|payload")
+"""With one of these variables, each item of a filter may take work that grows with the payload."""
+
+
+def _nothing(_visit: Visit, _items: Items) -> None:
+    return None
+
+
+def _whole(config: Config, name: str) -> Read:
+    """Reads a field whose template gives an index: a number, without its fraction; None if it is not set."""
+    number = number_reader(config, name)
+    if number is None:
+        return _nothing
+
+    def read(visit: Visit, _items: Items) -> int:
+        found = number(visit)
+        if not math.isfinite(found):
+            raise refused(f"config.{name}: gives {found}, not the index of an item.")
+        return int(found)
+
+    return read
+
+
+def _start(config: Config) -> Read:
+    return _whole(config, "inputTemplate")
+
+
+def _end(config: Config) -> Read:
+    return _whole(config, "indexTemplate")
+
+
+def _place(config: Config) -> Read:
+    needed_template(config, "indexTemplate")
+    return _whole(config, "indexTemplate")
+
+
+def _order(config: Config) -> Read:
+    descends = choice_of(config, "order", ("ascending", "descending")) == "descending"
+    return lambda _visit, _items: descends
+
+
+def _value(config: Config) -> Read:
+    text = text_of(config, "inputTemplate")
+    template = template_of(config, "inputTemplate")
+    if template is None or "{{" not in text:
+        constant = _decoded(text)
+        return lambda _visit, _items: copied(constant)
+
+    def read(visit: Visit, _items: Items) -> Any:
+        value = template.value(visit.payload, visit.run.now_ms)
+        if template.keeps_type:
+            return copied(value)
+        return _decoded(value) if value.lstrip()[:1] in ("[", "{") else value
+
+    return read
+
+
+def _array(config: Config) -> Read:
+    needed_template(config, "inputTemplate")
+    read = _value(config)
+
+    def read_array(visit: Visit, items: Items) -> Items:
+        value = read(visit, items)
+        if isinstance(value, str):
+            value = _decoded(value)
+        if value is None or value is UNDEFINED:
+            return []
+        return value if isinstance(value, list) else [value]
+
+    return read_array
+
+
+def _decoded(text: str) -> Any:
+    """The value of a text that is JSON, else the text."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return text
+
+
+def _within(config: Config) -> Read:
+    """The values at a path within each item."""
+    path = needed_path(config, "inputTemplate")
+    return lambda _visit, items: [path.get(each) for each in items]
+
+
+def _condition(config: Config) -> Read:
+    """Whether an expression is true, for each item."""
+    expression = expression_of(config, "inputTemplate")
+
+    def read(visit: Visit, items: Items) -> list[bool]:
+        scope = {"array": items, "payload": visit.payload}
+        found = []
+        for index, each in enumerate(items):
+            if not index % _ITEMS_A_LOOK:
+                give_up_if_cancelled()
+            found.append(truth(expression({**scope, "value": each, "index": index})))
+        return found
+
+    return read
+
+
+_ITEMS_A_LOOK: Final = 64
+"""After so many items it is looked whether the run still goes on."""
+
+
+def _kept(value: Any) -> Any:
+    """A value that may stand in an array: null for a missing one."""
+    return None if value is UNDEFINED else value
+
+
+def _at(items: Items, index: int) -> int:
+    """The place of an item, counted from the end if the index is negative; -1 if there is none."""
+    place = index + len(items) if index < 0 else index
+    return place if 0 <= place < len(items) else -1
+
+
+def _lookup_at(items: Items, _: Any, index: int) -> tuple[None, Any]:
+    place = _at(items, index)
+    return None, items[place] if place >= 0 else UNDEFINED
+
+
+def _insert_at(items: Items, value: Any, index: int) -> tuple[Items, Any]:
+    items.insert(index, _kept(value))
+    return items, UNDEFINED
+
+
+def _remove_at(items: Items, _: Any, index: int) -> tuple[Items, Any]:
+    place = _at(items, index)
+    return items, items.pop(place) if place >= 0 else UNDEFINED
+
+
+def _replace_at(items: Items, value: Any, index: int) -> tuple[Items, Any]:
+    if index < -len(items):
+        raise refused(f"config.indexTemplate: {index} is before the first of {len(items)} items.")
+    place = _at(items, index)
+    if place >= 0:
+        old, items[place] = items[place], _kept(value)
+        return items, old
+    if index >= ARRAY_ITEMS_MAX:
+        raise refused(f"config.indexTemplate: is {index}; an index is below {ARRAY_ITEMS_MAX}.")
+    items.extend([None] * (index - len(items)))
+    items.append(_kept(value))
+    return items, UNDEFINED
+
+
+def _flatten(items: Items, _: Any, __: Any) -> tuple[Items, Any]:
+    flat: Items = []
+    opened = [iter(items)]
+    while opened:
+        for item in opened[-1]:
+            if isinstance(item, list):
+                opened.append(iter(item))
+                break
+            flat.append(item)
+        else:
+            opened.pop()
+    return flat, UNDEFINED
+
+
+def _index_of(items: Items, value: Any, _: Any) -> tuple[None, int]:
+    return None, next((place for place, item in enumerate(items) if strict_equal(item, value)), -1)
+
+
+def _distinct(items: Items, values: Items) -> Items:
+    """The first item of each value; arrays and objects are all different."""
+    seen: set[Any] = set()
+    kept: Items = []
+    for item, value in zip(items, values, strict=True):
+        if isinstance(value, list | dict):
+            kept.append(item)
+            continue
+        # True and 1 are equal in Python.
+        key = (value,) if isinstance(value, bool) else double(value) if isinstance(value, int) else value
+        if key not in seen:
+            seen.add(key)
+            kept.append(item)
+    return kept
+
+
+def _group_by(items: Items, values: Items, _: Any) -> tuple[None, Any]:
+    groups: dict[str, Items] = {}
+    for item, value in zip(items, values, strict=True):
+        groups.setdefault(to_text(value), []).append(item)
+    return None, groups
+
+
+def _key_by(items: Items, values: Items, _: Any) -> tuple[None, Any]:
+    return None, {to_text(value): item for item, value in zip(items, values, strict=True)}
+
+
+_RANKS: Final = {"boolean": 0, "number": 1, "string": 2, "array": 3, "object": 3, "null": 4, "undefined": 4}
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """What values are sorted by. Texts are ordered by UTF-16 code units, as in JavaScript."""
+    rank = _RANKS[type_of(value)]
+    if rank > 2:
+        return rank, 0
+    return rank, value.encode("utf-16-be", "surrogatepass") if rank == 2 else double(value)
+
+
+def _sort_by(items: Items, values: Items, descending: bool) -> tuple[None, Items]:
+    ranked = sorted(zip(map(_rank, values), items, strict=True), key=itemgetter(0), reverse=descending)
+    return None, [item for _, item in ranked]
+
+
+def _sum(items: Items, _: Any, __: Any) -> tuple[None, Any]:
+    total = sum(double(item) for item in items if type_of(item) == "number")
+    return None, whole_as_int(total) if math.isfinite(total) else None
+
+
+_OPERATIONS: Final[dict[str, _Kind]] = {
+    "compact": _Kind(lambda items, _, __: ([each for each in items if truth(each)], UNDEFINED)),
+    "concat": _Kind(lambda items, more, _: (items + more, UNDEFINED), _array),
+    "deduplicate": _Kind(lambda items, _, __: (_distinct(items, items), UNDEFINED)),
+    "deduplicateBy": _Kind(lambda items, of, _: (None, _distinct(items, of)), _within, output="needed"),
+    "filter": _Kind(
+        lambda items, of, _: (None, [each for each, keeps in zip(items, of, strict=True) if keeps]),
+        _condition,
+        output="needed",
+    ),
+    "flatten": _Kind(_flatten),
+    "groupBy": _Kind(_group_by, _within, output="needed"),
+    "indexOf": _Kind(_index_of, _value, output="needed"),
+    "insertAt": _Kind(_insert_at, _value, place=_place),
+    "keyBy": _Kind(_key_by, _within, output="needed"),
+    "length": _Kind(lambda items, _, __: (None, len(items)), output="needed"),
+    "lookupAt": _Kind(_lookup_at, place=_place, output="needed"),
+    "pop": _Kind(lambda items, _, __: _remove_at(items, _, -1), output="optional"),
+    "push": _Kind(lambda items, value, _: _insert_at(items, value, len(items)), _value),
+    "removeAt": _Kind(_remove_at, place=_place, output="optional"),
+    "replaceAt": _Kind(_replace_at, _value, place=_place, output="optional"),
+    "reverse": _Kind(lambda items, _, __: (items[::-1], UNDEFINED)),
+    "shift": _Kind(lambda items, _, __: _remove_at(items, _, 0), output="optional"),
+    "slice": _Kind(lambda items, start, end: (items[start:end], UNDEFINED), _start, place=_end),
+    "sort": _Kind(lambda items, _, order: _sort_by(items, items, order), place=_order, output="needed"),
+    "sortBy": _Kind(_sort_by, _within, _order, "needed"),
+    "sum": _Kind(_sum, output="needed"),
+    "unshift": _Kind(lambda items, value, _: _insert_at(items, value, 0), _value),
+}
