@@ -54,19 +54,14 @@ _BUILT_IN_BLOCKS: Final = ("if", "unless", "each", "with")
 
 
 class Template:
-    """A compiled template. `now_ms` is the time that helpers see; left out, it is the time of the machine."""
+    """A compiled template; `bare` is None unless it is one path. `now_ms` is what helpers see, by default the clock."""
 
-    __slots__ = ("_bare", "_write", "text_length_max")
+    __slots__ = ("_write", "bare", "text_length_max")
 
     def __init__(self, write: Write, bare: Evaluate | None, text_length_max: int) -> None:
         self._write = write
-        self._bare = bare
+        self.bare = bare
         self.text_length_max = text_length_max
-
-    @property
-    def keeps_type(self) -> bool:
-        """Whether the template is one path, so that `value` is what stands there."""
-        return self._bare is not None
 
     def text(self, payload: Any, now_ms: int | None = None) -> str:
         """Return the text for a payload. Raises `EvaluationError` over a bound."""
@@ -74,9 +69,9 @@ class Template:
 
     def value(self, payload: Any, now_ms: int | None = None) -> Any:
         """Return the value of a template that is one path, UNDEFINED if there is none; the text of all others."""
-        if self._bare is None:
+        if self.bare is None:
             return self.text(payload, now_ms)
-        return self._bare(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
+        return self.bare(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
 
     def json(self, payload: Any, now_ms: int | None = None) -> Any:
         """Return the value of the text as JSON. Raises `EvaluationError` if it is none."""

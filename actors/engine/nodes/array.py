@@ -196,7 +196,7 @@ def _value(config: Config) -> Read:
 
     def read(visit: Visit, _items: Items) -> Any:
         value = template.value(visit.payload, visit.run.now_ms)
-        if template.keeps_type:
+        if template.bare is not None:
             return copied(value)
         return _decoded(value) if value.lstrip()[:1] in ("[", "{") else value
 

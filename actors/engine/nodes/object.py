@@ -1,0 +1,151 @@
+"""ObjectNode: applies operations to an object or an array of the payload, one after the other. One output.
+
+Each operation gets what the one before it made of the source; after the last, that is put at `destPath`. Without
+`destPath` it is thrown away. `keys`, `values`, `entries` and `fromPairs` leave the source as it is and put their result
+at their `outputPath`. `inputTemplate` becomes JSON: an object, or an array of keys; a template that is one reference
+to an object or an array is that value. A missing source, or null, is an empty object. Keys name the fields of the
+object itself, not paths. `mergeDeep` merges objects within objects; all else of the input takes the place of what the
+source has, arrays too. `zipObject` stops at the shorter of keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.tools import Config, Unusable, list_of, needed_template, path_of, text_of
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.paths import Path
+from trunkline.actors.formulas.templates import Template
+from trunkline.actors.formulas.values import UNDEFINED, to_text, type_of
+
+TYPE: Final = "ObjectNode"
+OPERATIONS_MAX: Final = 10
+
+Operation = Callable[[Any, Any], Any]
+"""From the source and the input: what becomes of the source, or the result."""
+
+
+def prepare(config: dict[str, Any]) -> NodeStep:
+    source, destination = path_of(config, "sourcePath"), path_of(config, "destPath")
+    listed = list_of(config, "operations")
+    if len(listed) > OPERATIONS_MAX:
+        raise Unusable(f"config.operations: {len(listed)} operations; a node has at most {OPERATIONS_MAX}.")
+    operations = [_operation(each) for each in listed]
+
+    def step(visit: Visit) -> int:
+        found = UNDEFINED if source is None else source.get(visit.payload)
+        made = {} if found is None or found is UNDEFINED else copied(found)
+        for each in operations:
+            _expect(made, each.kind.source, f"config.operations: {each.name} needs", "the source is")
+            given = None if each.template is None else _input(each.template, visit, each.kind.input)
+            result = each.kind.run(made, given)
+            if each.kind.input is not None:
+                made = result
+            elif each.output is not None:
+                visit.put(each.output, copied(result))
+        if destination is not None:
+            visit.put(destination, made)
+        check_payload(visit)
+        return 0
+
+    return step
+
+
+class _Kind(NamedTuple):
+    """What an operation does, the type of its source, and that of its input. One with an input makes a new source."""
+
+    run: Operation
+    source: type = dict
+    input: type | None = None
+
+
+class _Operation(NamedTuple):
+    name: str
+    kind: _Kind
+    template: Template | None
+    output: Path | None
+
+
+def _operation(config: Config) -> _Operation:
+    name = text_of(config, "type")
+    kind = _KINDS.get(name)
+    if kind is None:
+        raise Unusable(f"config.operations: {name!r} is no operation; give one of {', '.join(_KINDS)}.")
+    template = needed_template(config, "inputTemplate") if kind.input is not None else None
+    return _Operation(name, kind, template, path_of(config, "outputPath"))
+
+
+def _input(template: Template, visit: Visit, kind: type | None) -> Any:
+    value = template.value(visit.payload, visit.run.now_ms)
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+            raise NodeError(
+                "InvalidJsonTemplate", f"config.inputTemplate: becomes no JSON: {error}."
+            ) from None
+    _expect(value, kind, "config.inputTemplate: is to become", "it becomes")
+    return copied(value)
+
+
+_WORDS: Final[dict[type, str]] = {dict: "an object", list: "an array"}
+
+
+def _expect(value: Any, kind: type | None, needs: str, found: str) -> None:
+    if kind is not None and not isinstance(value, kind):
+        raise refused(f"{needs} {_WORDS[kind]}; {found} of the type {type_of(value)}.")
+
+
+def _keys(given: list[Any]) -> dict[str, None]:
+    """Keys that are asked for, in their order."""
+    return dict.fromkeys(to_text(each) for each in given)
+
+
+def _without(source: dict[str, Any], given: list[Any]) -> dict[str, Any]:
+    left_out = _keys(given)
+    return {key: value for key, value in source.items() if key not in left_out}
+
+
+def _from_pairs(source: list[Any], _: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for place, pair in enumerate(source):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise refused(f"config.operations: item {place} of the source is no pair of a key and a value.")
+        made[to_text(pair[0])] = pair[1]
+    return made
+
+
+def _merged(source: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    waiting = [(source, more)]
+    while waiting:
+        into, other = waiting.pop()
+        for key, value in other.items():
+            old = into.get(key)
+            if isinstance(old, dict) and isinstance(value, dict):
+                waiting.append((old, value))
+            else:
+                into[key] = value
+    return source
+
+
+_KINDS: Final[dict[str, _Kind]] = {
+    "assign": _Kind(lambda source, more: {**source, **more}, input=dict),
+    "entries": _Kind(lambda source, _: [[key, value] for key, value in source.items()]),
+    "fromPairs": _Kind(_from_pairs, list),
+    "keys": _Kind(lambda source, _: list(source)),
+    "mergeDeep": _Kind(_merged, input=dict),
+    "omit": _Kind(_without, input=list),
+    "pick": _Kind(
+        lambda source, keys: {key: source[key] for key in _keys(keys) if key in source}, input=list
+    ),
+    "values": _Kind(lambda source, _: list(source.values())),
+    "zipObject": _Kind(
+        lambda source, keys: dict(zip(map(to_text, keys), source, strict=False)), list, input=list
+    ),
+}
