@@ -269,7 +269,7 @@ class Settler:
                 min(run.first_ms for run in group),
                 max(run.last_ms for run in group),
             )
-            runs = [whole if run == target else run for run in runs]
+            runs = tuple(whole if run == target else run for run in runs)
             batch.put(keys.META, keys.RUNS_KEY, encoded_runs(runs))
         with self.read() as snapshot:
             more = merge.step(snapshot, batch, partial(self._is_over, batch, began_s))
