@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from reprlib import Repr
+from typing import Any, Final
 
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.expressions import compile_expression
 from trunkline.actors.formulas.paths import Path, compile_path
 from trunkline.actors.formulas.templates import Template, compile_template, compile_variable
-from trunkline.actors.formulas.values import UNDEFINED, to_number
+from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
 
 Config = dict[str, Any]
 Reader = Callable[[Visit], Any]
@@ -72,6 +73,25 @@ def needed_template(config: Config, name: str) -> Template:
     return template
 
 
+def text_reader(config: Config, name: str) -> Callable[[Visit], str]:
+    """Reads a field with a template as text; "" if it is not set. A bare path is not escaped, as no HTML is made."""
+    template = template_of(config, name)
+    if template is None:
+        return lambda _visit: ""
+
+    def read(visit: Visit) -> str:
+        value = template.value(visit.payload, visit.run.now_ms)
+        return "" if value is UNDEFINED or value is None else to_text(value)
+
+    return read
+
+
+def needed_text_reader(config: Config, name: str) -> Callable[[Visit], str]:
+    """The same for a field that a node cannot do without."""
+    needed_template(config, name)
+    return text_reader(config, name)
+
+
 def expression_of(config: Config, name: str) -> Callable[[Any], Any]:
     """A field with an expression."""
     text = text_of(config, name)
@@ -119,5 +139,10 @@ def list_of(config: Config, name: str) -> list[Config]:
 
 def shortened(value: Any) -> str:
     """A value for a sentence."""
-    text = repr(value) if value is not UNDEFINED else "nothing"
+    text = _SHORT.repr(value) if value is not UNDEFINED else "nothing"
     return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+_SHORT: Final = Repr()
+"""Writes a few levels and a few items of a value, whatever its size."""
+_SHORT.maxstring = 100

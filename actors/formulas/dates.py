@@ -95,13 +95,17 @@ def format_date(value: Any, form: Any = UNDEFINED, *, tz: Any = UNDEFINED, local
     parsed = parse_date(value)
     if parsed is None:
         return INVALID
-    zone = _zone(_option(tz, "UTC"))
+    zone = zone_of(_option(tz, "UTC"))
     try:
         local = parsed.astimezone(zone)
     except OverflowError:
         return INVALID
-    parts = _compile(_option(form, DEFAULT_FORMAT), _option(locale, "en"))
-    return "".join([part(local) for part in parts])
+    return written_date(local, _option(form, DEFAULT_FORMAT), _option(locale, "en"))
+
+
+def written_date(local: datetime, form: str, language: str = "en") -> str:
+    """Write a date of a zone in a format."""
+    return "".join([part(local) for part in _compile(form, language)])
 
 
 def format_relative(value: Any, to: Any, *, locale: Any = UNDEFINED) -> str:
@@ -120,7 +124,8 @@ def _option(value: Any, default: str) -> str:
 
 
 @lru_cache(maxsize=FORMATS_KEPT)
-def _zone(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
+    """The time zone of a name. Raises `EvaluationError` if there is none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -129,30 +134,35 @@ def _zone(name: str) -> tzinfo:
 
 @lru_cache(maxsize=FORMATS_KEPT)
 def _compile(form: str, language: str) -> tuple[_Part, ...]:
-    if len(form) > FORMAT_CHARS_MAX:
-        raise EvaluationError(
-            f"A date format has at most {FORMAT_CHARS_MAX} characters; this one has {len(form)}."
-        )
+    tokens = tokens_of(form)
     english = language.replace("_", "-").partition("-")[0] == "en"
     names = _ENGLISH if english else _names(language)
-    expanded = _LONG.sub(lambda found: _LONG_FORMS.get(found[0], found[0]), form)
-    if not english and expanded != form:
+    if not english and any(token in _LONG_FORMS for token in _LONG.findall(form)):
         raise EvaluationError(
             f"The date formats L to LLLL and LT are served in English only, not in {language!r}."
         )
     parts: list[_Part] = []
-    for found in _TOKEN.finditer(expanded):
-        token = found[0]
+    for token in tokens:
         part = _PARTS.get(token) or names.get(token)
         if part is not None and not english and token.endswith("o"):
             raise EvaluationError(
                 f"Ordinal numbers such as Do are served in English only, not in {language!r}."
             )
-        parts.append(part or _constant(_unescaped(token)))
+        parts.append(part or _constant(unescaped(token)))
     return tuple(parts)
 
 
-def _unescaped(token: str) -> str:
+def tokens_of(form: str) -> list[str]:
+    """The tokens of a format, with `L` to `LLLL` and `LT` expanded. Raises `EvaluationError` if it is too long."""
+    if len(form) > FORMAT_CHARS_MAX:
+        raise EvaluationError(
+            f"A date format has at most {FORMAT_CHARS_MAX} characters; this one has {len(form)}."
+        )
+    return _TOKEN.findall(_LONG.sub(lambda found: _LONG_FORMS.get(found[0], found[0]), form))
+
+
+def unescaped(token: str) -> str:
+    """The text that a token stands for, if it stands for itself."""
     if token.startswith("[") and token.endswith("]"):
         return token[1:-1]
     return token.removeprefix("\\") if len(token) > 1 else token
@@ -178,7 +188,7 @@ def _names(language: str) -> dict[str, _Part]:
     }
 
 
-_MONTHS: Final = [
+MONTHS: Final = [
     "January",
     "February",
     "March",
@@ -192,13 +202,13 @@ _MONTHS: Final = [
     "November",
     "December",
 ]
-_DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _ENGLISH: Final[dict[str, _Part]] = {
-    "MMMM": lambda at: _MONTHS[at.month - 1],
-    "MMM": lambda at: _MONTHS[at.month - 1][:3],
-    "dddd": lambda at: _DAYS[at.weekday()],
-    "ddd": lambda at: _DAYS[at.weekday()][:3],
-    "dd": lambda at: _DAYS[at.weekday()][:2],
+    "MMMM": lambda at: MONTHS[at.month - 1],
+    "MMM": lambda at: MONTHS[at.month - 1][:3],
+    "dddd": lambda at: DAYS[at.weekday()],
+    "ddd": lambda at: DAYS[at.weekday()][:3],
+    "dd": lambda at: DAYS[at.weekday()][:2],
 }
 
 
@@ -211,7 +221,7 @@ def _sunday_first(at: datetime) -> int:
     return at.isoweekday() % 7
 
 
-def _week(at: datetime) -> tuple[int, int]:
+def week_of(at: datetime) -> tuple[int, int]:
     """Year and number of the week that begins on Sunday; the first week holds the first of January."""
     day = at.date()
     start = _week_start(day.year)
@@ -269,9 +279,9 @@ _PARTS: Final[dict[str, _Part]] = {
     "do": lambda at: _ordinal(_sunday_first(at)),
     "e": lambda at: str(_sunday_first(at)),
     "E": lambda at: str(at.isoweekday()),
-    "w": lambda at: str(_week(at)[1]),
-    "wo": lambda at: _ordinal(_week(at)[1]),
-    "ww": lambda at: f"{_week(at)[1]:02}",
+    "w": lambda at: str(week_of(at)[1]),
+    "wo": lambda at: _ordinal(week_of(at)[1]),
+    "ww": lambda at: f"{week_of(at)[1]:02}",
     "W": lambda at: str(at.isocalendar().week),
     "Wo": lambda at: _ordinal(at.isocalendar().week),
     "WW": lambda at: f"{at.isocalendar().week:02}",
@@ -290,9 +300,9 @@ _PARTS: Final[dict[str, _Part]] = {
     "NNN": lambda _: "AD",
     "NNNN": lambda _: "Anno Domini",
     "NNNNN": lambda _: "AD",
-    "gg": lambda at: f"{_week(at)[0] % 100:02}",
-    "gggg": lambda at: f"{_week(at)[0]:04}",
-    "ggggg": lambda at: f"{_week(at)[0]:05}",
+    "gg": lambda at: f"{week_of(at)[0] % 100:02}",
+    "gggg": lambda at: f"{week_of(at)[0]:04}",
+    "ggggg": lambda at: f"{week_of(at)[0]:05}",
     "GG": lambda at: f"{at.isocalendar().year % 100:02}",
     "GGGG": lambda at: f"{at.isocalendar().year:04}",
     "GGGGG": lambda at: f"{at.isocalendar().year:05}",
@@ -356,12 +366,12 @@ def _round(number: float) -> int:
 def _months_between(start: datetime, end: datetime) -> tuple[int, timedelta]:
     """Whole months and what is left."""
     months = (end.year - start.year) * 12 + end.month - start.month
-    if _plus_months(start, months) > end:
+    if plus_months(start, months) > end:
         months -= 1
-    return months, end - _plus_months(start, months)
+    return months, end - plus_months(start, months)
 
 
-def _plus_months(at: datetime, months: int) -> datetime:
+def plus_months(at: datetime, months: int) -> datetime:
     """The same day of a later month, or its last day."""
     years, month = divmod(at.month - 1 + months, 12)
     last = monthrange(at.year + years, month + 1)[1]

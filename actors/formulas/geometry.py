@@ -1,8 +1,12 @@
-"""Places on the earth: texts such as "39.1,-84.5", latitude before longitude, in degrees."""
+"""Places on the earth: texts such as "39.1,-84.5", latitude before longitude, in degrees.
+
+Also in degrees, minutes and seconds (37°19'56.39"N,122°1'52.38"W), and as sentences GLL and GGA of NMEA 0183.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError
@@ -12,17 +16,52 @@ EARTH_RADIUS_M: Final = 6_371_008.8
 """The mean radius of the earth, of IUGG. The distance on this sphere is within 0.6 % of the one on the ellipsoid."""
 
 DECIMALS_MAX: Final = 20
+PLACE_CHARS_MAX: Final = 256
+"""Characters of a text that may be a place."""
+
+_DEGREES: Final = r"""\s*(\d{1,3})\s*°\s*(\d{1,2})\s*['′]\s*(\d{1,2}(?:\.\d+)?)\s*["″]\s*"""
+_SECONDS: Final = re.compile(f"{_DEGREES}([NS])\\s*,{_DEGREES}([EW])\\s*", re.ASCII | re.IGNORECASE)
+_NMEA: Final = re.compile(
+    r"\$[A-Z]{2}(?:GLL|GGA,[0-9.]*),(\d{2})(\d{2}(?:\.\d+)?),([NS]),(\d{3})(\d{2}(?:\.\d+)?),([EW]),.*",
+    re.ASCII,
+)
 
 
 def parse_place(value: Any) -> tuple[float, float] | None:
     """Latitude and longitude of a text, or None if it is no place."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > PLACE_CHARS_MAX:
         return None
     latitude, comma, longitude = value.partition(",")
     if not comma or not latitude.strip() or not longitude.strip():
         return None
     place = float(to_number(latitude)), float(to_number(longitude))
+    if math.isnan(place[0]):
+        place = _in_other_forms(value)
     return place if abs(place[0]) <= 90 and abs(place[1]) <= 180 else None
+
+
+def _in_other_forms(text: str) -> tuple[float, float]:
+    """The place of a text in minutes and seconds or of NMEA; NaN if it is none."""
+    found = _SECONDS.fullmatch(text)
+    if found is not None:
+        north, north_minutes, north_seconds, south, east, east_minutes, east_seconds, west = found.groups()
+    else:
+        found = _NMEA.fullmatch(text.strip())
+        if found is None:
+            return math.nan, math.nan
+        north, north_minutes, south, east, east_minutes, west = found.groups()
+        north_seconds = east_seconds = "0"
+    return (
+        _degrees(north, north_minutes, north_seconds, south in "Ss"),
+        _degrees(east, east_minutes, east_seconds, west in "Ww"),
+    )
+
+
+def _degrees(degrees: str, minutes: str, seconds: str, is_negative: bool) -> float:
+    if float(minutes) >= 60 or float(seconds) >= 60:
+        return math.nan
+    value = int(degrees) + float(minutes) / 60 + float(seconds) / 3600
+    return -value if is_negative else value
 
 
 def format_gps(value: Any, form: Any = "decimal", decimals: Any = 6) -> str:
