@@ -28,6 +28,7 @@ from trunkline.bench.cli import demo as bench_demo
 from trunkline.http import control_socket
 from trunkline.http.cli.archive import archive_app
 from trunkline.http.cli.demo import run_demo_on
+from trunkline.http.cli.flow import flow_app
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
@@ -50,6 +51,7 @@ secret_app = typer.Typer(
 app.add_typer(user_app, name="user")
 app.add_typer(secret_app, name="secret")
 app.add_typer(archive_app, name="archive")
+app.add_typer(flow_app, name="flow")
 app.add_typer(bench_app, name="bench")
 
 DataOption = Annotated[
