@@ -31,6 +31,7 @@ from trunkline.actors.engine.heavy_work import (
     give_up_if_cancelled,
     in_thread,
 )
+from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -315,12 +316,8 @@ def _distinct(items: Items, values: Items) -> Items:
     seen: set[Any] = set()
     kept: Items = []
     for item, value in zip(items, values, strict=True):
-        if isinstance(value, list | dict):
-            kept.append(item)
-            continue
-        # True and 1 are equal in Python.
-        key = (value,) if isinstance(value, bool) else double(value) if isinstance(value, int) else value
-        if key not in seen:
+        key = None if isinstance(value, list | dict) else equality_key(value)
+        if key is None or key not in seen:
             seen.add(key)
             kept.append(item)
     return kept
