@@ -19,6 +19,7 @@ import msgspec
 import re2
 
 from trunkline.actors.formulas import dates, geometry, operators
+from trunkline.actors.formulas.byte_texts import from_base64
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.number_formats import format_number
@@ -53,10 +54,6 @@ PATHS_KEPT: Final = 256
 _COMPONENT: Final = "-_.!~*'()"
 _WHOLE_URI: Final = _COMPONENT + ";,/?:@&=+$#"
 _BROKEN_CODE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
-_URL_DIGITS: Final = {ord("-"): "+", ord("_"): "/"}
-_NO_DIGITS: Final = bytes(
-    set(range(128)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-)
 _TIME_OPTIONS: Final = frozenset({"tz", "locale"})
 
 
@@ -154,12 +151,7 @@ def _encode_base64(value: Any) -> str:
 
 
 def _decode_base64(value: Any) -> str:
-    """Decode both alphabets, with or without padding; other characters are skipped."""
-    digits = _written(value).partition("=")[0].translate(_URL_DIGITS).encode("ascii", "ignore")
-    digits = digits.translate(None, _NO_DIGITS)
-    # A single digit at the end holds less than a byte.
-    digits = digits[: len(digits) - (len(digits) % 4 == 1)]
-    return base64.b64decode(digits + b"=" * (-len(digits) % 4)).decode("utf-8", "replace")
+    return from_base64(_written(value)).decode("utf-8", "replace")
 
 
 def _encode_uri(safe: str) -> Callable[[Any], str]:
