@@ -1,0 +1,307 @@
+"""JWTCreateNode, JWTDecodeNode and JWTVerifyNode: JSON web tokens are signed, read and verified.
+
+A secret text signs with HS256, HS384 or HS512. A private key as PEM signs with the other algorithms, and a public key
+or a certificate as PEM verifies them: a key never verifies what a text signed, nor the other way. Times are compared
+with the time of the run. `iat` is added; `iat`, `exp` and `iss` of the data take precedence. `expiresIn` is in seconds;
+if it is not set, the token does not expire.
+
+Create puts `{"error": {"type": ..., "message": ...}}` at `destinationPath` if the token cannot be made. Decode does not
+verify, and puts null there for a text that is no token; `complete` adds header and signature. Verify has output 1 for a
+valid token, and output 0 for others, with `{"type": ..., "message": ...}` at `errorPath`. `Bearer ` before a token is
+ignored. Service credentials cannot be reached from nodes yet: a node that names one is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from cryptography.x509 import load_pem_x509_certificate
+from jwt.algorithms import HMACAlgorithm
+from jwt.api_jws import PyJWS
+from jwt.exceptions import PyJWTError
+
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import in_thread
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    needed_path,
+    needed_template,
+    needed_text_reader,
+    number_reader,
+    path_of,
+    template_of,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.formulas.byte_texts import TO_TEXT
+from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.formulas.values import UNDEFINED
+
+TOKEN_CHARS_MAX: Final = 65_536
+SECRET_CHARS_MAX: Final = 16_384
+
+_Now = int
+"""Seconds since 1970."""
+_SECRET_ALGORITHMS: Final = ("HS256", "HS384", "HS512")
+_KEY_ALGORITHMS: Final = (
+    *(f"{family}{bits}" for family in ("RS", "PS") for bits in (256, 384, 512)),
+    *("ES256", "ES384", "ES512", "ES256K", "EdDSA"),
+)
+_PEM: Final = "-----BEGIN "
+_CERTIFICATE: Final = "-----BEGIN CERTIFICATE-----"
+
+
+class _Invalid(Exception):
+    """Why a token cannot be made, or is not valid."""
+
+    def __init__(self, message: str, type: str = "JsonWebTokenError") -> None:
+        super().__init__(message)
+        self.shown = {"type": type, "message": message}
+
+
+class _AnySecret(HMACAlgorithm):
+    """HMAC with secrets of any length: the author of a workflow chooses them."""
+
+    def check_key_length(self, key: bytes) -> str | None:  # noqa: ARG002 - the base class has it
+        return None
+
+
+def _signer() -> PyJWS:
+    signer = PyJWS(_KEY_ALGORITHMS, {"enforce_minimum_key_length": True})
+    for name, hash_of in zip(
+        _SECRET_ALGORITHMS, (HMACAlgorithm.SHA256, HMACAlgorithm.SHA384, HMACAlgorithm.SHA512), strict=True
+    ):
+        signer.register_algorithm(name, _AnySecret(hash_of))
+    return signer
+
+
+_SIGNER: Final = _signer()
+
+
+def _create(config: Config) -> NodeStep:
+    destination = needed_path(config, "destinationPath")
+    secret, algorithm = _secret(config), text_reader(config, "algorithmTemplate")
+    issuer, expires_in = text_reader(config, "issuerTemplate"), number_reader(config, "expiresIn")
+    data, header = _object(config, "dataTemplate", is_needed=True), _object(config, "headerTemplate")
+
+    def step(visit: Visit) -> Any:
+        now = visit.run.now_ms // 1000
+        try:
+            headers = header(visit) or {}
+            name = headers.get("alg") or algorithm(visit).strip() or "HS256"
+            claims = _claims(
+                data(visit) or {}, now, None if expires_in is None else expires_in(visit), issuer(visit)
+            )
+            key = secret(visit)
+        except _Invalid as error:
+            visit.put(destination, {"error": error.shown})
+            return 0
+
+        def token() -> Any:
+            try:
+                return _sign(claims, key, name, headers)
+            except _Invalid as error:
+                return {"error": error.shown}
+
+        def answered(made: Any) -> int:
+            visit.put(destination, made)
+            return 0
+
+        return _answered(key, token, answered)
+
+    return step
+
+
+def _claims(data: dict[str, Any], now: _Now, expires_in: float | None, issuer: str) -> dict[str, Any]:
+    claims = {"iat": now, **data}
+    if expires_in is not None and "exp" not in claims:
+        issued = claims["iat"]
+        if not _is_number(issued) or not math.isfinite(expires_in):
+            raise _Invalid("The time of expiry cannot be told: iat and config.expiresIn must be numbers.")
+        claims["exp"] = math.floor(issued + expires_in)
+    if issuer and "iss" not in claims:
+        claims["iss"] = issuer
+    return claims
+
+
+def _sign(claims: dict[str, Any], key: str, algorithm: Any, headers: dict[str, Any]) -> str:
+    """Sign. Raises `_Invalid`."""
+    allowed = _algorithms_of(key)
+    if algorithm not in allowed:
+        raise _Invalid(
+            f"The algorithm is {algorithm!r:.100}; for this secret give one of {', '.join(allowed)}."
+        )
+    if "b64" in headers or "crit" in headers:
+        raise _Invalid("The header must not have b64 or crit.")
+    try:
+        token = _SIGNER.encode(str(json_text(claims)).encode(), key, algorithm, headers, sort_headers=False)
+    except (PyJWTError, EvaluationError, ValueError, TypeError, RecursionError) as error:
+        raise _Invalid(f"The token cannot be signed: {error}") from None
+    if len(token) > TOKEN_CHARS_MAX:
+        raise _Invalid(f"The token has {len(token)} characters; {TOKEN_CHARS_MAX} are accepted.")
+    return token
+
+
+def _decode(config: Config) -> NodeStep:
+    destination, token = needed_path(config, "destinationPath"), _token(config)
+    is_complete = config.get("complete") is True
+
+    def step(visit: Visit) -> int:
+        try:
+            read = _read(token(visit), options={"verify_signature": False})
+        except _Invalid:
+            visit.put(destination, None)
+            return 0
+        if is_complete:
+            visit.put(destination, {**read, "signature": TO_TEXT["base64url"](read["signature"])})
+        else:
+            visit.put(destination, read["payload"])
+        return 0
+
+    return step
+
+
+def _verify(config: Config) -> NodeStep:
+    secret, token = _secret(config), _token(config)
+    issuer, problem = text_reader(config, "issuerTemplate"), path_of(config, "errorPath")
+
+    def step(visit: Visit) -> Any:
+        def answered(shown: Any) -> int:
+            if shown is None:
+                return 1
+            visit.put(problem, shown)
+            return 0
+
+        now = visit.run.now_ms // 1000
+        try:
+            key, text, wanted = secret(visit), token(visit), issuer(visit)
+        except _Invalid as error:
+            return answered(error.shown)
+
+        def check() -> Any:
+            try:
+                _check(text, key, now, wanted)
+            except _Invalid as error:
+                return error.shown
+            return None
+
+        return _answered(key, check, answered)
+
+    return step
+
+
+def _check(token: str, key: str, now: _Now, issuer: str) -> None:
+    """Verify a token. Raises `_Invalid` if it is not valid."""
+    try:
+        public: Any = load_pem_x509_certificate(key.encode()).public_key() if _CERTIFICATE in key else key
+    except ValueError:
+        raise _Invalid("config.secretTemplate: the certificate cannot be read.") from None
+    claims = _read(token, key=public, algorithms=list(_algorithms_of(key)))["payload"]
+    if not isinstance(claims, dict):
+        claims = {}
+    for name in ("exp", "nbf"):
+        if name in claims and not _is_number(claims[name]):
+            raise _Invalid(f"{name} of the token is no number.")
+    if claims.get("nbf", now) > now:
+        raise _Invalid("The token is not valid yet.", "NotBeforeError")
+    if claims.get("exp", now + 1) <= now:
+        raise _Invalid("The token has expired.", "TokenExpiredError")
+    if issuer and claims.get("iss") != issuer:
+        raise _Invalid(f"The issuer of the token is not {issuer:.100}.")
+
+
+def _read(token: str, **how: Any) -> dict[str, Any]:
+    """Header, payload and signature of a token. Raises `_Invalid`."""
+    if len(token) > TOKEN_CHARS_MAX:
+        raise _Invalid(f"The token has {len(token)} characters; {TOKEN_CHARS_MAX} are accepted.")
+    try:
+        read = _SIGNER.decode_complete(token, **how)
+    except (PyJWTError, ValueError, TypeError, RecursionError) as error:
+        raise _Invalid(f"The token is not valid: {error}.") from None
+    try:
+        read["payload"] = msgspec.json.decode(read["payload"])
+    except (msgspec.DecodeError, RecursionError):
+        read["payload"] = read["payload"].decode("utf-8", "replace")
+    return read
+
+
+def _answered(key: str, work: Callable[[], Any], answer: Callable[[Any], int]) -> Any:
+    """Do the work and answer with its result: with keys in a thread, as they take milliseconds."""
+    if _PEM not in key:
+        return answer(work())
+
+    async def in_its_thread() -> int:
+        return answer(await in_thread(work))
+
+    return in_its_thread()
+
+
+def _algorithms_of(key: str) -> tuple[str, ...]:
+    return _KEY_ALGORITHMS if _PEM in key else _SECRET_ALGORITHMS
+
+
+def _secret(config: Config) -> Callable[[Visit], str]:
+    """Reads the secret or the key."""
+    if text_of(config, "credentialNameTemplate"):
+        raise Unusable(
+            "config.credentialNameTemplate: service credentials cannot be reached from workflows yet; give the secret "
+            "or the key in config.secretTemplate."
+        )
+    read = needed_text_reader(config, "secretTemplate")
+
+    def secret(visit: Visit) -> str:
+        text = read(visit)
+        if not text:
+            raise _Invalid("config.secretTemplate: gives nothing, so nothing can be signed or verified.")
+        if len(text) > SECRET_CHARS_MAX:
+            raise _Invalid(f"config.secretTemplate: a secret has at most {SECRET_CHARS_MAX} characters.")
+        return text
+
+    return secret
+
+
+def _token(config: Config) -> Callable[[Visit], str]:
+    read = needed_text_reader(config, "tokenTemplate")
+    return lambda visit: read(visit).strip().removeprefix("Bearer ").strip()
+
+
+def _object(config: Config, name: str, is_needed: bool = False) -> Callable[[Visit], dict[str, Any] | None]:
+    """Reads an object from a template of JSON or from a path; None if the field is not set."""
+    if choice_of(config, f"{name}Type", ("json", "path")) == "path":
+        path = needed_path(config, name) if is_needed else path_of(config, name)
+        get = None if path is None else lambda visit: path.get(visit.payload)
+    else:
+        template = needed_template(config, name) if is_needed else template_of(config, name)
+        get = None if template is None else lambda visit: template.json(visit.payload, visit.run.now_ms)
+
+    def read(visit: Visit) -> dict[str, Any] | None:
+        if get is None:
+            return None
+        try:
+            value = get(visit)
+        except EvaluationError as error:
+            raise NodeError("InvalidJsonTemplate", f"config.{name}: {error}") from None
+        if not isinstance(value, dict):
+            what = "nothing" if value is UNDEFINED else "no object"
+            raise _Invalid(f"config.{name}: gives {what}; a token has an object there.")
+        return value
+
+    return read
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+TYPES: Final[dict[str, Prepare]] = {
+    "JWTCreateNode": _create,
+    "JWTDecodeNode": _decode,
+    "JWTVerifyNode": _verify,
+}
