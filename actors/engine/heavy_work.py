@@ -17,6 +17,8 @@ from trunkline.actors.engine.visit import Visit
 
 INLINE_ITEMS_MAX: Final = 1_000
 """Items that a node goes through without a thread."""
+INLINE_BYTES_MAX: Final = 65_536
+"""About the bytes as JSON of what a node copies without a thread."""
 THREADS_MAX: Final = 2
 """Threads of nodes at one time. They share the interpreter with the event loop, so more would not be faster."""
 
@@ -41,6 +43,11 @@ def give_up_if_cancelled() -> None:
         return
 
 
+def is_large(value: Any) -> bool:
+    """Whether copying a value takes more than a few milliseconds, or makes a payload much larger."""
+    return isinstance(value, list | dict) and size_of(value, INLINE_BYTES_MAX) > INLINE_BYTES_MAX
+
+
 def check_items(visit: Visit, count: int, field: str) -> None:
     """Refuse an array of more items than a loop takes."""
     most = visit.run.bounds.loop_items
@@ -49,7 +56,7 @@ def check_items(visit: Visit, count: int, field: str) -> None:
 
 
 def check_payload(visit: Visit) -> None:
-    """Refuse a payload over the bound. For nodes that can double it, before the next one does."""
+    """Refuse a payload over the bound. For nodes that have put something large there, before the next one does."""
     most = visit.run.bounds.payload_bytes
     if size_of(visit.payload, most) > most:
         raise NodeError("PayloadTooLarge", f"The payload has more than {most} bytes as JSON.")

@@ -30,6 +30,7 @@ from trunkline.actors.engine.heavy_work import (
     check_payload,
     give_up_if_cancelled,
     in_thread,
+    is_large,
 )
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.tools import (
@@ -81,7 +82,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         for rule in rules:
             value, index = rule.input(visit, items), rule.place(visit, items)
             made, result = rule.operation(items, value, index)
-            grows = grows or isinstance(value, list | dict) or isinstance(result, list | dict)
+            grows = grows or is_large(value) or is_large(result)
             if made is not None:
                 check_items(visit, len(made), "config.sourceArrayPath")
                 items, changed = made, True
@@ -95,7 +96,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
             visit.put(destination, copied(items))
         elif changed and not isinstance(found, str):
             visit.put(source, items)
-        if grows or destination is not None:
+        if grows or (destination is not None and is_large(items)):
             check_payload(visit)
         return 0
 
@@ -103,7 +104,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
 
     def step(visit: Visit) -> Any:
         found = source.get(visit.payload)
-        if not isinstance(found, list | str) or len(found) <= inline_items:
+        if not isinstance(found, list | str) or (len(found) <= inline_items and not is_large(found)):
             return work(visit)
         check_items(visit, len(found), "config.sourceArrayPath")
         return in_thread(work, visit)

@@ -17,7 +17,7 @@ import msgspec
 
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.heavy_work import check_payload, in_thread, is_large
 from trunkline.actors.engine.tools import Config, Unusable, list_of, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.paths import Path
@@ -38,8 +38,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         raise Unusable(f"config.operations: {len(listed)} operations; a node has at most {OPERATIONS_MAX}.")
     operations = [_operation(each) for each in listed]
 
-    def step(visit: Visit) -> int:
-        found = UNDEFINED if source is None else source.get(visit.payload)
+    def work(visit: Visit, found: Any) -> int:
         made = {} if found is None or found is UNDEFINED else copied(found)
         for each in operations:
             _expect(made, each.kind.source, f"config.operations: {each.name} needs", "the source is")
@@ -51,8 +50,13 @@ def prepare(config: dict[str, Any]) -> NodeStep:
                 visit.put(each.output, copied(result))
         if destination is not None:
             visit.put(destination, made)
-        check_payload(visit)
+        if is_large(made):
+            check_payload(visit)
         return 0
+
+    def step(visit: Visit) -> Any:
+        found = UNDEFINED if source is None else source.get(visit.payload)
+        return in_thread(work, visit, found) if is_large(found) else work(visit, found)
 
     return step
 

@@ -111,10 +111,12 @@ async def test_wrong_operations_are_refused(source: Any, operation: Json, name: 
 
 
 async def test_what_a_node_makes_is_bounded() -> None:
-    bounds = Bounds(steps=10, loop_items=100, payload_bytes=1_500)
+    bounds = Bounds(steps=10, loop_items=100, payload_bytes=150_000)
     config = {"sourcePath": "data", "destPath": "data.copy", "operations": []}
-    name, _ = await failure("ObjectNode", config, {"x": "x" * 1_000}, bounds=bounds)
+    name, _ = await failure("ObjectNode", config, {"x": "x" * 100_000}, bounds=bounds)
     assert name == "PayloadTooLarge"
+    shown = await run_node("ObjectNode", config, {"x": "x" * 70_000}, bounds=bounds)
+    assert shown["data"]["copy"] == {"x": "x" * 70_000}
     _, message = await failure("ObjectNode", {"operations": [{"type": "keys"}] * 11})
     assert message.startswith("config.operations: 11 operations")
 
