@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.actors.engine.flow_cases import Json, run_node
+from tests.actors.engine.flow_cases import Json, flow, node, run_dry, run_node
 from trunkline.actors.engine.nodes.array import _OPERATIONS, _rank
 from trunkline.actors.engine.visit import Bounds
 
@@ -149,9 +149,43 @@ async def test_rules_follow_each_other_and_a_text_stays_one() -> None:
     }
 
 
-async def test_a_result_is_a_copy() -> None:
-    rules = [rule("filter", "true", output="data.b"), rule("push", "{{data.a}}")]
-    assert await after({"a": [[1]]}, *rules) == {"a": [[1], [[1]]], "b": [[1]]}
+async def last_of(first: Json, array: Json, last: Json, data: Json) -> Json:
+    """What a run of three nodes shows, with an ArrayNode in the middle."""
+    definition = flow(
+        node("1", "MutateNode", {"rules": [first]}, ["2"]),
+        node("2", "ArrayNode", {"sourceArrayPath": "data.a", **array}, ["3"]),
+        node("3", "MutateNode", {"rules": [last]}),
+    )
+    return await run_dry(definition, BOUNDS, data=data)
+
+
+SET = {"type": "set", "valueTemplate": "x"}
+
+
+async def test_results_are_copies() -> None:
+    rules = [rule("filter", "true", output="data.b"), rule("push", "{{data.b}}"), rule("reverse")]
+    config = {"rules": rules, "destArrayPath": "data.c"}
+    for path in ("b.[0]", "c.[0].[0]", "c.[1]", "a.[0]"):
+        shown = await last_of(
+            {**SET, "destination": "z"}, config, {**SET, "destination": f"data.{path}.[0]"}, {"a": [[1]]}
+        )
+        data = shown["steps"][-1]["payload"]["data"]
+        assert str(data).count("x") == 1, path
+
+
+async def test_what_is_put_in_is_a_copy() -> None:
+    put_in = {"rules": [rule("push", "{{data.b}}")]}
+    shown = await last_of(
+        {**SET, "destination": "z"}, put_in, {**SET, "destination": "data.a.[0].[0]"}, {"a": [], "b": [1]}
+    )
+    assert shown["steps"][-1]["payload"]["data"] == {"a": [["x"]], "b": [1]}
+
+
+async def test_each_node_checks_what_grows_much() -> None:
+    large = ["x" * 1_000] * 70
+    grow = {"rules": [rule("concat", "{{data.a}}")]}
+    shown = await last_of({**SET, "destination": "z"}, grow, {**SET, "destination": "z"}, {"a": large})
+    assert (shown["error"]["nodeId"], shown["error"]["name"]) == ("2", "PayloadTooLarge")
 
 
 WRONG: list[tuple[Json, str]] = [

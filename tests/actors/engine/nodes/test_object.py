@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.actors.engine.flow_cases import Json, failure, run_node
+from tests.actors.engine.flow_cases import Json, failure, flow, node, run_dry, run_node
 from trunkline.actors.engine.nodes.object import _KINDS, _merged
 from trunkline.actors.engine.visit import Bounds
 
@@ -113,8 +113,9 @@ async def test_wrong_operations_are_refused(source: Any, operation: Json, name: 
 async def test_what_a_node_makes_is_bounded() -> None:
     bounds = Bounds(steps=10, loop_items=100, payload_bytes=150_000)
     config = {"sourcePath": "data", "destPath": "data.copy", "operations": []}
-    name, _ = await failure("ObjectNode", config, {"x": "x" * 100_000}, bounds=bounds)
-    assert name == "PayloadTooLarge"
+    definition = flow(node("1", "DebugNode", {"property": "time"}, ["2"]), node("2", "ObjectNode", config))
+    error = (await run_dry(definition, bounds, data={"x": "x" * 100_000}))["error"]
+    assert (error["nodeId"], error["name"]) == ("2", "PayloadTooLarge")
     shown = await run_node("ObjectNode", config, {"x": "x" * 70_000}, bounds=bounds)
     assert shown["data"]["copy"] == {"x": "x" * 70_000}
     _, message = await failure("ObjectNode", {"operations": [{"type": "keys"}] * 11})
