@@ -17,6 +17,10 @@ _NO_DIGITS: Final = bytes(set(range(256)) - set(_DIGITS))
 
 def from_base64(text: str) -> bytes:
     """The bytes of a text in base64, up to the padding."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        pass  # it is not plain, or no base64
     digits = (
         text.partition("=")[0].translate(_URL_DIGITS).encode("ascii", "ignore").translate(None, _NO_DIGITS)
     )

@@ -35,9 +35,9 @@ from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX
 from trunkline.actors.formulas.templates import compile_template
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, to_text
 
-INLINE_CHARS_MAX: Final = 65_536
-"""Longer texts are read in a thread."""
-INLINE_VALUES_MAX: Final = 10_000
+INLINE_CHARS_MAX: Final = 8_192
+"""Longer texts are read in a thread: they take more than some milliseconds."""
+INLINE_VALUES_MAX: Final = 2_000
 """More values, rows times columns, are written in a thread: they take some milliseconds."""
 COLUMNS_MAX: Final = 1_000
 VALUES_MAX: Final = 1_000_000

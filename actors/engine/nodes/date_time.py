@@ -57,7 +57,10 @@ def prepare(config: Config) -> NodeStep:
         except (ValueError, OverflowError):
             raise refused("config.operation: the result is not in the years 1 to 9999.") from None
         if isinstance(value, datetime):
-            value = written_date(value, form(visit) or DEFAULT_FORMAT)
+            try:
+                value = written_date(value, form(visit) or DEFAULT_FORMAT)
+            except EvaluationError as error:
+                raise refused(f"config.resultFormatString: {error}") from None
         visit.put(result, value)
         return 0
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509 import load_pem_x509_certificate
 from jwt.algorithms import HMACAlgorithm
 from jwt.api_jws import PyJWS
@@ -54,6 +55,7 @@ _KEY_ALGORITHMS: Final = (
     *(f"{family}{bits}" for family in ("RS", "PS") for bits in (256, 384, 512)),
     *("ES256", "ES384", "ES512", "ES256K", "EdDSA"),
 )
+_KEY_ERRORS: Final = (PyJWTError, ValueError, TypeError, UnsupportedAlgorithm)
 _PEM: Final = "-----BEGIN "
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE-----"
 
@@ -142,7 +144,7 @@ def _sign(claims: dict[str, Any], key: str, algorithm: Any, headers: dict[str, A
         raise _Invalid("The header must not have b64 or crit.")
     try:
         token = _SIGNER.encode(str(json_text(claims)).encode(), key, algorithm, headers, sort_headers=False)
-    except (PyJWTError, EvaluationError, ValueError, TypeError, RecursionError) as error:
+    except (*_KEY_ERRORS, EvaluationError, RecursionError) as error:
         raise _Invalid(f"The token cannot be signed: {error}") from None
     if len(token) > TOKEN_CHARS_MAX:
         raise _Invalid(f"The token has {len(token)} characters; {TOKEN_CHARS_MAX} are accepted.")
@@ -201,7 +203,7 @@ def _check(token: str, key: str, now: _Now, issuer: str) -> None:
     """Verify a token. Raises `_Invalid` if it is not valid."""
     try:
         public: Any = load_pem_x509_certificate(key.encode()).public_key() if _CERTIFICATE in key else key
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise _Invalid("config.secretTemplate: the certificate cannot be read.") from None
     claims = _read(token, key=public, algorithms=list(_algorithms_of(key)))["payload"]
     if not isinstance(claims, dict):
@@ -223,7 +225,7 @@ def _read(token: str, **how: Any) -> dict[str, Any]:
         raise _Invalid(f"The token has {len(token)} characters; {TOKEN_CHARS_MAX} are accepted.")
     try:
         read = _SIGNER.decode_complete(token, **how)
-    except (PyJWTError, ValueError, TypeError, RecursionError) as error:
+    except (*_KEY_ERRORS, RecursionError) as error:
         raise _Invalid(f"The token is not valid: {error}.") from None
     try:
         read["payload"] = msgspec.json.decode(read["payload"])

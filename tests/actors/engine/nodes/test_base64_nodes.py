@@ -24,7 +24,15 @@ async def test_encode(value: Any, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "bytes_"),
-    [("", []), ("aGk=", [104, 105]), ("aGk", [104, 105]), ("_-8", [255, 239]), ("a Gk\n", [104, 105])],
+    [
+        ("", []),
+        ("aGk=", [104, 105]),
+        ("aGk", [104, 105]),
+        ("_-8", [255, 239]),
+        ("a Gk\n", [104, 105]),
+        ("aGk=aGk=", [104, 105]),
+        ("A", []),
+    ],
 )
 async def test_decode(text: str, bytes_: list[int]) -> None:
     assert (await run_node("Base64DecodeNode", PATHS, {"s": text}))["data"]["d"] == bytes_

@@ -172,6 +172,10 @@ async def test_without_a_source_it_is_the_time_of_the_run_and_without_a_result_n
             {"operation": "format", "sourcePath": "data.x"},
             "config.sourcePath: leads to nothing, which is no date.",
         ),
+        (
+            {"operation": "format", "resultFormatString": "Y" * 1025},
+            "config.resultFormatString: A date format has",
+        ),
         ({"operation": "format", "sourcePath": "data"}, "config.sourcePath: leads to {"),
         (
             {"operation": "format", "sourcePath": "data.t", "sourceFormatString": "MM/DD/YYYY"},

@@ -9,7 +9,7 @@ import jwt
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from cryptography.x509.oid import NameOID
 
@@ -165,6 +165,23 @@ async def test_a_public_key_is_no_secret() -> None:
     assert (await created({**DATA, "secret": pem(RSA)}))["error"]["message"].startswith(
         "The algorithm is 'HS256';"
     )
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pem(CURVE),
+        pem(rsa.generate_private_key(65537, 1024)),
+        pem(x25519.X25519PrivateKey.generate()),
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+        "-----BEGIN é",
+    ],
+)
+async def test_a_key_that_does_not_fit_is_told(key: str) -> None:
+    error = (await created({**DATA, "secret": key}, algorithmTemplate="RS256"))["error"]
+    assert error["type"] == "JsonWebTokenError"
+    assert (await verified(signed({}, RSA, "RS256"), key))[0] == 0
 
 
 async def test_decode_reads_without_verifying() -> None:
