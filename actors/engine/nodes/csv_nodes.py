@@ -19,6 +19,7 @@ from io import StringIO
 from itertools import chain
 from typing import Any, Final, TypedDict
 
+from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.heavy_work import check_items, check_payload, give_up_if_cancelled, in_thread
 from trunkline.actors.engine.tools import (
     Config,
@@ -36,7 +37,7 @@ from trunkline.actors.formulas.templates import compile_template
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, to_text
 
 INLINE_CHARS_MAX: Final = 8_192
-"""Longer texts are read in a thread: they take more than some milliseconds."""
+"""Longer texts are read and written in a thread: they take more than some milliseconds."""
 INLINE_VALUES_MAX: Final = 2_000
 """More values, rows times columns, are written in a thread: they take some milliseconds."""
 COLUMNS_MAX: Final = 1_000
@@ -128,7 +129,7 @@ def _encode(config: Config) -> NodeStep:
         written, end, names = form(visit), record_end(visit) or "\n", columns(visit)
         # There are no more columns than keys.
         most = sum(map(len, items)) if names is None else len(names)
-        is_long = len(items) * most > INLINE_VALUES_MAX
+        is_long = len(items) * most > INLINE_VALUES_MAX or size_of(items, INLINE_CHARS_MAX) > INLINE_CHARS_MAX
         return _converted(visit, destination, is_long, lambda: _text(items, names, end, written))
 
     return step

@@ -24,6 +24,7 @@ from jwt.algorithms import HMACAlgorithm
 from jwt.api_jws import PyJWS
 from jwt.exceptions import PyJWTError
 
+from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import in_thread
 from trunkline.actors.engine.tools import (
@@ -140,6 +141,8 @@ def _sign(claims: dict[str, Any], key: str, algorithm: Any, headers: dict[str, A
         raise _Invalid(
             f"The algorithm is {algorithm!r:.100}; for this secret give one of {', '.join(allowed)}."
         )
+    if size_of([claims, headers], TOKEN_CHARS_MAX) > TOKEN_CHARS_MAX:
+        raise _Invalid(f"The token would have more than {TOKEN_CHARS_MAX} characters.")
     if "b64" in headers or "crit" in headers:
         raise _Invalid("The header must not have b64 or crit.")
     try:
@@ -173,6 +176,7 @@ def _decode(config: Config) -> NodeStep:
 def _verify(config: Config) -> NodeStep:
     secret, token = _secret(config), _token(config)
     issuer, problem = text_reader(config, "issuerTemplate"), path_of(config, "errorPath")
+    has_issuer = bool(text_of(config, "issuerTemplate"))
 
     def step(visit: Visit) -> Any:
         def answered(shown: Any) -> int:
@@ -184,6 +188,8 @@ def _verify(config: Config) -> NodeStep:
         now = visit.run.now_ms // 1000
         try:
             key, text, wanted = secret(visit), token(visit), issuer(visit)
+            if has_issuer and not wanted:
+                raise _Invalid("config.issuerTemplate: gives nothing, so no issuer is the right one.")
         except _Invalid as error:
             return answered(error.shown)
 
