@@ -139,7 +139,7 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
             {
                 **_named(program, each.node),
                 "level": each.level,
-                "message": each.message or "",
+                "message": each.message,
                 "value": each.value,
             }
             for each in run.debugged

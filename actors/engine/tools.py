@@ -112,7 +112,7 @@ def number_reader(config: Config, name: str) -> Reader | None:
         return None
 
     def read(visit: Visit) -> float:
-        value = template.value(visit.payload)
+        value = template.value(visit.payload, visit.run.now_ms)
         number = to_number(value)
         if math.isnan(number):
             raise refused(f"config.{name}: gives {shortened(value)}, not a number.")

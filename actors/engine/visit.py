@@ -39,7 +39,7 @@ class Debugged(NamedTuple):
 
     node: int
     level: str
-    message: str | None
+    message: str
     value: Any
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from trunkline.actors.engine.copies import copied
-from trunkline.actors.engine.tools import choice_of, path_of, template_of
+from trunkline.actors.engine.tools import choice_of, path_of, text_reader
 from trunkline.actors.engine.visit import Debugged, NodeStep, Visit
 from trunkline.actors.formulas.values import UNDEFINED
 
@@ -15,7 +15,7 @@ LEVELS: Final = ("info", "verbose", "warn", "error")
 
 def prepare(config: dict[str, Any]) -> NodeStep:
     message, path, level = (
-        template_of(config, "message"),
+        text_reader(config, "message"),
         path_of(config, "property"),
         choice_of(config, "level", LEVELS),
     )
@@ -23,9 +23,8 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     def step(visit: Visit) -> int:
         payload = visit.payload
         value = payload if path is None else path.get(payload)
-        text = None if message is None else message.text(payload)
         told = None if value is UNDEFINED else copied(value)
-        visit.run.tell(Debugged(visit.node, level, text, told))
+        visit.run.tell(Debugged(visit.node, level, message(visit), told))
         return 0
 
     return step

@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trunkline.actors.engine.copies import copied
+import trio
+
+from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.tools import needed_path, path_of, text_of
 from trunkline.actors.engine.visit import END, Capped, NodeStep, Prepare, Visit
 from trunkline.actors.formulas.values import UNDEFINED
+
+COPIED_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Each pass has a copy of the payload: so many bytes of all passes together."""
 
 _BODY: Final = 1
 
@@ -26,9 +31,16 @@ def _loop(config: dict[str, Any]) -> NodeStep:
 
     async def run(visit: Visit, items: list[tuple[Any, Any]]) -> int:
         mapped: list[Any] = []
-        last = len(items) - 1
+        last, most = len(items) - 1, visit.run.bounds.payload_bytes
+        mapped_bytes = copied_bytes = 0
         for index, (key, value) in enumerate(items):
+            copied_bytes += size_of(visit.payload, most)
+            if copied_bytes > COPIED_BYTES_MAX:
+                raise NodeError(
+                    "TooMuchWork", f"The passes of a loop copy at most {COPIED_BYTES_MAX} bytes in all."
+                )
             payload = copied(visit.payload)
+            await trio.lowlevel.checkpoint()
             if current is not None:
                 item = {
                     "value": copied(value),
@@ -44,6 +56,11 @@ def _loop(config: dict[str, Any]) -> NodeStep:
             if not is_parallel:
                 visit.payload = capped.payload
             if capped.value is not UNDEFINED:
+                mapped_bytes += size_of(capped.value, most)
+                if mapped_bytes > most:
+                    raise NodeError(
+                        "PayloadTooLarge", f"config.mapValuePath: the values have more than {most} bytes."
+                    )
                 mapped.append(copied(capped.value))
             if capped.is_break:
                 break

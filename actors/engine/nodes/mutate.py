@@ -10,13 +10,16 @@ from typing import Any, Final
 
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import Config, choice_of, list_of, needed_path, template_of
 from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.paths import Path
 from trunkline.actors.formulas.values import UNDEFINED
 
 TYPE: Final = "MutateNode"
 RULES: Final = ("set", "copy", "move", "remove")
+LARGE_TEXT: Final = 10_000
 
 
 def prepare(config: dict[str, Any]) -> NodeStep:
@@ -49,9 +52,16 @@ def _rule(rule: Config) -> Callable[[Visit], None]:
             return
         if kind == "move":
             visit.payload = source.delete(visit.payload)
-        visit.put(destination, copied(value))
+        _put(visit, destination, value)
 
     return transfer
+
+
+def _put(visit: Visit, destination: Path, value: Any) -> None:
+    """Set a copy of a value. What is large is checked at once: some rules could double the payload again and again."""
+    visit.put(destination, copied(value))
+    if isinstance(value, dict | list) or (isinstance(value, str) and len(value) > LARGE_TEXT):
+        check_payload(visit)
 
 
 def _set(rule: Config) -> Callable[[Visit], None]:
@@ -64,13 +74,13 @@ def _set(rule: Config) -> Callable[[Visit], None]:
             value: Any = ""
         elif is_json:
             try:
-                value = template.json(visit.payload)
+                value = template.json(visit.payload, visit.run.now_ms)
             except EvaluationError as error:
                 raise NodeError("InvalidJsonTemplate", f"config.rules: {error}") from None
         else:
             # A bare reference keeps the type of the value.
-            value = template.value(visit.payload)
+            value = template.value(visit.payload, visit.run.now_ms)
         if value is not UNDEFINED:
-            visit.put(destination, copied(value))
+            _put(visit, destination, value)
 
     return assign

@@ -7,6 +7,7 @@ import pytest
 from tests.actors.engine.flow_cases import IDENTITY, Json, flow, node, run_dry
 from trunkline.actors.engine.dry_run import Stub
 from trunkline.actors.engine.executor import DEPTH_MAX
+from trunkline.actors.engine.nodes import loop
 from trunkline.actors.values.errors import Invalid
 
 
@@ -181,14 +182,33 @@ async def test_runs_are_bounded() -> None:
     assert (await run_dry(endless))["error"]["name"] == "TooManySteps"
     growing = flow(put("a", "data.x", "{{data.x}}{{data.x}}-", ["a2"]), put("a2", "data.y", "", ["a"]))
     assert (await run_dry(growing, data={"x": "xxxxxxxx"}))["error"]["name"] == "PayloadTooLarge"
-    loop = flow(node("loop", "LoopNode", {"loopSourcePath": "data.n"}, [], ["d"]), node("d", "DebugNode"))
-    assert (await run_dry(loop, data={"n": 101}))["error"]["name"] == "TooManyItems"
+    many = flow(node("loop", "LoopNode", {"loopSourcePath": "data.n"}, [], ["d"]), node("d", "DebugNode"))
+    assert (await run_dry(many, data={"n": 101}))["error"]["name"] == "TooManyItems"
     nested = [
         node(f"l{depth}", "LoopNode", {"loopSourcePath": "data.one"}, [], [f"l{depth + 1}"])
         for depth in range(DEPTH_MAX + 1)
     ]
     shown = await run_dry(flow(*nested, node(f"l{DEPTH_MAX + 1}", "DebugNode")), data={"one": 1})
     assert shown["error"]["name"] == "TooDeep"
+
+
+async def test_what_doubles_the_payload_ends_at_the_bound() -> None:
+    rules = [{"type": "copy", "source": "data", "destination": f"data.x{number}"} for number in range(100)]
+    doubling = flow(node("m", "MutateNode", {"rules": rules}))
+    assert (await run_dry(doubling, data={"text": "x" * 100}))["error"]["name"] == "PayloadTooLarge"
+    mapping = flow(
+        node("loop", "LoopNode", {"loopSourcePath": "data.n", "mapResultPath": "data.m"}, [], ["cap"]),
+        node("cap", "LoopCapNode", {"mapValuePath": "data"}),
+    )
+    shown = await run_dry(mapping, data={"n": 90, "text": "x" * 5_000})
+    assert shown["error"]["message"] == "config.mapValuePath: the values have more than 100000 bytes."
+
+
+async def test_the_copies_of_a_loop_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "COPIED_BYTES_MAX", 20_000)
+    definition = flow(node("l", "LoopNode", {"loopSourcePath": "data.n"}))
+    assert "error" not in await run_dry(definition, data={"n": 20})
+    assert (await run_dry(definition, data={"n": 20, "text": "x" * 5_000}))["error"]["name"] == "TooMuchWork"
 
 
 async def test_the_same_seed_gives_the_same_numbers() -> None:
