@@ -10,6 +10,7 @@ checks the tables. Run this module in the checkout to regenerate them:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
@@ -18,6 +19,7 @@ from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors.bundles.portable import NOT_PORTABLE, PORTABLE
 from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
+from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.organizations.roles import LEVELS, MEANINGS, ROLES, Level
 from trunkline.actors.values import errors
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
@@ -72,6 +74,15 @@ def _role_row(role: str, level: Level) -> Sequence[str]:
     else:
         operations = codes([name for name, needed in LEVELS.items() if needed is level])
     return code(role), MEANINGS[level], operations
+
+
+def node_types() -> str:
+    """The types of nodes that run, with the first sentence of their files."""
+    rows: dict[str, list[str]] = {}
+    for name, prepare in sorted(NODE_TYPES.items()):
+        said = first_sentence(import_module(prepare.__module__).__doc__).partition(": ")[2]
+        rows.setdefault(said[:1].upper() + said[1:], []).append(name)
+    return table(("Type", "What it does"), ((codes(names), said) for said, names in rows.items()))
 
 
 def lists() -> str:
@@ -212,7 +223,13 @@ def not_portable() -> str:
 # The documents.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "docs/api.md": {"routes": routes, "parameters": parameters, "roles": roles, "lists": lists},
+    "docs/api.md": {
+        "routes": routes,
+        "parameters": parameters,
+        "roles": roles,
+        "lists": lists,
+        "types of nodes": node_types,
+    },
     "docs/query.md": {"places": places, "fields": fields},
     "docs/architecture.md": {"errors": error_table},
     "docs/bundles.md": {"portable": portable, "not portable": not_portable},
