@@ -58,7 +58,7 @@ _log = structlog.get_logger("trunkline.store")
 class Settler:
     """Use one for a store, and `run` it in a nursery.
 
-    `advance_head` knows the meaning of heads. After `settle_s` seconds without a full window the open one is settled.
+    `advance_head` knows the meaning of heads. A window that is not full after `settle_s` seconds is settled as well.
     """
 
     def __init__(self, store: Store, advance_head: AdvanceHead, settle_s: float) -> None:
@@ -80,13 +80,17 @@ class Settler:
 
     async def run(self) -> None:
         """Pack, settle and merge until cancelled."""
+        window, deadline_s = None, 0.0
         while True:
             async with self._working:
                 await self._settle_closed()
-            with trio.move_on_after(self._settle_s) as waiting:
+            if window is not self._arrivals.windows[-1]:
+                window, deadline_s = self._arrivals.windows[-1], trio.current_time() + self._settle_s
+            with trio.move_on_at(deadline_s) as waiting:
                 await self._arrivals.wait_due()
             if waiting.cancelled_caught:
                 await self.settle_all()
+                window = None  # an empty one stays
 
     async def settle_all(self) -> None:
         """Bring everything that has arrived into runs; for load tests and tests."""

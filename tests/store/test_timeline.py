@@ -353,6 +353,23 @@ async def test_the_arrivals_are_packed_and_settled_when_there_are_enough(tmp_pat
             assert sorted(time_ms for of in found.values() for time_ms in of) == list(times)
 
 
+async def test_few_arrivals_are_settled_after_a_time_however_often_they_are_packed(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    with Store.open(tmp_path, map_size_bytes=2**26) as store:
+        settler = Settler(store, advance, 100.0)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.journal.run)
+            nursery.start_soon(settler.run)
+            for number in range(220):
+                batch = Batch()
+                batch.report(DEVICES[0], number, codec.encode({0: number}))
+                await store.journal.submit(batch).wait()
+                await trio.sleep(1)
+            assert 200 <= settler.settled_rows < 220, "every hundred seconds; they are packed every eighty"
+            nursery.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(
     ("db", "change"),
     [
