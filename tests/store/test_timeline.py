@@ -1,4 +1,7 @@
-"""What devices report reads the same wherever it is: in chunks, segments, windows or runs, in every mixture."""
+"""What devices report reads the same wherever it is: in chunks, segments, windows or runs, in every mixture.
+
+The module is long because the model of the timeline and the laws that use it are in one place.
+"""
 
 from __future__ import annotations
 
