@@ -8,16 +8,13 @@ the last payload by their paths, or the name of the error. What is not expected 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.engine.dry_run import FlowTest, dry_run
-from trunkline.actors.engine.visit import Bounds, Run
+from trunkline.actors.engine.dry_run import FlowTest, dry_run, new_run
 from trunkline.actors.flows.definition import PARTS
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.paths import compile_path
@@ -26,7 +23,6 @@ from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Body
-from trunkline.actors.values.timestamps import parse_report_time
 from trunkline.limits.table import Limits
 
 PATTERN: Final = "*.test.json"
@@ -102,17 +98,9 @@ async def run_cases(loaded: Cases, pool: ScriptPool, limits: Limits) -> list[Out
 
 
 async def _problem(definition: dict[str, Any], case: Case, pool: ScriptPool, limits: Limits) -> str | None:
-    now_ms = DEFAULT_TIME_MS
-    if case.time is not UNSET:
-        now_ms = parse_report_time(case.time, now_ms, field="time")
-    run = Run(
-        Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max),
-        now_ms,
-        Random(case.seed),  # noqa: S311 - a run must be repeatable
-        partial(pool.call, application=ROOT),
-        {"applicationId": ROOT.hex(), "flowId": ROOT.hex(), "flowName": case.name},
-    )
+    identity = {"applicationId": ROOT.hex(), "flowId": ROOT.hex(), "flowName": case.name}
     try:
+        run = new_run(case, DEFAULT_TIME_MS, ROOT, identity, pool, limits)
         shown = await dry_run(definition, case, run)
     except Invalid as refusal:
         return refusal.message

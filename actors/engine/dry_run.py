@@ -32,6 +32,7 @@ from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.structs import Body, Message
 from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import iso, parse_report_time
+from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -90,20 +91,26 @@ class FlowTester(Actor):
             raise no_version(body.flow_version)
         stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
         definition: Doc = {} if stored is None else decode(stored)
-        now_ms = self.system.clock.wall_ms()
-        if body.time is not UNSET:
-            now_ms = parse_report_time(body.time, now_ms, field="time")
         identity = {"applicationId": application.hex(), "flowId": flow.hex(), "flowName": record["name"]}
-        limits = self.system.limits
-        bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
-        random = Random(body.seed)  # noqa: S311 - a run must be repeatable
-        call_script = partial(self.system.component(ScriptPool).call, application=application)
-        return await dry_run(definition, body, Run(bounds, now_ms, random, call_script, identity))
+        pool, limits = self.system.component(ScriptPool), self.system.limits
+        run = new_run(body, self.system.clock.wall_ms(), application, identity, pool, limits)
+        return await dry_run(definition, body, run)
 
 
 def tester_ref(application: bytes, flow: bytes) -> Ref:
     """The actor that runs dry runs of a workflow."""
     return Ref(FlowTester.kind, application, flow)
+
+
+def new_run(
+    body: FlowTest, now_ms: int, application: bytes, identity: Doc, pool: ScriptPool, limits: Limits
+) -> Run:
+    """A run with the time and the seed of the body, without a time at `now_ms`. Raises `Invalid` for the time."""
+    if body.time is not UNSET:
+        now_ms = parse_report_time(body.time, now_ms, field="time")
+    bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
+    random = Random(body.seed)  # noqa: S311 - a run must be repeatable
+    return Run(bounds, now_ms, random, partial(pool.call, application=application), identity)
 
 
 async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:

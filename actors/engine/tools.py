@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from reprlib import Repr
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import FormulaError
@@ -19,6 +19,7 @@ from trunkline.actors.formulas.templates import Template, compile_template, comp
 from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
 
 Config = dict[str, Any]
+T = TypeVar("T")
 Reader = Callable[[Visit], Any]
 """Reads a value for a visit."""
 
@@ -39,13 +40,17 @@ def text_of(config: Config, name: str) -> str:
     raise Unusable(f"config.{name}: is {type(value).__name__}, not a text.")
 
 
-def path_of(config: Config, name: str) -> Path | None:
-    """A field with a payload path; None if it is not set."""
-    text = text_of(config, name).strip()
+def _compiled(name: str, text: str, compile: Callable[[str], T]) -> T | None:
+    """A text of a field, compiled; None if it is empty."""
     try:
-        return compile_path(text) if text else None
+        return compile(text) if text else None
     except FormulaError as error:
         raise Unusable(f"config.{name}: {error}") from None
+
+
+def path_of(config: Config, name: str) -> Path | None:
+    """A field with a payload path; None if it is not set."""
+    return _compiled(name, text_of(config, name).strip(), compile_path)
 
 
 def needed_path(config: Config, name: str) -> Path:
@@ -58,11 +63,7 @@ def needed_path(config: Config, name: str) -> Path:
 
 def template_of(config: Config, name: str) -> Template | None:
     """A field with a template; None if it is not set."""
-    text = text_of(config, name)
-    try:
-        return compile_template(text) if text else None
-    except FormulaError as error:
-        raise Unusable(f"config.{name}: {error}") from None
+    return _compiled(name, text_of(config, name), compile_template)
 
 
 def needed_template(config: Config, name: str) -> Template:
