@@ -33,6 +33,7 @@ from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.head import advanced
+from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
@@ -175,6 +176,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(mail)
     secret = system.store.directory.secret()
     system.add_component(EmailLinks(secret))
+    system.add_component(ExperienceTokens(secret))
     system.add_component(Contents(system, Signatures(secret)))
     system.add_component(Uploads(system, UPLOADS))
     system.add_component(Downloads(system))
