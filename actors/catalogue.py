@@ -86,6 +86,7 @@ from trunkline.actors.tables.export import ROW_EXPORT
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
 from trunkline.actors.templates.apply import APPLY_TEMPLATE, CREATE_FROM_TEMPLATE
+from trunkline.actors.topics.actor import Publisher
 from trunkline.actors.webhooks.actor import Webhook
 from trunkline.actors.webhooks.resource import WEBHOOKS
 
@@ -109,6 +110,8 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     Notebooks,
     # Files.
     FileTree,
+    # Topics.
+    Publisher,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (

@@ -36,6 +36,7 @@ from trunkline.http.resources import (
     plain,
     recipes,
     single_sign_on,
+    topics,
     webhooks,
 )
 
@@ -75,5 +76,6 @@ TABLE = RouteTable(
         *clones.ROUTES,
         # Files.
         *files.ROUTES,
+        *topics.ROUTES,
     ),
 )

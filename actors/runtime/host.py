@@ -39,6 +39,10 @@ class Host(Protocol):
         """True if a `publish` would reach a subscriber."""
         ...
 
+    def topics_of(self, ref: Ref) -> tuple[str, ...]:
+        """The topics of an actor that have subscribers."""
+        ...
+
     def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
         """Offer the same bytes to every subscriber, without waiting."""
         ...

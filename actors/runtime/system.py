@@ -382,6 +382,11 @@ class System:
         mailbox = self._mailboxes.get(ref)
         return mailbox is not None and topic in (mailbox.subscribers or ())
 
+    def topics_of(self, ref: Ref) -> tuple[str, ...]:
+        """The topics of an actor that have subscribers."""
+        mailbox = self._mailboxes.get(ref)
+        return () if mailbox is None else tuple(mailbox.subscribers or ())
+
     def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
         """Offer the same bytes to every subscriber, without waiting."""
         mailbox = self._mailboxes.get(ref)

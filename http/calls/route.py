@@ -218,6 +218,7 @@ NOT_AUDITED: frozenset[str] = frozenset(
         "flow.setStorageEntry",
         "flow.pressVirtualButton",
         "flow.test",
+        "application.mqttPublishMessage",
         # The log is deleted with its organization.
         "org.delete",
     }

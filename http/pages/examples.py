@@ -72,6 +72,7 @@ IDS: Final[Mapping[str, str]] = {
 QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auth.ssoDomain": {"email": "admin@localhost"},
     "application.search": {"filter": "greenhouse"},
+    "application.mqttSubscriptionStream": {"topic": "barn/#"},
     "dataTable.removeColumn": {"columnName": "note"},
     "me.fetchRecentItems": {"itemType": "device"},
     "auth.verifyEmailPage": {"token": "TOKEN"},
@@ -212,6 +213,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "flow.patch": {"description": "Looks after the farm at night."},
     "flow.setStorageEntry": {"key": "last visit", "value": {"by": "Ada", "score": 8}},
     "flow.test": {"data": {"temperature": 31}},
+    "application.mqttPublishMessage": {"topic": "barn/door", "message": "open"},
     "flow.pressVirtualButton": {"key": f"{IDS['flowId']}-press"},
     "flows.import": {
         "flows": [{"id": IDS["flowId"], "name": "imported"}],

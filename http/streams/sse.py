@@ -1,6 +1,6 @@
-"""Server-sent events: the command stream and the state stream of a device.
+"""Server-sent events: the command stream and the state stream of a device, and the messages of topics.
 
-A stream is a subscription to the device's actor, with its events framed. Comments keep the connection open while there
+A stream is a subscription to an actor, with its events framed. Comments keep the connection open while there
 are no events. When something changes that its token depends on, the stream wakes up and verifies the token again, so a
 key that is set to inactive ends its streams at once. The events of a command stream have their position in the log as
 `id`, and `Last-Event-ID` replays the missed commands from the log: page by page, because a client may have been away
@@ -21,6 +21,9 @@ from trunkline.actors.devices.messages import Listen
 from trunkline.actors.devices.read_messages import ReplayCommands
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
+from trunkline.actors.topics.actor import streams_ref
+from trunkline.actors.topics.filters import check_filter
+from trunkline.actors.topics.messages import Subscribe
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
@@ -33,6 +36,7 @@ SSE_HEADERS: Headers = [
     (b"x-accel-buffering", b"no"),
 ]
 KEEP_ALIVE = b":\n\n"
+_NOTHING = Missed([], more=False)
 _POSITION = re.compile(r"[0-9]{1,28}", re.ASCII)
 """28 digits cover every position up to the year 73,000,000, and every such number is a valid key of the log."""
 
@@ -150,10 +154,17 @@ async def command_stream(call: Call) -> Response:
 
 async def state_stream(call: Call) -> Response:
     """Open the state stream of the device in the path. States are not replayed: the history has them."""
-    nothing = Missed([], more=False)
     return Response(
-        200, SSE_HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState", nothing)
+        200, SSE_HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState", _NOTHING)
     )
+
+
+async def topic_stream(call: Call) -> Response:
+    """Open a stream of the messages of topics. Messages are kept nowhere, so none are replayed."""
+    filter = call.query.topic
+    check_filter(filter, "topic")
+    subscription = call.service.system.subscribe(streams_ref(call.application), filter, Subscribe())
+    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "mqttMessage", _NOTHING))
 
 
 def _subscribe(call: Call, topic: str) -> Subscription:
@@ -165,7 +176,7 @@ async def _missed_commands(call: Call) -> Missed:
     """Commands after `Last-Event-ID`. Read after subscribing, so that no command is missed between the two."""
     last = (call.request.header(b"last-event-id") or "").strip()
     if not last:
-        return Missed([], more=False)
+        return _NOTHING
     if _POSITION.fullmatch(last) is None:
         raise Invalid(
             f"Last-Event-ID: {last[:40]!r} is not an id of this stream; send the last `id` that it carried."

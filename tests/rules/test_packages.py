@@ -31,6 +31,7 @@ ORDER = {
         "devices",
         "tables",
         "events",
+        "topics",
         "flows",
         "engine",
         "webhooks",

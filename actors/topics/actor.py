@@ -1,0 +1,62 @@
+"""The publisher: publishes messages to topics of an application, an actor for each caller of the API.
+
+It owns nothing but its throttle: so each caller has one. The streams of an application are on the publisher with the id
+of the application; their topics are the filters of the streams. Messages are kept nowhere.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+import msgspec
+
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.host import Host
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.topics.filters import check_topic, matches
+from trunkline.actors.topics.messages import Publish, TopicMessage
+from trunkline.actors.values.timestamps import HOUR_MS
+from trunkline.store import keys
+
+
+def streams_ref(application: bytes) -> Ref:
+    """The actor that has the streams of an application."""
+    return Ref(Publisher.kind, application, application)
+
+
+class Publisher(Actor):
+    """Who publishes: a user, an API token or a workflow, by its id. `ref.parent` is the application's id."""
+
+    kind: ClassVar[str] = "publisher"
+    noun: ClassVar[str] = "application"
+
+    __slots__ = ()
+
+    def load(self) -> bool:
+        return True
+
+    def missing(self) -> str:
+        return f"There is no application {self.ref.parent.hex()}."
+
+    def on_publish(self, message: Publish) -> None:
+        """Publish a message for a caller of the API. Raises `Invalid` for its topic."""
+        self._publish(message.body.topic, message.body.message)
+
+    def _publish(self, topic: str, text: str) -> None:
+        """Count the message; after the commit it goes to the streams."""
+        check_topic(topic, "topic")
+        application = self.ref.parent
+        hour = self.system.clock.wall_ms() // HOUR_MS
+        self.add(keys.COUNTS, keys.app_counts_key(application, hour), {"mqttIn": 1})
+        self.after_commit(partial(_deliver, self.system, application, topic, text))
+
+
+def _deliver(system: Host, application: bytes, topic: str, text: str) -> None:
+    """Offer a message to the streams whose filters select its topic, encoded once."""
+    ref = streams_ref(application)
+    filters = [each for each in system.topics_of(ref) if matches(each, topic)]
+    if filters:
+        event = msgspec.json.encode(TopicMessage(topic=topic, message=text))
+        for each in filters:
+            system.publish(ref, each, 0, event)

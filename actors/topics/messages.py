@@ -1,0 +1,46 @@
+"""Messages of topics: the body of a publication, the query of a stream, and what is sent to the actor."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from trunkline.actors.devices.messages import KeepAlive
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.values.structs import Body, Message, View
+
+TopicText = Annotated[str, Meta(min_length=1, max_length=230)]
+
+
+class PublishPost(Body, frozen=True):
+    """A message for a topic of the application."""
+
+    hint: ClassVar[str] = '{"topic": "barn/door", "message": "open"}'
+    topic: TopicText
+    message: Annotated[str, Meta(max_length=32767)]
+
+
+class TopicMessage(View, frozen=True):
+    """A message that was published to a topic."""
+
+    topic: str
+    message: str
+
+
+class TopicStream(KeepAlive, frozen=True, kw_only=True):
+    """Which topics a stream carries: one topic, or a filter with + and #."""
+
+    topic: TopicText
+
+
+class Publish(Message, frozen=True):
+    """Publish a message for a caller of the API."""
+
+    throttle: ClassVar[str | None] = "mqtt_publish"
+    body: PublishPost
+    by: Creator
+
+
+class Subscribe(Message, frozen=True):
+    """Activate the topics of an application, so that a stream can be opened on them."""
