@@ -33,6 +33,8 @@ from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.head import advanced
+from trunkline.actors.experience.counts import RequestCounts
+from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
@@ -177,6 +179,8 @@ def add_parts(system: System, settings: Settings) -> None:
     secret = system.store.directory.secret()
     system.add_component(EmailLinks(secret))
     system.add_component(ExperienceTokens(secret))
+    system.add_component(Sites(system))
+    system.add_component(RequestCounts(system))
     system.add_component(Contents(system, Signatures(secret)))
     system.add_component(Uploads(system, UPLOADS))
     system.add_component(Downloads(system))
@@ -204,10 +208,12 @@ async def running(system: System) -> AsyncIterator[System]:
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)
         nursery.start_soon(run_schedule, system)
+        nursery.start_soon(system.component(RequestCounts).run)
         try:
             yield system
         finally:
             await system.component(Jobs).stop()
+            await system.component(RequestCounts).store()
             system.drain()
             nursery.cancel_scope.cancel()
 

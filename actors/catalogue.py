@@ -48,6 +48,7 @@ from trunkline.actors.experience.domains import DOMAINS
 from trunkline.actors.experience.endpoints import ENDPOINTS
 from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.kind import DEVELOP, ENDPOINT_COPY, VIEW_COPY
+from trunkline.actors.experience.requests import EndpointRequests
 from trunkline.actors.experience.slugs import SLUGS
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS
@@ -98,6 +99,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     DataTable,
     EventLog,
     Experience,
+    EndpointRequests,
     Flow,
     VirtualButton,
     FlowTester,

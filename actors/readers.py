@@ -48,6 +48,7 @@ from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
+from trunkline.actors.experience.access import MayUseDevice, may_use_device
 from trunkline.actors.experience.linked import GetExperienceLinks, get_linked
 from trunkline.actors.experience.stats import GetEndpointStats, get_stats
 from trunkline.actors.files import messages as file
@@ -150,6 +151,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     experience.ShowExperienceRecord: partial(experience.show_record, RESOURCES),
     experience.ListExperienceRecords: partial(experience.list_records, RESOURCES),
     GetEndpointStats: get_stats,
+    MayUseDevice: may_use_device,
     GetExperienceLinks: partial(get_linked, RESOURCES),
     versions.GetExperienceVersion: versions.get_version,
     versions.ListExperienceVersions: versions.list_versions,

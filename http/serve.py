@@ -28,6 +28,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
 from trunkline.actors.contents.contents import Contents
+from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
@@ -38,6 +39,7 @@ from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.control_socket import serve_control
+from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
@@ -142,6 +144,8 @@ async def _listen(
     quart_app = create_app(
         dispatcher, pages, trust_forwarded_for=settings.trust_forwarded_for, connections=lambda: connections
     )
+    system = dispatcher.system
+    hosts = ExperienceHosts(system.component(Sites), settings.experience_suffix, settings.public_url)
     fast_path = None
     if settings.hot_rows:
         fast_path = FastPath(
@@ -149,10 +153,12 @@ async def _listen(
             quart_app,
             trust_forwarded_for=settings.trust_forwarded_for,
             cross_origin=settings.cors_origins is not None,
+            is_foreign=hosts.has,
         )
     app: Any = fast_path or quart_app
     if settings.cors_origins is not None:
         app = CrossOrigin(app, settings.cors_origins.split())
+    app = ExperienceLayer(app, system, hosts, trust_forwarded=settings.trust_forwarded_for)
     # The engine closes the socket when it drains, so the engine owns it from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:

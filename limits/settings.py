@@ -8,6 +8,8 @@ nor the effect of a setting.
 An unknown name is an error, because a server with a misspelt setting would otherwise silently run with the
 default. The exception are the variables by which a container platform announces a service named `trunkline`: nobody
 wrote them. A secret appears in no repr and no error.
+
+The file is long because all settings stand in one table.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ _SERVICE_VARIABLE: Final = re.compile(
 )
 _SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://", re.ASCII)
 _ORIGIN: Final = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?", re.ASCII)
+_HOST_NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -151,6 +154,10 @@ class Settings:
         None, "The URL of a service that is compatible with S3, for all buckets; default: AWS."
     )
 
+    experience_suffix: str = _setting(
+        "localhost",
+        "What follows the slug of an experience in the name of its host: farm.localhost for the slug farm.",
+    )
     public_url: str | None = _setting(
         None,
         "The URL by which clients reach this server, for links in mails; default: the address it listens on.",
@@ -210,6 +217,12 @@ class Settings:
         if self.public_url is not None and not self.public_url.startswith(("http://", "https://")):
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
+            )
+        if _HOST_NAME.fullmatch(self.experience_suffix) is None:
+            raise SettingsError(
+                "experience_suffix",
+                f"is {self.experience_suffix!r}",
+                "give the name of a host in lower case, such as pages.example.com",
             )
         if self.s3_endpoint is not None and not self.s3_endpoint.startswith(("http://", "https://")):
             raise SettingsError(

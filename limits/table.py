@@ -96,6 +96,9 @@ class Limits:
     webhook_call: Rate | None = _throttle(
         100, 10, "webhook", "The API's limit for the calls that other systems make."
     )
+    endpoint_request: Rate | None = _throttle(
+        500, 10, "endpoint of an experience", "The API's limit: 50 requests a second, 500 at once."
+    )
     embedded_export: Rate | None = _throttle(
         1, 300, "application", "The API's limit: an export compiles files."
     )
@@ -368,6 +371,27 @@ class Limits:
         "bytes",
         "What one turn of that deletion writes: some 10 ms of the event loop; 70 ms for a large version.",
         "turn",
+    )
+    experience_body_bytes_max: int = _bound(
+        256_000, "bytes", "The body of a request to an experience; workflows get all of it.", "request"
+    )
+    experience_reply_wait_s: float = _bound(
+        60.0, "seconds", "How long a request to an experience waits for the reply of a workflow.", "request"
+    )
+    experience_page_chars_max: int = _bound(
+        4_000_000, "characters", "The text of a page with its layout and components.", "page"
+    )
+    experience_component_depth_max: int = _bound(
+        20,
+        "components",
+        "Components within each other, so that one cannot contain itself without end.",
+        "page",
+    )
+    experience_sites_bytes_max: int = _bound(
+        64 * MIB, "bytes", "Stored bytes of the versions of experiences that are kept in memory to be served."
+    )
+    experience_counts_delay_s: float = _bound(
+        1.0, "seconds", "Requests to experiences are counted in memory for this time before they are stored."
     )
     experience_group_members_max: int = _bound(
         1000, "members", "The API's limit for the users, and for the endpoints, of one group.", "group"
@@ -962,6 +986,7 @@ _HELD_BY_ACTORS: Final = (
     "event_create",
     "virtual_button",
     "webhook_call",
+    "endpoint_request",
     "verify_email",
 )
 

@@ -433,6 +433,14 @@ def content_count_key(app: bytes) -> bytes:
     return _checked(app) + _HEAD + b"contents"
 
 
+def endpoint_counts_key(app: bytes, hour: int, endpoint: bytes = b"") -> bytes:
+    """The key in COUNTS of the requests to an endpoint in one hour; without an endpoint what those of all begin with.
+
+    These sort after the payload counts of all hours.
+    """
+    return _checked(app) + _HEAD + b"endpoint" + _hour(hour) + endpoint
+
+
 # Markers of unfinished work.
 
 PURGE_PREFIX: Final = b"purge\x00"

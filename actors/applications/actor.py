@@ -112,9 +112,15 @@ class Application(RecordOwner, JobOwner):
         records.write(self, README, id, id, old, new)
 
     def on_expire_counts(self, message: ExpireCounts) -> list[int]:
-        """Remove the payload counts of hours that are too old; the answer is their number, in a list."""
+        """Remove the counts of payloads and requests of old hours; the answer is the number of hours, in a list."""
+        journal = self.system.journal
         for hour in message.hours:
             self.delete(keys.COUNTS, keys.app_counts_key(self.ref.id, hour))
+            requests = keys.endpoint_counts_key(self.ref.id, hour)
+            for key, _ in journal.range(
+                keys.COUNTS, requests, keys.endpoint_counts_key(self.ref.id, hour + 1)
+            ):
+                self.delete(keys.COUNTS, key)
         return [len(message.hours)]
 
     def on_note_archived(self, message: NoteArchived) -> None:

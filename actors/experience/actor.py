@@ -6,6 +6,7 @@ and tokens of the application. It keeps no state in memory.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import msgspec
@@ -13,8 +14,10 @@ import msgspec
 from trunkline.actors.experience.bootstrap import Bootstrap, bootstrap
 from trunkline.actors.experience.content import find, find_version, staged
 from trunkline.actors.experience.copies import ImportVersion, import_version
+from trunkline.actors.experience.counts import AddCounts, add_counts
 from trunkline.actors.experience.kind import DEVELOP
 from trunkline.actors.experience.removal import RemoveSome, remove_some
+from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.versions import VERSIONS
 from trunkline.actors.records import records
 from trunkline.actors.records.messages import DeleteRecord, PatchRecord
@@ -34,6 +37,13 @@ class Experience(RecordParent):
 
     def load(self) -> bool:
         return True  # it exists as long as its application
+
+    def flush(self) -> None:
+        self.after_commit(partial(self.system.component(Sites).changed, self.ref.id))
+
+    def on_add_counts(self, message: AddCounts) -> None:
+        """Add requests to the counts."""
+        add_counts(self, message)
 
     def on_patch_record(self, message: PatchRecord) -> None:
         """Change a record. A version may be given by its name."""

@@ -1,13 +1,14 @@
-"""Endpoints: the routes at which an experience answers. Owns the records and their rules; nothing is served yet."""
+"""Endpoints: the routes at which an experience answers. Owns the records and their rules."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.experience.content import all_of_kind, check_reply, staged
-from trunkline.actors.experience.kind import ENDPOINT
+from trunkline.actors.experience.kind import ENDPOINT, NO_ENDPOINT
 from trunkline.actors.experience.relations import GROUPS_OF_ENDPOINT, relate, unrelate
 from trunkline.actors.experience.resource import ExperienceResource, Scene
 from trunkline.actors.experience.routes import RouteTree
@@ -15,6 +16,7 @@ from trunkline.actors.experience.terms import REPLIES, By, Reply, TagMap, Versio
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.resource import Change
+from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import FORM, Body, Query, View
@@ -132,14 +134,15 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     unrelate(owner, GROUPS_OF_ENDPOINT, id, doc)
 
 
-def _join(scene: Scene, _id: bytes, doc: Doc, query: object) -> Doc:
+def _join(scene: Scene, id: bytes, doc: Doc, query: object) -> Doc:
     shown: Doc = {
         "experienceGroups": [
-            {"id": id, "name": group["name"]} for id, group in scene.groups(doc["experienceGroupIds"])
+            {"id": each, "name": group["name"]} for each, group in scene.groups(doc["experienceGroupIds"])
         ]
     }
-    if getattr(query, "request_count_duration", None) is not None:
-        shown["requestCount"] = 0  # nothing is served yet
+    duration_ms = getattr(query, "request_count_duration", None)
+    if duration_ms is not None:
+        shown["requestCount"] = scene.requests(duration_ms)[id.hex()]
     return shown
 
 
@@ -148,13 +151,20 @@ def _narrow(_scene: Scene, query: EndpointPage) -> list[Match]:
     return [] if group is None else [lambda doc: group.lower() in doc["experienceGroupIds"]]
 
 
-def _around(query: EndpointPage) -> Doc:
+def _sort(scene: Scene, query: EndpointPage) -> Callable[[Found], int] | None:
+    """The requests of an endpoint, if a list is sorted by them."""
+    if query.sort_field != "requestCount":
+        return None
+    return lambda each: scene.requests(query.request_count_duration)[each.id.hex()]
+
+
+def _around(scene: Scene, query: EndpointPage) -> Doc:
     """The group of a list, and the number of requests that no endpoint served."""
     shown: Doc = {}
     if query.experience_group_id is not None:
         shown["experienceGroupId"] = query.experience_group_id
     if query.request_count_duration is not None:
-        shown["notFoundRequestCount"] = 0
+        shown["notFoundRequestCount"] = scene.requests(query.request_count_duration)[NO_ENDPOINT.hex()]
     return shown
 
 
@@ -170,5 +180,6 @@ ENDPOINTS: Final = ExperienceResource(
     before_delete=_before_delete,
     join=_join,
     narrow=_narrow,
+    sort=_sort,
     around=_around,
 )

@@ -21,6 +21,8 @@ ENDPOINT: Final = Kind(
     sort_key=_endpoint_sort_key,
     counted_as="experienceEndpointCount",
 )
+NO_ENDPOINT: Final = bytes(12)
+"""Stands for the endpoint of a request that has none; as the key of a trigger it means any endpoint."""
 VIEW: Final = Kind(
     name="experienceView",
     noun="experience view",

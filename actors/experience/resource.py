@@ -6,6 +6,7 @@ by more than a filter and a query. Owns the two reads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from trunkline.actors.experience.content import (
     COPIES,
     DEVELOP_NAME,
+    all_in,
     as_original,
     copies_range,
     find_in,
     find_version,
 )
 from trunkline.actors.experience.kind import GROUP
+from trunkline.actors.experience.stats import counts_of_endpoints
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import Listing, read_page
@@ -53,12 +56,16 @@ class ListExperienceRecords(Message, frozen=True):
     resource: str
     ids: dict[str, Any]
     query: Any
+    now_ms: int
 
 
 class Scene:
     """What a read sees: the application, and other records of its experience, each of them read once."""
 
-    def __init__(self, reading: Reading, application: bytes, version: str = DEVELOP_NAME) -> None:
+    def __init__(
+        self, reading: Reading, application: bytes, version: str = DEVELOP_NAME, now_ms: int = 0
+    ) -> None:
+        self.now_ms = now_ms
         self.version: bytes | None = None
         """The version whose endpoints and views are read; None for `develop`."""
         if version != DEVELOP_NAME:
@@ -68,6 +75,7 @@ class Scene:
         self.snapshot = reading.snapshot
         self.application = application
         self._found: dict[tuple[str, str], Doc | None] = {}
+        self._requests: Counter[str] | None = None
 
     def record(self, kind: Kind, id: str) -> Doc | None:
         """A record of the application, None if there is none."""
@@ -89,6 +97,15 @@ class Scene:
             if doc is not None:
                 yield id, doc
 
+    def requests(self, duration_ms: int | None) -> Counter[str]:
+        """The requests to each endpoint in a time until now, by the id of the endpoint; of none without a time."""
+        if self._requests is None:
+            start_ms = self.now_ms - (duration_ms or 0)
+            self._requests = Counter()
+            if duration_ms is not None:
+                self._requests = counts_of_endpoints(self.snapshot, self.application, start_ms, self.now_ms)
+        return self._requests
+
     def ancestors(self, group: Doc) -> list[str]:
         """The ids of the groups above a group, the nearest first."""
         above: list[str] = []
@@ -107,13 +124,15 @@ class ExperienceResource(Resource):
     """A resource of an experience. `join` returns shown fields that come from other records.
 
     `narrow` returns further conditions of a list. `derived` are the fields that an advanced query may name and that
-    are not stored, each with the function that computes it. `around` returns the fields of a list beside its page.
+    are not stored, each with the function that computes it. `sort` returns the value by which a list is sorted where
+    that is not stored, and None otherwise. `around` returns the fields of a list beside its page.
     """
 
     join: Callable[[Scene, bytes, Doc, Any], Doc] | None = None
     narrow: Callable[[Scene, Any], list[Match]] | None = None
     derived: Mapping[str, Callable[[Scene, Mapping[str, Any]], Any]] = field(default_factory=dict)
-    around: Callable[[Any], Doc] | None = None
+    sort: Callable[[Scene, Any], Callable[[Found], Any] | None] | None = None
+    around: Callable[[Scene, Any], Doc] | None = None
 
     def shown(self, scene: Scene, found: Found, query: Any) -> Doc:
         """A record as a caller sees it."""
@@ -172,11 +191,27 @@ def _read_page(scene: Scene, kind: Kind, query: Any, matches: list[Match]) -> tu
     return [as_original(each) for each in found], total
 
 
+def _read_sorted(
+    scene: Scene, kind: Kind, query: Any, matches: list[Match], value: Callable[[Found], Any]
+) -> tuple[list[Found], int]:
+    """The same, sorted by a value that is not stored. All records are read."""
+    scene.reading.check_time(is_long=True)
+    match = all_of(matches)
+    found = [
+        each
+        for each in all_in(scene.snapshot, kind, scene.application, scene.version)
+        if match is None or match({**each.doc, "id": each.id.hex()})
+    ]
+    found.sort(key=lambda each: (value(each), each.id), reverse=query.sort_direction == "desc")
+    skip = query.page * query.per_page
+    return found[skip : skip + query.per_page], len(found)
+
+
 def list_records(resources: Mapping[str, Resource], reading: Reading, message: ListExperienceRecords) -> Doc:
     """A page of records."""
     resource, query = _of(resources, message.resource), message.query
     application = message.ids["application"]
-    scene = Scene(reading, application, getattr(query, "version", DEVELOP_NAME))
+    scene = Scene(reading, application, getattr(query, "version", DEVELOP_NAME), message.now_ms)
     asked = getattr(query, "query", None)
     if asked is None:
         matches = glob_match(query, getattr(query, "filter_field", None))
@@ -184,10 +219,14 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
         matches = _query_match(resource, scene, asked)
     if resource.narrow is not None:
         matches += resource.narrow(scene, query)
-    found, total = _read_page(scene, resource.kind, query, matches)
+    value = None if resource.sort is None else resource.sort(scene, query)
+    if value is None:
+        found, total = _read_page(scene, resource.kind, query, matches)
+    else:
+        found, total = _read_sorted(scene, resource.kind, query, matches, value)
     items = [resource.shown(scene, each, query) for each in found]
     shown = envelope(resource.plural, items, total, query)
     if resource.around is not None:
-        shown |= resource.around(query)
+        shown |= resource.around(scene, query)
     shown["applicationId"] = application.hex()
     return shown

@@ -1,6 +1,6 @@
-"""Slugs of an experience: short names under which it will be reached, and the version that serves each.
+"""Slugs of an experience: short names under which it is reached, and the version that serves each.
 
-A slug is unique in the server, among the slugs and the `endpointSlug` of all applications. Nothing is served yet.
+A slug is unique in the server, among the slugs and the `endpointSlug` of all applications.
 """
 
 from __future__ import annotations

@@ -1,16 +1,22 @@
-"""How often endpoints were called. Nothing is served yet, so there are no counts; the parameters are checked."""
+"""How often endpoints were called: reads of the counts that `counts.py` stores, by minute."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from trunkline.actors.experience.counts import MINUTE_MS, parts_of_name
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Message, Query, View
 from trunkline.actors.values.terms import Id, IsoTime, Name, QueryTime
-from trunkline.actors.values.timestamps import parse_duration, resolve_range
+from trunkline.actors.values.timestamps import HOUR_MS, iso, parse_duration, resolve_range
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.snapshot import Snapshot
 
 
 class StatsChoice(Query, frozen=True):
@@ -36,16 +42,64 @@ class StatPoint(View, frozen=True):
 class GetEndpointStats(Message, frozen=True):
     """Count the requests to the endpoints of an application."""
 
+    application: bytes
     query: StatsChoice
     now_ms: int
 
 
-def get_stats(_reading: Reading, message: GetEndpointStats) -> dict[str, list[StatPoint]]:
-    """Counts by group. Raises `Invalid` for a range that cannot be."""
+_GROUPS: Final = ("statusCode", "domain", "version", "endpointId")
+
+
+def get_stats(reading: Reading, message: GetEndpointStats) -> dict[str, list[StatPoint]]:
+    """Counts by group, for each time with a request. A `resolution` below a minute counts as one minute.
+
+    Raises `Invalid` for a range that cannot be.
+    """
     query = message.query
-    resolve_range(message.now_ms, end=query.end, duration=query.duration)
-    if parse_duration(query.resolution, field="resolution") == 0:
+    span = resolve_range(message.now_ms, end=query.end, duration=query.duration)
+    width = parse_duration(query.resolution, field="resolution")
+    if width == 0:
         raise Invalid(
             "resolution: 0 is no width of a bucket; give milliseconds, such as 3600000 for an hour."
         )
-    return {}
+    reading.check_time(is_long=True)
+    width = max(width, MINUTE_MS)
+    wanted = (
+        None if query.status_code_filter is None else str(query.status_code_filter),
+        query.domain_filter,
+        query.version_filter,
+        None if query.endpoint_id_filter is None else query.endpoint_id_filter.lower(),
+    )
+    by = _GROUPS.index(query.stat_grouping)
+    found: dict[str, Counter[int]] = defaultdict(Counter)
+    for minute, group, count in _counted(reading.snapshot, message.application, span.start_ms, span.end_ms):
+        if all(each in (None, value) for each, value in zip(wanted, group, strict=True)):
+            found[group[by]][minute * MINUTE_MS // width * width] += count
+    return {
+        name: [StatPoint(time=iso(time_ms), count=count) for time_ms, count in sorted(counts.items())]
+        for name, counts in sorted(found.items())
+    }
+
+
+def counts_of_endpoints(snapshot: Snapshot, application: bytes, start_ms: int, end_ms: int) -> Counter[str]:
+    """The requests to each endpoint, by its id."""
+    found: Counter[str] = Counter()
+    for _, group, count in _counted(snapshot, application, start_ms, end_ms):
+        found[group[-1]] += count
+    return found
+
+
+def _counted(
+    snapshot: Snapshot, application: bytes, start_ms: int, end_ms: int
+) -> Iterator[tuple[int, tuple[str, str, str, str], int]]:
+    """The minute, what `_GROUPS` names, and the number of requests, of all minutes from `start_ms` to `end_ms`."""
+    first, last = (min(time_ms // HOUR_MS, keys.HOUR_MAX - 1) for time_ms in (start_ms, end_ms))
+    low = keys.endpoint_counts_key(application, first)
+    high = keys.endpoint_counts_key(application, last + 1)
+    minutes = range(start_ms // MINUTE_MS, end_ms // MINUTE_MS + 1)
+    for key, raw in snapshot.range(keys.COUNTS, low, high):
+        endpoint = key[-keys.ID_BYTES :].hex()
+        for name, count in decode(raw).items():
+            minute, status, domain, version = parts_of_name(name)
+            if minute in minutes:
+                yield minute, (status, domain, version, endpoint), count

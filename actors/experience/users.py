@@ -167,7 +167,7 @@ def _narrow(scene: Scene, query: ExperienceUserPage) -> list[Match]:
     return [lambda doc: not groups.isdisjoint(doc["experienceGroupIds"])]
 
 
-def _around(query: ExperienceUserPage) -> Doc:
+def _around(_scene: Scene, query: ExperienceUserPage) -> Doc:
     return {} if query.experience_group_id is None else {"experienceGroupId": query.experience_group_id}
 
 

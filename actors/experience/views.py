@@ -1,4 +1,4 @@
-"""Views of an experience: layouts, the pages in them, and components that both use. Nothing is rendered yet."""
+"""Views of an experience: layouts, the pages in them, and components that both use. `rendering.py` renders them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _narrow(_scene: Scene, query: ViewPage) -> list[Match]:
     return [] if query.view_type is None else [lambda doc: doc["viewType"] == query.view_type]
 
 
-def _around(query: ViewPage) -> Doc:
+def _around(_scene: Scene, query: ViewPage) -> Doc:
     return {} if query.view_type is None else {"viewType": query.view_type}
 
 

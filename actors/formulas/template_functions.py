@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -24,7 +24,7 @@ from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.number_formats import format_number
 from trunkline.actors.formulas.paths import Path, compile_path
-from trunkline.actors.formulas.template_run import Scope
+from trunkline.actors.formulas.template_run import Evaluate, Scope, Write
 from trunkline.actors.formulas.values import (
     TEXT_CHARS_MAX,
     UNDEFINED,
@@ -72,6 +72,16 @@ class Helper:
     whole: bool = False
     of_run: bool = False
     markup: bool = False
+
+
+class Dialect(NamedTuple):
+    """What templates of one kind have in addition: helpers, and blocks with one argument.
+
+    A block is made of the function of its argument and of that which writes its content.
+    """
+
+    helpers: Mapping[str, Helper]
+    blocks: Mapping[str, Callable[[Evaluate, Write], Write]]
 
 
 def _add(one: Any, other: Any) -> float:

@@ -19,7 +19,7 @@ CHARACTERS_A_STEP: Final = 32
 class Run:
     """One evaluation: what was written and what is left of its bounds."""
 
-    __slots__ = ("characters_left", "now_ms", "pieces", "root", "steps_left", "within")
+    __slots__ = ("arguments", "characters_left", "host", "now_ms", "pieces", "root", "steps_left", "within")
 
     def __init__(self, root: Any, text_length_max: int, now_ms: int | None) -> None:
         self.root = root
@@ -29,12 +29,25 @@ class Run:
         self.now_ms = now_ms
         # Whether this evaluates a text that a helper took from a payload.
         self.within = False
+        self.host: Any = None
+        """What the helpers of a dialect work with."""
+        self.arguments: Any = UNDEFINED
+        """The value of `@args`."""
 
     def write(self, text: str) -> None:
         self.characters_left -= len(text)
         if self.characters_left < 0:
             raise EvaluationError("The text of the template is longer than its limit.")
         self.pieces.append(text)
+
+    def captured(self, write: Callable[[], None]) -> str:
+        """What `write` writes, as a text that is not part of the result yet. It counts for itself."""
+        outer, self.pieces = self.pieces, []
+        try:
+            write()
+            return "".join(self.pieces)
+        finally:
+            self.pieces = outer
 
     def spend(self, steps: int) -> None:
         self.steps_left -= steps
@@ -94,6 +107,8 @@ def variable_of(name: str, get: Callable[[Any], Any], depth: int) -> Evaluate:
     """A variable with `@`: of the root, or of the loop `depth` loops further out."""
     if name == "root":
         return lambda scope: get(scope.run.root)
+    if name == "args":
+        return lambda scope: get(scope.run.arguments)
     if name not in ("key", "index", "first", "last"):
         return lambda _: UNDEFINED
 

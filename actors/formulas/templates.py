@@ -6,6 +6,8 @@
 
 One evaluation is bounded: by the length of what it writes, and by its work, counted in steps. A step is a statement, an
 item of a loop, or `CHARACTERS_A_STEP` characters or items that a helper takes or makes.
+
+The file is long because the compiler is one class, whose methods call each other.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from trunkline.actors.formulas.template_blocks import (
     write_section,
     write_with,
 )
-from trunkline.actors.formulas.template_functions import CONDITIONS, HELPERS, NOT_SERVED, Helper
+from trunkline.actors.formulas.template_functions import CONDITIONS, HELPERS, NOT_SERVED, Dialect, Helper
 from trunkline.actors.formulas.template_run import (
     CHARACTERS_A_STEP,
     Evaluate,
@@ -56,10 +58,10 @@ _BUILT_IN_BLOCKS: Final = ("if", "unless", "each", "with")
 class Template:
     """A compiled template; `bare` is None unless it is one path. `now_ms` is what helpers see, by default the clock."""
 
-    __slots__ = ("_write", "bare", "text_length_max")
+    __slots__ = ("bare", "text_length_max", "write")
 
     def __init__(self, write: Write, bare: Evaluate | None, text_length_max: int) -> None:
-        self._write = write
+        self.write = write
         self.bare = bare
         self.text_length_max = text_length_max
 
@@ -82,15 +84,17 @@ class Template:
 
     def text_of(self, scope: Scope) -> str:
         """Return the text for a new scope, within the bounds of its run."""
-        self._write(scope)
+        self.write(scope)
         return "".join(scope.run.pieces)
 
 
-def compile_template(text: str, text_length_max: int = TEXT_CHARS_MAX) -> Template:
+def compile_template(
+    text: str, text_length_max: int = TEXT_CHARS_MAX, dialect: Dialect | None = None
+) -> Template:
     """Compile a template. Raises `FormulaError` with line and column."""
     program = parse(text)
     remove_white_space(program)
-    compiler = _Compiler(text)
+    compiler = _Compiler(text, dialect)
     bare: Evaluate | None = None
     if len(program.body) == 1 and isinstance(only := program.body[0], Output):
         bare = compiler.bare(only.call)
@@ -121,8 +125,10 @@ def _only_call(text: str) -> Call:
 class _Compiler:
     """Makes closures of the tree of one template."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, dialect: Dialect | None = None) -> None:
         self.text = text
+        self.helpers = _SERVED if dialect is None else {**_SERVED, **dialect.helpers}
+        self.blocks = {} if dialect is None else dialect.blocks
         # The names of block parameters in reach, the innermost block first.
         self.parameters: list[list[str]] = []
 
@@ -191,10 +197,12 @@ class _Compiler:
         self.parameters.pop(0)
         other = self.program(block.other)
         arguments = block.call.arguments
-        if name in _BUILT_IN_BLOCKS:
+        if name in _BUILT_IN_BLOCKS or name in self.blocks:
             if len(arguments) != 1:
                 fail(self.text, block.call.at, f"the block {name} takes one argument, not {len(arguments)}.")
             subject = self._value(arguments[0])
+            if name in self.blocks:
+                return self.blocks[name](subject, main)
             if name == "each":
                 return write_each(subject, main, other, bool(parameters))
             if name == "with":
@@ -220,7 +228,7 @@ class _Compiler:
             return None
         if name in NOT_SERVED and (call.arguments or call.named):
             fail(self.text, call.at, f"the helper {name} is not served yet.")
-        helper = _SERVED.get(name)
+        helper = self.helpers.get(name)
         if helper is None or call.arguments or call.named or helper.least == 0:
             return helper
         return None

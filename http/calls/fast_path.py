@@ -15,6 +15,7 @@ its commit, and watching the client would cost more than both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import trio
@@ -34,6 +35,7 @@ class FastPath:
     """An ASGI application in front of another one.
 
     `cross_origin`: calls of pages of another origin need headers that only the ASGI layers add (`wire/cors.py`).
+    `is_foreign` says whether a host, as the header has it, is not one of the API; the ASGI layers answer for it.
     """
 
     def __init__(
@@ -43,11 +45,13 @@ class FastPath:
         *,
         trust_forwarded_for: bool,
         cross_origin: bool = False,
+        is_foreign: Callable[[bytes], bool] = lambda _host: False,
     ) -> None:
         self._dispatcher = dispatcher
         self._app = app
         self._trust_forwarded_for = trust_forwarded_for
         self._cross_origin = cross_origin
+        self._is_foreign = is_foreign
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
@@ -75,7 +79,7 @@ class FastPath:
         target, _, query = exchange.target.partition(b"?")
         path = target.decode("ascii")
         headers = dict(exchange.headers)
-        if self._cross_origin and b"origin" in headers:
+        if (self._cross_origin and b"origin" in headers) or self._is_foreign(headers.get(b"host", b"")):
             return None
         admission = self._dispatcher.find_admission(exchange.method, path, headers.get(b"authorization"))
         if admission is None:

@@ -1,0 +1,65 @@
+"""Who may use an endpoint: everybody, its users, the users of its groups, or those with access to a device.
+
+A user belongs to the groups that the user's record names. With the access `device`, `deviceIdTemplate` gives the id of
+a device for a request, and the device has to belong to a group of the user, or to one below it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.selection import device_filter
+from trunkline.actors.experience.content import find, looks_like_id
+from trunkline.actors.experience.tokens import LoggedIn
+from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.templates import compile_template
+from trunkline.actors.formulas.values import UNDEFINED, to_text
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.values.structs import Message
+
+Verdict = Literal["allowed", "unauthorized", "forbidden"]
+
+_TEMPLATE_CHARS_MAX = 1024
+
+
+class MayUseDevice(Message, frozen=True):
+    """Whether a device belongs to a group of the user, or to one below it."""
+
+    application: bytes
+    device: bytes
+    user: bytes
+
+
+def judge(endpoint: Doc, caller: LoggedIn | None) -> Verdict:
+    """Whether a caller may use an endpoint, but for the device of a request."""
+    if endpoint["access"] == "public":
+        return "allowed"
+    if caller is None:
+        return "unauthorized"
+    if endpoint["access"] != "group":
+        return "allowed"
+    is_member = not set(endpoint["experienceGroupIds"]).isdisjoint(caller.user.doc["experienceGroupIds"])
+    return "allowed" if is_member else "forbidden"
+
+
+def device_of(endpoint: Doc, context: Any) -> bytes | None:
+    """The id that the template of an endpoint gives for a request; None if it gives none."""
+    try:
+        template = compile_template(endpoint.get("deviceIdTemplate") or "", _TEMPLATE_CHARS_MAX)
+        value = template.value(context)
+    except (FormulaError, EvaluationError):
+        return None
+    text = "" if value is None or value is UNDEFINED else to_text(value).strip()
+    return bytes.fromhex(text) if looks_like_id(text) else None
+
+
+def may_use_device(reading: Reading, message: MayUseDevice) -> bool:
+    """Whether the device belongs to the user. The queries of groups may take long."""
+    reading.check_time(is_long=True)
+    found = find(reading.snapshot, DEVICE, message.application, message.device)
+    query = {"experienceUserId": message.user.hex()}
+    match = device_filter(reading.snapshot, message.application, query).match
+    assert match is not None
+    return found is not None and match({**found.doc, "id": message.device.hex()})

@@ -1,0 +1,113 @@
+"""What workflows and pages see of a request: its query, cookies, headers and body as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from werkzeug.http import parse_options_header
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
+
+from trunkline.actors.formulas.byte_texts import TO_TEXT
+from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.http.wire.headers import Headers
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_MULTIPART: Final = "multipart/form-data"
+
+
+def headers_of(headers: Headers) -> dict[str, str]:
+    """The headers by name in lower case, but for cookies. Repeated ones are joined."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin1").lower(), raw_value.decode("latin1")
+        if name != "cookie":
+            found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def cookies_of(headers: Headers) -> dict[str, str]:
+    """The cookies by name, percent-decoded; of several with one name the first, which has the longest path."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        if name == b"cookie":
+            for pair in value.decode("latin1").split(";"):
+                key, equals, text = pair.strip().partition("=")
+                if equals and key:
+                    found.setdefault(key, unquote(text.strip('"')))
+    return found
+
+
+def values_of(query: str) -> dict[str, str | list[str]]:
+    """The values of a query or a form by name; an array for a name that is repeated. Raises `Invalid`."""
+    try:
+        return _gathered(parse_qsl(query, keep_blank_values=True, max_num_fields=1000))
+    except ValueError:
+        raise Invalid("The query or the form has more than 1000 fields.") from None
+
+
+def body_of(headers: Mapping[str, str], body: bytes, parts_max: int) -> Any:
+    """The body: what JSON or a form says, otherwise its text; None if it is empty. Raises `Invalid`."""
+    if not body:
+        return None
+    kind, options = parse_options_header(headers.get("content-type", ""))
+    kind = kind.lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise Invalid(f"The body is no JSON: {error}.") from None
+    if kind == _FORM:
+        return values_of(body.decode("utf-8", "replace"))
+    if kind == _MULTIPART:
+        return _parts(options.get("boundary", ""), body, parts_max)
+    return TO_TEXT["utf8"](body)
+
+
+def _gathered(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in found:
+            found[name] = value
+        elif isinstance(found[name], list):
+            found[name].append(value)
+        else:
+            found[name] = [found[name], value]
+    return found
+
+
+def _parts(boundary: str, body: bytes, parts_max: int) -> dict[str, Any]:
+    """The parts of a form. A file is an object of `fileName`, `contentType` and `data`, which is base64."""
+    if not 0 < len(boundary) <= 70 or not boundary.isascii():
+        raise Invalid("Content-Type: needs a boundary of 1 to 70 ASCII characters.")
+    decoder = MultipartDecoder(boundary.encode())
+    decoder.receive_data(body)
+    decoder.receive_data(None)
+    found: list[tuple[str, Any]] = []
+    part: Field | File | None = None
+    data = bytearray()
+    try:
+        while not isinstance(event := decoder.next_event(), Epilogue | NeedData):
+            if isinstance(event, Field | File):
+                part, data = event, bytearray()
+            elif isinstance(event, Data) and part is not None:
+                data += event.data
+                if not event.more_data:
+                    found.append((part.name or "", _value_of(part, bytes(data))))
+                    if len(found) > parts_max:
+                        raise PayloadTooLarge(f"The form has more than {parts_max} parts.")
+    except ValueError:
+        raise Invalid("The form is malformed, or ended before it was complete.") from None
+    return _gathered(found)
+
+
+def _value_of(part: Field | File, data: bytes) -> Any:
+    if isinstance(part, Field):
+        return TO_TEXT["utf8"](data)
+    return {
+        "fileName": part.filename,
+        "contentType": part.headers.get("content-type"),
+        "data": TO_TEXT["base64"](data),
+    }

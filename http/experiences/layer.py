@@ -1,0 +1,144 @@
+"""The ASGI layer in front of the API: requests to experiences are answered here, all others go on.
+
+A request is for an experience if its host is a domain of one, or `<slug>.<suffix>`; the host of `public_url` and hosts
+without a dot never are. On all other hosts the path `/x/<slug>/...` leads to one, for those who have no name to give.
+So a host belongs either to one experience or to the API: an experience never answers a call of the API.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import trio
+
+from trunkline.actors.experience.sites import Address, Sites
+from trunkline.actors.runtime.system import System
+from trunkline.http.calls.errors import body_too_large, body_too_slow
+from trunkline.http.experiences.serving import Serving
+from trunkline.http.experiences.visits import WebRequest
+from trunkline.http.wire.asgi import Application
+from trunkline.http.wire.exchange import BODILESS
+from trunkline.http.wire.headers import Fields
+
+_ON_PATH: Final = "/x/"
+
+
+class ExperienceHosts:
+    """Which hosts belong to an experience. `suffix` follows the slug in the names of hosts."""
+
+    def __init__(self, sites: Sites, suffix: str, public_url: str | None) -> None:
+        self._sites = sites
+        self._suffix = f".{suffix}"
+        self._own_host = None if public_url is None else urlsplit(public_url).hostname
+
+    def has(self, host: bytes) -> bool:
+        """Whether a host, as the header has it, belongs to an experience."""
+        return self.of_name(name_of(host)) is not None
+
+    def of_name(self, name: str) -> Address | None:
+        """Where a host leads; None if it is one of the API."""
+        if "." not in name or name == self._own_host:
+            return None
+        if name.endswith(self._suffix):
+            return self.of_slug(name.removesuffix(self._suffix))
+        return self._sites.of_domain(name)
+
+    def of_slug(self, slug: str) -> Address:
+        """Where a slug leads: nowhere, if nobody has it."""
+        return self._sites.of_slug(slug) or Address(b"", None)
+
+    def name_of_slug(self, slug: str) -> str:
+        """The name of the host of a slug."""
+        return slug + self._suffix
+
+
+class ExperienceLayer:
+    """An ASGI application in front of another one."""
+
+    def __init__(
+        self, app: Application, system: System, hosts: ExperienceHosts, *, trust_forwarded: bool
+    ) -> None:
+        self._app = app
+        self._limits = system.limits
+        self._hosts = hosts
+        self._serving = Serving(system)
+        self._trust_forwarded = trust_forwarded
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        request = None if scope["type"] != "http" else self._request(scope)
+        if request is None:
+            await self._app(scope, receive, send)
+            return
+        body = await self._body(receive)
+        if body is None:
+            return
+        if isinstance(body, tuple):
+            await _send(send, *body, method=request.method)
+            return
+        answer = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_when_left, receive, nursery.cancel_scope)
+            answer = await self._serving.answer(request._replace(body=body))
+            nursery.cancel_scope.cancel()
+        if answer is not None:
+            await _send(send, *answer, method=request.method)
+
+    def _request(self, scope: dict[str, Any]) -> WebRequest | None:
+        """The request without its body; None if it is for the API."""
+        headers = scope["headers"]
+        host = next((value for name, value in headers if name == b"host"), b"")
+        domain, prefix = name_of(host), ""
+        path = scope["raw_path"].partition(b"?")[0].decode("ascii")
+        address = self._hosts.of_name(domain)
+        if address is None:
+            if not path.startswith(_ON_PATH):
+                return None
+            slug, slash, rest = path.removeprefix(_ON_PATH).partition("/")
+            address = self._hosts.of_slug(slug)
+            domain, prefix, path = self._hosts.name_of_slug(slug), _ON_PATH + slug, slash + rest or "/"
+        secure = scope["scheme"] == "https"
+        if self._trust_forwarded:
+            secure |= (b"x-forwarded-proto", b"https") in headers
+        query = scope["query_string"].decode("latin1")
+        return WebRequest(address, domain, prefix, scope["method"], path, query, headers, b"", secure)
+
+    async def _body(self, receive: Any) -> bytes | tuple[int, Fields, bytes] | None:
+        """The body, or the answer to one that is too large or too slow; None if the client has left."""
+        limits = self._limits
+        pieces: list[bytes] = []
+        size = 0
+        with trio.move_on_after(limits.body_timeout_s):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                pieces.append(message.get("body", b""))
+                size += len(pieces[-1])
+                if size > limits.experience_body_bytes_max:
+                    return body_too_large(limits.experience_body_bytes_max)
+                if not message.get("more_body"):
+                    return b"".join(pieces)
+        return body_too_slow()
+
+
+def name_of(host: bytes) -> str:
+    """The name in a `Host` header, without the port."""
+    name = host.decode("latin1").lower()
+    return (
+        urlsplit(f"//{name}").hostname or "" if name.startswith("[") else name.partition(":")[0].rstrip(".")
+    )
+
+
+async def _cancel_when_left(receive: Any, scope: trio.CancelScope) -> None:
+    """Stop waiting for an answer that nobody will read. What it was to trigger is stored all the same."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+async def _send(send: Any, status: int, headers: Fields, body: bytes, *, method: str) -> None:
+    if status not in BODILESS:
+        headers = [(b"content-length", b"%d" % len(body)), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})

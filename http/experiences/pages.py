@@ -1,0 +1,107 @@
+"""The pages of an experience as bodies of answers: what they are told, and where they are rendered."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import trio
+
+from trunkline.actors.experience.rendering import (
+    STEPS_AT_ONCE,
+    RenderBounds,
+    RenderingError,
+    TooLong,
+    render,
+)
+from trunkline.actors.experience.replies import Page
+from trunkline.actors.experience.sites import Site, Sites
+from trunkline.actors.formulas.template_run import STEPS_MAX
+from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.records.kind import Doc
+from trunkline.http.experiences.visits import Visit
+from trunkline.limits.table import Limits
+
+_IN_THREADS_MAX: Final = 2
+"""Long pages that are rendered at a time. They share the processor with everything else."""
+
+_HTML: Final = "text/html; charset=utf-8"
+_SHOWN_OF_VIEW: Final = ("name", "description", "viewType", "layoutId", "viewTags")
+
+
+class PageProblem(Exception):
+    """A page cannot be shown. The sentence says why."""
+
+
+class Pages:
+    """Renders the pages of all experiences of one system."""
+
+    def __init__(self, limits: Limits, sites: Sites) -> None:
+        self._limits = limits
+        self._sites = sites
+        self._in_threads = trio.CapacityLimiter(_IN_THREADS_MAX)
+
+    def context(self, visit: Visit) -> Doc:
+        """What templates may name: the request, who sent it, and the version."""
+        site, data = visit.site, visit.data
+        return {
+            "time": visit.now_ms,
+            "application": {"id": site.application.hex(), "name": site.application_name},
+            "experience": visit.experience,
+            "globals": site.globals,
+            "pageData": {},
+            "request": {name: data[name] for name in _SHOWN_OF_REQUEST if name in data},
+            "flow": {},
+        }
+
+    async def rendered(self, visit: Visit, page: Page) -> tuple[str, bytes]:
+        """The content type and the text of a page. Raises `PageProblem`."""
+        site = visit.site
+        if page.version not in ("", site.version):
+            other = self._sites.get(site.application, page.version)
+            if other is None:
+                raise PageProblem(f"There is no version {page.version[:100]} of this experience.")
+            site = other
+        layout_id = (page.layout or site.view_docs.get(page.id, {}).get("layoutId") or "").lower()
+        context = self.context(visit)
+        if page.data is not UNDEFINED:
+            context["pageData"] = page.data
+        context["flow"] = page.flow or {}
+        context["experience"] = {
+            **visit.experience,
+            "page": _shown(site, page.id, "page"),
+            "layout": _shown(site, layout_id, "layout") if layout_id else None,
+        }
+        limits = self._limits
+        bounds = RenderBounds(
+            limits.experience_page_chars_max, limits.experience_component_depth_max, STEPS_AT_ONCE
+        )
+        layout = site.views[layout_id] if layout_id else None
+        work = partial(render, site.views[page.id], layout, site.components, context, now_ms=visit.now_ms)
+        try:
+            try:
+                text = work(bounds=bounds)
+            except TooLong:
+                whole = partial(work, bounds=bounds._replace(steps=STEPS_MAX))
+                text = await trio.to_thread.run_sync(whole, limiter=self._in_threads)
+        except TooLong:
+            raise PageProblem(
+                f"The page {site.views[page.id].name} takes more than {STEPS_MAX} steps."
+            ) from None
+        except RenderingError as error:
+            raise PageProblem(str(error)) from None
+        content_type = site.view_docs[page.id]["headers"].get("content-type") or _HTML
+        if content_type.startswith("text/") and "charset" not in content_type:
+            content_type += "; charset=utf-8"
+        return content_type, text.encode("utf-8", "replace")
+
+
+_SHOWN_OF_REQUEST: Final = ("path", "method", "params", "query", "body", "headers", "cookies")
+
+
+def _shown(site: Site, id: str, kind: str) -> Doc:
+    """What templates may name of a view. Raises `PageProblem` if it is none of this kind."""
+    doc = site.view_docs.get(id)
+    if doc is None or doc["viewType"] != kind:
+        raise PageProblem(f"{id[:100] or 'The empty text'} is no {kind} of the version {site.version}.")
+    return {"id": id, **{name: doc[name] for name in _SHOWN_OF_VIEW if name in doc}}

@@ -1,0 +1,241 @@
+"""Serving: from a request to an experience to its answer.
+
+The version that the host names has the endpoint of the method and the path. Whoever may not use it gets the reply for
+that: of the endpoint, else of the version, else a sentence with 401 or 403. A stored reply of the endpoint is given at
+once; otherwise a workflow replies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import structlog
+import trio
+
+from trunkline.actors import readers
+from trunkline.actors.devices.messages import DeviceShape
+from trunkline.actors.devices.read_messages import GetDevice
+from trunkline.actors.experience.access import MayUseDevice, Verdict, device_of, judge
+from trunkline.actors.experience.counts import RequestCounts
+from trunkline.actors.experience.endpoints import ENDPOINTS
+from trunkline.actors.experience.kind import NO_ENDPOINT
+from trunkline.actors.experience.replies import Reply, stored_reply
+from trunkline.actors.experience.requests import EndpointRequests, TakeRequest
+from trunkline.actors.experience.resource import GetExperienceRecord
+from trunkline.actors.experience.sites import Site, Sites
+from trunkline.actors.experience.terms import VersionChoice
+from trunkline.actors.experience.tokens import ExperienceTokens, LoggedIn
+from trunkline.actors.experience.users import EXPERIENCE_USERS
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.resource import Resource
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.errors import DomainError, Unauthorized
+from trunkline.http.calls.errors import error_response
+from trunkline.http.experiences.answers import Answer, Surroundings, answer_of, preflight, redirection
+from trunkline.http.experiences.bodies import body_of, cookies_of, headers_of, values_of
+from trunkline.http.experiences.pages import PageProblem, Pages
+from trunkline.http.experiences.visits import Visit, WebRequest
+
+_JSON: Final = ("content-type", "application/json")
+_STATUS_OF: Final[dict[Verdict, int]] = {"unauthorized": 401, "forbidden": 403}
+_SENTENCE_OF: Final[dict[int, str]] = {
+    401: "This endpoint is for users who are logged in.",
+    403: "The user may not use this endpoint.",
+}
+_HIDDEN: Final = "*****REDACTED*****"
+"""Stands for the token of a user where workflows and pages see the request: it would be kept with their runs."""
+
+_log = structlog.get_logger("trunkline.experience")
+
+
+class _Refused(Exception):
+    """A request that is answered by a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+class Serving:
+    """Answers the requests to all experiences of one system."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._sites = system.component(Sites)
+        self._tokens = system.component(ExperienceTokens)
+        self._counts = system.component(RequestCounts)
+        self._pages = Pages(system.limits, self._sites)
+
+    async def answer(self, request: WebRequest) -> Answer:
+        """Answer a request. Raises only `trio.Cancelled`: every failure becomes an answer."""
+        headers = headers_of(request.headers)
+        requested = headers.get("access-control-request-headers")
+        around = Surroundings({}, request.prefix, request.secure, headers.get("origin"), requested)
+        application, version = request.address
+        site = None if version is None else self._sites.get(application, version)
+        if site is None:
+            return _sentence(around, 404, "No version of an experience is served here.")
+        around = around._replace(settings=site.settings)
+        served = site.routes.find(request.method.lower(), request.path)
+        if served is not None and not site.endpoints[served.endpoint]["enabled"]:
+            served = None
+        if served is None and request.method == "OPTIONS" and site.settings.get("endpointDefaultCors"):
+            return preflight(around)
+        endpoint = NO_ENDPOINT if served is None else served.endpoint
+        try:
+            visit = await self._read(request, site, around, endpoint, headers)
+            visit.data["params"] = None if served is None else served.path
+            answer = await self._serve(visit)
+        except _Refused as refused:
+            answer = _sentence(around, refused.status, refused.sentence)
+        except DomainError as error:
+            answer = _error(around, error)
+        except trio.Cancelled:
+            raise
+        except Exception as bug:  # noqa: BLE001 - a bug in one request must not affect others
+            _log.error("request to an experience failed", application=application.hex(), exc_info=bug)
+            answer = _sentence(around, 500, "The server failed to answer this request; the fault is logged.")
+        self._counts.add(application, endpoint, answer.status, request.domain, site.version)
+        return answer
+
+    # Reading.
+
+    async def _read(
+        self, request: WebRequest, site: Site, around: Surroundings, endpoint: bytes, headers: dict[str, str]
+    ) -> Visit:
+        now_ms = self._system.clock.wall_ms()
+        data: Doc = {
+            "path": request.path,
+            "method": "get" if request.method == "HEAD" else request.method.lower(),
+            "headers": headers,
+            "query": values_of(request.query),
+            "cookies": cookies_of(request.headers),
+            "body": body_of(headers, request.body, self._system.limits.form_parts_max),
+        }
+        caller = self._caller(site.application, data, now_ms)
+        experience: Doc = {
+            "version": site.version,
+            "endpoint": None,
+            "user": None,
+            "authInfo": None if caller is None else caller.auth_info,
+        }
+        if endpoint != NO_ENDPOINT:
+            experience["endpoint"] = await self._shown(site, ENDPOINTS, endpoint)
+        if caller is not None:
+            experience["user"] = await self._shown(site, EXPERIENCE_USERS, caller.user.id)
+        return Visit(site, around, endpoint, caller, data, experience, now_ms)
+
+    def _caller(self, application: bytes, data: Doc, now_ms: int) -> LoggedIn | None:
+        """The user who is logged in. A token that is not valid here counts as none: it may be one of the author."""
+        for place in ("headers", "cookies", "query"):
+            text = data[place].get("authorization")
+            if not isinstance(text, str):
+                continue
+            scheme, _, token = text.strip().partition(" ")
+            try:
+                found = self._tokens.check_token(
+                    self._system.journal, application, token.strip() if token else scheme, now_ms
+                )
+            except Unauthorized:
+                continue
+            data[place]["authorization"] = _HIDDEN
+            return found
+        return None
+
+    async def _shown(self, site: Site, resource: Resource, id: bytes) -> Doc:
+        """A record as the API shows it. Raises `NotFound`."""
+        ids = {"application": site.application, resource.kind.name: id}
+        message = GetExperienceRecord(
+            resource=resource.name, ids=ids, query=VersionChoice(version=site.version)
+        )
+        return _plain(await readers.read(self._system, message))
+
+    # Access and replies.
+
+    async def _serve(self, visit: Visit) -> Answer:
+        site, settings = visit.site, visit.site.settings
+        endpoint = site.endpoints.get(visit.endpoint)
+        if endpoint is None:
+            where = f"{visit.data['method'].upper()} {visit.data['path'][:200]}"
+            return await self._refuse(
+                visit, 404, f"No endpoint serves {where}.", settings.get("notFoundReply")
+            )
+        verdict = judge(endpoint, visit.caller)
+        if verdict == "allowed" and endpoint["access"] == "device":
+            verdict = await self._judge_device(visit, endpoint)
+        if verdict != "allowed":
+            status = _STATUS_OF[verdict]
+            stored = endpoint.get("unauthorizedReply") or settings.get("unauthorizedReply")
+            return await self._refuse(visit, status, _SENTENCE_OF[status], stored)
+        reply = stored_reply(endpoint.get("staticReply"), 200)
+        if reply is None:
+            reply = await self._reply_of_workflow(visit)
+        else:
+            await self._take(visit)
+        return await self._sent(visit, reply)
+
+    async def _judge_device(self, visit: Visit, endpoint: Doc) -> Verdict:
+        """Whether the user may use the device that the request names, which the visit is then told of."""
+        assert visit.caller is not None
+        application = visit.site.application
+        device = device_of(endpoint, self._pages.context(visit) | {"data": visit.data})
+        if device is None:
+            return "forbidden"
+        message = MayUseDevice(application=application, device=device, user=visit.caller.user.id)
+        if not await readers.read(self._system, message):
+            return "forbidden"
+        shown = GetDevice(application=application, device=device, query=DeviceShape())
+        visit.experience["device"] = _plain(await readers.read(self._system, shown))
+        return "allowed"
+
+    async def _refuse(self, visit: Visit, status: int, sentence: str, stored: Doc | None) -> Answer:
+        """The answer to a request that no endpoint serves, or that may not be served."""
+        await self._take(visit)
+        reply = stored_reply(stored, status)
+        if reply is None:
+            raise _Refused(status, sentence)
+        return await self._sent(visit, reply)
+
+    async def _sent(self, visit: Visit, reply: Reply) -> Answer:
+        around = visit.around
+        if reply.location is not None:
+            return redirection(around, reply.status, reply.location, reply.headers, reply.cookies)
+        if reply.page is None:
+            return answer_of(around, reply.status, reply.headers, reply.cookies, reply.body)
+        try:
+            content_type, body = await self._pages.rendered(visit, reply.page)
+        except PageProblem as problem:
+            raise _Refused(500, str(problem)) from None
+        headers = [*reply.headers, ("content-type", content_type)]
+        return answer_of(around, reply.status, headers, reply.cookies, body)
+
+    # Workflows.
+
+    async def _take(self, visit: Visit) -> None:
+        """Count the request against the throttle of its endpoint."""
+        ref = Ref(EndpointRequests.kind, visit.site.application, visit.endpoint)
+        await self._system.ask(ref, TakeRequest())
+
+    async def _reply_of_workflow(self, visit: Visit) -> Reply:
+        await self._take(visit)
+        raise _Refused(501, "This endpoint needs a workflow, and this server runs none yet.")
+
+
+def _plain(value: Any) -> Doc:
+    """A record without what is only for callers of the API."""
+    doc: Doc = msgspec.to_builtins(value)
+    return {name: each for name, each in doc.items() if not name.startswith("_")}
+
+
+def _sentence(around: Surroundings, status: int, sentence: str) -> Answer:
+    return answer_of(around, status, [_JSON], body=msgspec.json.encode({"error": sentence}))
+
+
+def _error(around: Surroundings, error: DomainError) -> Answer:
+    """An error of the domain, with the headers that tell when to try again."""
+    status, headers, _ = error_response(error)
+    more = [(name.decode(), value.decode()) for name, value in headers if name != b"www-authenticate"]
+    return answer_of(around, status, more, body=msgspec.json.encode({"error": error.message}))

@@ -1,0 +1,40 @@
+"""A request to an experience, as it came and as it was read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trunkline.actors.experience.sites import Address, Site
+from trunkline.actors.experience.tokens import LoggedIn
+from trunkline.actors.records.kind import Doc
+from trunkline.http.experiences.answers import Surroundings
+from trunkline.http.wire.headers import Headers
+
+
+class WebRequest(NamedTuple):
+    """A request to an experience. `path` is that within the site, percent-encoded; `prefix` what stands before it.
+
+    `domain` is the name by which the site was found.
+    """
+
+    address: Address
+    domain: str
+    prefix: str
+    method: str
+    path: str
+    query: str
+    headers: Headers
+    body: bytes
+    secure: bool
+
+
+class Visit(NamedTuple):
+    """A request that was read: what workflows and pages are told of it. `endpoint` may be `NO_ENDPOINT`."""
+
+    site: Site
+    around: Surroundings
+    endpoint: bytes
+    caller: LoggedIn | None
+    data: Doc
+    experience: Doc
+    now_ms: int
