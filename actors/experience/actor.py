@@ -17,7 +17,7 @@ from trunkline.actors.experience.copies import ImportVersion, import_version
 from trunkline.actors.experience.counts import AddCounts, add_counts
 from trunkline.actors.experience.kind import DEVELOP
 from trunkline.actors.experience.removal import RemoveSome, remove_some
-from trunkline.actors.experience.sites import Sites
+from trunkline.actors.experience.sites import SERVED, Sites
 from trunkline.actors.experience.versions import VERSIONS
 from trunkline.actors.records import records
 from trunkline.actors.records.messages import DeleteRecord, PatchRecord
@@ -25,6 +25,7 @@ from trunkline.actors.records.owner import RecordParent, by_fields
 from trunkline.actors.records.resource import Change
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid
+from trunkline.store import keys
 
 
 class Experience(RecordParent):
@@ -39,7 +40,9 @@ class Experience(RecordParent):
         return True  # it exists as long as its application
 
     def flush(self) -> None:
-        self.after_commit(partial(self.system.component(Sites).changed, self.ref.id))
+        written = () if self.batch is None else self.batch.writes.get(keys.RECORDS, ())
+        if any(key.startswith(SERVED) for key in written):
+            self.after_commit(partial(self.system.component(Sites).changed, self.ref.id))
 
     def on_add_counts(self, message: AddCounts) -> None:
         """Add requests to the counts."""

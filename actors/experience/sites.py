@@ -10,10 +10,19 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.experience.content import DEVELOP_NAME, Source, all_in, find, find_version
-from trunkline.actors.experience.kind import DOMAIN, ENDPOINT, SLUG, VIEW
+from trunkline.actors.experience.kind import (
+    DEVELOP,
+    DOMAIN,
+    ENDPOINT,
+    ENDPOINT_COPY,
+    SLUG,
+    VERSION,
+    VIEW,
+    VIEW_COPY,
+)
 from trunkline.actors.experience.rendering import View
 from trunkline.actors.experience.routes import RouteTree
 from trunkline.actors.records.kind import Doc, Kind
@@ -24,6 +33,11 @@ from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
+
+SERVED: Final = tuple(
+    keys.kind_prefix(kind.name) for kind in (ENDPOINT, VIEW, VERSION, DEVELOP, ENDPOINT_COPY, VIEW_COPY)
+)
+"""What the keys of records begin with that a site is made of."""
 
 
 class Address(NamedTuple):

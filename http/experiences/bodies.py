@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
@@ -10,7 +11,6 @@ import msgspec
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
-from trunkline.actors.formulas.byte_texts import TO_TEXT
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.wire.headers import Headers
 
@@ -63,7 +63,7 @@ def body_of(headers: Mapping[str, str], body: bytes, parts_max: int) -> Any:
         return values_of(body.decode("utf-8", "replace"))
     if kind == _MULTIPART:
         return _parts(options.get("boundary", ""), body, parts_max)
-    return TO_TEXT["utf8"](body)
+    return body.decode("utf-8", "replace")
 
 
 def _gathered(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -105,9 +105,9 @@ def _parts(boundary: str, body: bytes, parts_max: int) -> dict[str, Any]:
 
 def _value_of(part: Field | File, data: bytes) -> Any:
     if isinstance(part, Field):
-        return TO_TEXT["utf8"](data)
+        return data.decode("utf-8", "replace")
     return {
         "fileName": part.filename,
         "contentType": part.headers.get("content-type"),
-        "data": TO_TEXT["base64"](data),
+        "data": base64.b64encode(data).decode(),
     }

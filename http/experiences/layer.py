@@ -1,7 +1,7 @@
 """The ASGI layer in front of the API: requests to experiences are answered here, all others go on.
 
-A request is for an experience if its host is a domain of one, or `<slug>.<suffix>`; the host of `public_url` and hosts
-without a dot never are. On all other hosts the path `/x/<slug>/...` leads to one, for those who have no name to give.
+A request is for an experience if its host is a domain of one, or `<slug>.<suffix>`; the host of `public_url`, addresses
+and hosts without a dot never are. On all other hosts the path `/x/<slug>/...` leads to one, for those who have no name.
 So a host belongs either to one experience or to the API: an experience never answers a call of the API.
 """
 
@@ -38,7 +38,7 @@ class ExperienceHosts:
 
     def of_name(self, name: str) -> Address | None:
         """Where a host leads; None if it is one of the API."""
-        if "." not in name or name == self._own_host:
+        if "." not in name or name == self._own_host or name.replace(".", "").isdigit():
             return None
         if name.endswith(self._suffix):
             return self.of_slug(name.removesuffix(self._suffix))

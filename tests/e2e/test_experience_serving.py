@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 import pytest
 import trio
 
 from tests.e2e.conftest import Server
+from tests.e2e.experience_browser import browser, error, page, static, user
 from tests.e2e.experiences import Experience, new_experience
 from tests.patience import PATIENCE_S
-from trunkline.actors.experience.tokens import ExperienceTokens
 
-PASSWORD = "correct horse"
 LOCATION = {"type": "redirect", "value": "/elsewhere"}
 
 
@@ -22,57 +20,6 @@ async def exp(server: Server) -> Experience:
     made = await new_experience(server)
     await made.make("slugs", slug="farm")
     return made
-
-
-class Browser:
-    """Sends requests to the host of an experience. It keeps no cookies and follows no redirections."""
-
-    def __init__(self, server: Server, host: str) -> None:
-        self._server = server
-        self._host = host
-
-    async def send(self, method: str, path: str, **more: Any) -> httpx.Response:
-        headers = {"Host": self._host, **more.pop("headers", {})}
-        async with httpx.AsyncClient(timeout=PATIENCE_S, trust_env=False, verify=False) as client:
-            return await client.request(method, self._server.url + path, headers=headers, **more)
-
-    async def get(self, path: str, **headers: str) -> httpx.Response:
-        return await self.send("GET", path, headers=headers)
-
-
-def browser(exp: Experience, host: str = "farm.localhost:8080") -> Browser:
-    return Browser(exp.server, host)
-
-
-async def page(exp: Experience, name: str, body: str, **more: Any) -> str:
-    made = await exp.make("views", name=name, viewType="page", body=body, **more)
-    return str(made["id"])
-
-
-async def static(exp: Experience, route: str, body: str, **more: Any) -> str:
-    """An endpoint for GET that answers with a page; returns its id."""
-    view = await page(exp, f"page of {route} {len(more)}", body)
-    reply = {"type": "page", "value": view, **more.pop("reply", {})}
-    made = await exp.make("endpoints", route=route, method="get", staticReply=reply, **more)
-    return str(made["id"])
-
-
-async def user(exp: Experience, email: str = "one@example.com", **more: Any) -> tuple[str, str]:
-    """A user and a token."""
-    id = str((await exp.make("users", email=email, password=PASSWORD, **more))["id"])
-    return id, token_of(exp, id)
-
-
-def token_of(exp: Experience, id: str) -> str:
-    system = exp.server.system
-    application = bytes.fromhex(exp.application.rpartition("/")[2])
-    tokens = system.component(ExperienceTokens)
-    return tokens.make_token(application, bytes.fromhex(id), now_ms=system.clock.wall_ms())
-
-
-def error(answer: httpx.Response) -> str:
-    assert answer.headers["content-type"] == "application/json"
-    return str(answer.json()["error"])
 
 
 # Where a site is found.
@@ -167,6 +114,32 @@ async def test_stored_replies_are_pages_and_redirections(exp: Experience) -> Non
     answer = await at.get("/<b>")
     assert (answer.status_code, answer.text) == (404, "nothing at /%3Cb%3E")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
+async def test_bodies_are_read_by_their_type(exp: Experience) -> None:
+    view = await page(exp, "echo", "{{{jsonEncode request.body}}}")
+    await exp.make("endpoints", route="/", method="post", staticReply={"type": "page", "value": view})
+    at = browser(exp)
+    file = {"fileName": "a.bin", "contentType": "image/png", "data": "/wA="}
+    for sent, seen in (
+        ({}, None),
+        ({"json": {"a": [1, None]}}, {"a": [1, None]}),
+        ({"data": {"a": "1", "b": ["2", "3"], "c": ""}}, {"a": "1", "b": ["2", "3"], "c": ""}),
+        ({"content": "ä", "headers": {"Content-Type": "text/plain"}}, "ä"),
+        ({"content": "{", "headers": {"Content-Type": "text/csv"}}, "{"),
+        (
+            {"files": [("f", ("a.bin", b"\xff\x00", "image/png")), ("t", (None, "x")), ("t", (None, "y"))]},
+            {"f": file, "t": ["x", "y"]},
+        ),
+    ):
+        assert (await at.send("POST", "/", **sent)).json() == seen, sent
+    for content, type, said in (
+        ("{", "application/json", "The body is no JSON"),
+        ("x", "multipart/form-data", "Content-Type: needs a boundary"),
+        ("x", "multipart/form-data; boundary=a", "The form is malformed"),
+    ):
+        answer = await at.send("POST", "/", content=content, headers={"Content-Type": type})
+        assert (answer.status_code, error(answer)[: len(said)]) == (400, said)
 
 
 async def test_a_page_lies_in_its_layout(exp: Experience) -> None:
