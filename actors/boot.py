@@ -1,6 +1,7 @@
 """Start-up: opens the store of a data directory, creates the actor system on it, and creates the first user.
 
-The server and the command line start here, so neither of them imports the store.
+The server and the command line start here, so neither of them imports the store. The file is long because all parts of
+a system are put together here.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from trunkline.actors.devices.head import advanced
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.tokens import ExperienceTokens
+from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
@@ -44,6 +46,7 @@ from trunkline.actors.organizations.membership import MEMBER, check_other_admin,
 from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.http_calls import get_public
 from trunkline.actors.outgoing.mail import Mail
+from trunkline.actors.plain.integrations import IntegrationBoard
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
@@ -186,6 +189,8 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Downloads(system))
     system.add_component(SingleSignOn(settings, system.limits, secret))
     notifier = Notifier(settings, system.limits, mail, system.component(Results))
+    system.add_component(IntegrationBoard())
+    system.add_component(Connections(system, private=settings.callback_private_networks))
     system.add_component(Retention(system))
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
@@ -209,6 +214,7 @@ async def running(system: System) -> AsyncIterator[System]:
         await nursery.start(system.component(Jobs).run)
         nursery.start_soon(run_schedule, system)
         nursery.start_soon(system.component(RequestCounts).run)
+        await nursery.start(system.component(Connections).run)
         try:
             yield system
         finally:

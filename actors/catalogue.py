@@ -61,6 +61,7 @@ from trunkline.actors.flows.button import VirtualButton
 from trunkline.actors.flows.jobs import DELETE_VERSIONS
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.flows.messages import FLOW_BY_VERSION_FIELDS, FLOW_FIELDS, FLOW_VERSION_FIELDS
+from trunkline.actors.integrations.actor import Integration
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import JOB_LOG_FIELDS
@@ -112,8 +113,9 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     Notebooks,
     # Files.
     FileTree,
-    # Topics.
+    # Topics and integrations.
     Publisher,
+    Integration,
 )
 
 _RESOURCES: Final[tuple[Resource, ...]] = (

@@ -201,7 +201,9 @@ async def read(system: System, message: Message) -> Any:
         return value
     reader, limits = READERS[type(message)], system.limits
     try:
-        return await system.read(lambda snapshot: reader(Reading(snapshot, limits, in_loop=False), message))
+        return await system.read(
+            lambda snapshot: reader(Reading(snapshot, limits, in_loop=False, system=system), message)
+        )
     except ReadQueueFull as full:
         raise Overloaded(f"{full} Try again in a second.") from full
     except StoreError as broken:
@@ -213,7 +215,7 @@ def read_at_once(system: System, message: Message) -> Any:
     reader = READERS[type(message)]
     try:
         with system.store.snapshot() as snapshot:
-            return reader(Reading(snapshot, system.limits, in_loop=True), message)
+            return reader(Reading(snapshot, system.limits, in_loop=True, system=system), message)
     except TakesLong:
         return LATER
     except StoreError as broken:

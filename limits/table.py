@@ -761,6 +761,21 @@ class Limits:
     )
     downloads_max: int = _bound(64, "downloads", "Each keeps a file open; above it 503.")
     gate_retry_s: float = _bound(5, "seconds", "Retry-After of a closed gate; most jobs take seconds.")
+    integration_connections_max: int = _bound(
+        200, "connections", "Each has a task and up to a message in memory; others wait.", "server"
+    )
+    enabled_integrations_max: int = _bound(
+        20, "integrations", "One application must not use all connections.", "application"
+    )
+    integration_message_bytes_max: int = _bound(
+        256 * KIB, "bytes", "The API's limit for MQTT; a larger one ends the connection.", "message"
+    )
+    integration_pause_s: float = _bound(
+        1, "seconds", "Before an integration connects again; doubled after each failure.", "attempt"
+    )
+    integration_pause_max_s: float = _bound(
+        300, "seconds", "The longest of these pauses: a broker that is gone for a day costs little."
+    )
     outgoing_timeout_s: float = _bound(
         10, "seconds", "Time for a callback or mail server to answer.", "attempt"
     )

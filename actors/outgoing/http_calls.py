@@ -177,7 +177,8 @@ async def _send(
 
     With `take`, the pieces of the body of an answer with status 200 are given to it instead.
     """
-    addresses = await _resolve(url, private=private)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    addresses = await resolve(url.raw_host.decode("ascii"), port, private=private)
     verify: ssl.SSLContext | bool = False
     if url.scheme == "https":
         verify = await trio.to_thread.run_sync(_tls_context)
@@ -238,17 +239,16 @@ async def _pieces(response: httpx.Response, bytes_max: int) -> AsyncIterator[byt
         raise Undelivered(f"{response.url.host} did not answer completely: {_reason(error)}.") from None
 
 
-async def _resolve(url: httpx.URL, *, private: bool) -> list[Address]:
-    """The addresses of the host. Raises `Undelivered` if there is none, or if one is not public."""
-    port = url.port or (443 if url.scheme == "https" else 80)
+async def resolve(host: str, port: int, *, private: bool) -> list[Address]:
+    """The addresses of a host. Raises `Undelivered` if there is none, or if one is not public."""
     try:
-        found = await trio.socket.getaddrinfo(url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM)
+        found = await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Undelivered(f"{url.host} cannot be resolved.") from None
+        raise Undelivered(f"{host} cannot be resolved.") from None
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     if not private and not all(map(is_public, addresses)):
         raise Undelivered(
-            f"{url.host} resolves to an address that is not public; this server calls only public ones."
+            f"{host} resolves to an address that is not public; this server calls only public ones."
         )
     return addresses[:ADDRESSES_MAX]
 

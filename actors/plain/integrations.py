@@ -1,171 +1,36 @@
-"""Integrations: connections of an application to brokers and services. Owns the records; nothing connects yet."""
+"""Integrations: connections of an application to brokers and services. Owns the records, not the connections."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+from urllib.parse import urlsplit
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.plain import integration_configs as configs
 from trunkline.actors.plain.credentials import CREDENTIAL
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.owner import find_by_unique
 from trunkline.actors.records.page import Page
+from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.resource import Change, Resource
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.topics.filters import check_form
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Body, Query, View
 from trunkline.actors.values.terms import Id, Name, RecordView
+from trunkline.store import keys
+from trunkline.store.codec import decode
 
-_Text = Annotated[str, Meta(min_length=1, max_length=1024)]
-_Text256 = Annotated[str, Meta(min_length=1, max_length=256)]
-_Text128 = Annotated[str, Meta(min_length=1, max_length=128)]
-_Pem = Annotated[str, Meta(min_length=4, max_length=32767)]
-_ProjectId = Annotated[str, Meta(min_length=1, max_length=255)]
-_AwsText = Annotated[str, Meta(min_length=4, max_length=128)]
-_Port = Annotated[int, Meta(ge=1, le=65_535)]
-_Protocol = Literal["mqtt", "mqtts", "ws", "wss"]
-_ProtocolVersion = Literal["3.1.1", "5"]
-_Topics = Annotated[list[_Text], Meta(max_length=1000)]
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.actor import Actor
+
+_Topic = Annotated[str, Meta(min_length=1, max_length=1024)]
+_Topics = Annotated[list[_Topic], Meta(max_length=1000)]
 
 IntegrationType = Literal["azureEventHub", "googlePubSub", "mqtt", "particle", "sqs", "websocket"]
-
-
-# Configurations: a field that a change omits stays; null removes it.
-
-
-class AzureEventHubConfig(Body, frozen=True):
-    """An event hub of Azure, reached by a connection string, or by its host and a credential."""
-
-    hub_name: _Text256 | UnsetType = UNSET
-    consumer_group: _Text256 | UnsetType = UNSET
-    host_name: _Text256 | UnsetType | None = UNSET
-    connection_string: _Text | UnsetType | None = UNSET
-
-
-class AzureEventHubView(View, frozen=True):
-    """An event hub of Azure, without its secret."""
-
-    hub_name: str
-    consumer_group: str
-    host_name: str | None = None
-
-
-class GooglePubSubConfig(Body, frozen=True):
-    """A subscription of Google Pub/Sub."""
-
-    project_id: _ProjectId | UnsetType | None = UNSET
-    key_json: _Pem | UnsetType | None = UNSET
-
-
-class GooglePubSubView(View, frozen=True):
-    """A subscription of Google Pub/Sub, without its secret."""
-
-    project_id: str | None = None
-
-
-class MqttConfig(Body, frozen=True):
-    """A broker for MQTT."""
-
-    protocol: _Protocol | UnsetType = UNSET
-    host: _Text | UnsetType = UNSET
-    port: _Port | UnsetType = UNSET
-    client_id: _Text | UnsetType | None = UNSET
-    username: _Text | UnsetType | None = UNSET
-    password: _Text | UnsetType | None = UNSET
-    clean: bool | UnsetType = UNSET
-    private_key: _Pem | UnsetType | None = UNSET
-    certificate: _Pem | UnsetType | None = UNSET
-    ca_certificate: _Pem | UnsetType | None = UNSET
-    disable_ssl_verification: bool | UnsetType = field(default=UNSET, name="disableSSLVerification")
-    protocol_version: _ProtocolVersion | UnsetType = UNSET
-
-
-class MqttView(View, frozen=True):
-    """A broker for MQTT, without its secrets."""
-
-    protocol: _Protocol
-    host: str
-    port: int
-    client_id: str | None = None
-    username: str | None = None
-    clean: bool | None = None
-    certificate: str | None = None
-    ca_certificate: str | None = None
-    disable_ssl_verification: bool | None = field(default=None, name="disableSSLVerification")
-    protocol_version: _ProtocolVersion | None = None
-
-
-class ParticleConfig(Body, frozen=True):
-    """A product of the Particle cloud."""
-
-    access_token: _Text | UnsetType = UNSET
-    product_slug_or_id: _Text | UnsetType | None = UNSET
-    org_slug_or_id: _Text | UnsetType | None = UNSET
-    device_name_or_id: _Text | UnsetType | None = UNSET
-
-
-class ParticleView(View, frozen=True):
-    """A product of the Particle cloud, without its secret."""
-
-    product_slug_or_id: str | None = None
-    org_slug_or_id: str | None = None
-    device_name_or_id: str | None = None
-
-
-class SqsConfig(Body, frozen=True):
-    """A queue of Amazon SQS."""
-
-    queue_url: _Text256 | UnsetType = UNSET
-    access_key_id: _AwsText | UnsetType | None = UNSET
-    secret_access_key: _AwsText | UnsetType | None = UNSET
-    region: _AwsText | UnsetType | None = UNSET
-
-
-class SqsView(View, frozen=True):
-    """A queue of Amazon SQS, without its secret."""
-
-    queue_url: str
-    access_key_id: str | None = None
-    region: str | None = None
-
-
-class Header(Body, frozen=True):
-    """A header of a request; its value is never shown."""
-
-    header_key: _Text
-    header_value: _Text
-
-
-class HeaderView(View, frozen=True):
-    """A header of a request, without its value."""
-
-    header_key: str
-
-
-class WebsocketConfig(Body, frozen=True):
-    """A server for WebSocket."""
-
-    url: _Text | UnsetType = UNSET
-    username: _Text | UnsetType | None = UNSET
-    password: _Text | UnsetType | None = UNSET
-    private_key: _Pem | UnsetType | None = UNSET
-    certificate: _Pem | UnsetType | None = UNSET
-    ca_certificate: _Pem | UnsetType | None = UNSET
-    disable_ssl_verification: bool | UnsetType = field(default=UNSET, name="disableSSLVerification")
-    headers: Annotated[list[Header], Meta(max_length=50)] | UnsetType = UNSET
-
-
-class WebsocketView(View, frozen=True):
-    """A server for WebSocket, without its secrets."""
-
-    url: str
-    username: str | None = None
-    certificate: str | None = None
-    ca_certificate: str | None = None
-    disable_ssl_verification: bool | None = field(default=None, name="disableSSLVerification")
-    headers: list[HeaderView] | None = None
-
-
-# Integrations.
 
 
 class IntegrationPost(Body, frozen=True):
@@ -173,15 +38,15 @@ class IntegrationPost(Body, frozen=True):
 
     name: Name
     integration_type: IntegrationType
-    enabled: bool = True
+    enabled: bool | UnsetType = UNSET
     credential_name: Name | UnsetType = UNSET
     topics: _Topics | UnsetType = UNSET
-    azure_event_hub_config: AzureEventHubConfig | UnsetType = UNSET
-    google_pub_sub_config: GooglePubSubConfig | UnsetType = UNSET
-    mqtt_config: MqttConfig | UnsetType = UNSET
-    particle_config: ParticleConfig | UnsetType = UNSET
-    sqs_config: SqsConfig | UnsetType = UNSET
-    websocket_config: WebsocketConfig | UnsetType = UNSET
+    azure_event_hub_config: configs.AzureEventHubConfig | UnsetType = UNSET
+    google_pub_sub_config: configs.GooglePubSubConfig | UnsetType = UNSET
+    mqtt_config: configs.MqttConfig | UnsetType = UNSET
+    particle_config: configs.ParticleConfig | UnsetType = UNSET
+    sqs_config: configs.SqsConfig | UnsetType = UNSET
+    websocket_config: configs.WebsocketConfig | UnsetType = UNSET
 
 
 class IntegrationPatch(Body, frozen=True):
@@ -191,12 +56,12 @@ class IntegrationPatch(Body, frozen=True):
     enabled: bool | UnsetType = UNSET
     credential_name: Name | UnsetType | None = UNSET
     topics: _Topics | UnsetType = UNSET
-    azure_event_hub_config: AzureEventHubConfig | UnsetType = UNSET
-    google_pub_sub_config: GooglePubSubConfig | UnsetType = UNSET
-    mqtt_config: MqttConfig | UnsetType = UNSET
-    particle_config: ParticleConfig | UnsetType = UNSET
-    sqs_config: SqsConfig | UnsetType = UNSET
-    websocket_config: WebsocketConfig | UnsetType = UNSET
+    azure_event_hub_config: configs.AzureEventHubConfig | UnsetType = UNSET
+    google_pub_sub_config: configs.GooglePubSubConfig | UnsetType = UNSET
+    mqtt_config: configs.MqttConfig | UnsetType = UNSET
+    particle_config: configs.ParticleConfig | UnsetType = UNSET
+    sqs_config: configs.SqsConfig | UnsetType = UNSET
+    websocket_config: configs.WebsocketConfig | UnsetType = UNSET
 
 
 class IntegrationPage(Page, frozen=True):
@@ -212,6 +77,28 @@ class IntegrationRemoval(Query, frozen=True):
     include_workflows: bool = False
 
 
+class ConnectInfo(View, frozen=True):
+    """Since when it is connected, in milliseconds; null if it is not."""
+
+    ts: int | None
+
+
+class DisconnectInfo(View, frozen=True):
+    """When it was last disconnected, or failed to connect, in milliseconds; and why."""
+
+    ts: int | None
+    error: str | None = None
+
+
+class ConnectionState(View, frozen=True):
+    """The state of the connection; times in milliseconds."""
+
+    connect_info: ConnectInfo
+    disconnect_info: DisconnectInfo
+    last_keep_alive: int | None = None
+    next_attempt: int | None = None
+
+
 class IntegrationView(RecordView, frozen=True, kw_only=True):
     """An integration, without its secrets."""
 
@@ -222,13 +109,17 @@ class IntegrationView(RecordView, frozen=True, kw_only=True):
     enabled: bool
     topics: list[str]
     credential_name: str | None = None
-    azure_event_hub_config: AzureEventHubView | None = None
-    google_pub_sub_config: GooglePubSubView | None = None
-    mqtt_config: MqttView | None = None
-    particle_config: ParticleView | None = None
-    sqs_config: SqsView | None = None
-    websocket_config: WebsocketView | None = None
+    azure_event_hub_config: configs.AzureEventHubView | None = None
+    google_pub_sub_config: configs.GooglePubSubView | None = None
+    mqtt_config: configs.MqttView | None = None
+    particle_config: configs.ParticleView | None = None
+    sqs_config: configs.SqsView | None = None
+    websocket_config: configs.WebsocketView | None = None
+    status: ConnectionState | None = None
 
+
+CONNECTS: Final = ("mqtt", "websocket")
+"""The types that this server connects. The others are stored, and are not enabled."""
 
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "azureEventHub": ("hubName", "consumerGroup"),
@@ -239,6 +130,13 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "websocket": ("url",),
 }
 """By type: the fields that its configuration must have."""
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+_OF_CONNECTIONS: Final = frozenset(
+    {"enabled", "credentialName", "topics", *(f"{type}Config" for type in _REQUIRED)}
+)
+"""The fields whose change is a change of the connection."""
 
 _CREDENTIALS: Final[dict[str, tuple[str, ...]]] = {
     "azureEventHub": ("azure",),
@@ -269,6 +167,110 @@ def _check(change: Change) -> None:
         raise Invalid(f"{own}: needs either connectionString, or hostName and a credential.")
     if change.named.get("credentialName") is not None:
         _check_credential(change, type)
+    new.setdefault("enabled", type in CONNECTS)
+    _check_enabled(change, type, config)
+    _tell_of(change.owner, change.id)
+
+
+def _check_enabled(change: Change, type: str, config: Doc) -> None:
+    """Check that what is enabled can be connected. What an import brings along is disabled instead."""
+    new = change.new
+    if type == "mqtt" and "topics" in change.named:
+        for index, topic in enumerate(new["topics"]):
+            check_form(topic, f"topics[{index}]")
+    if not new["enabled"] or (change.old is not None and not change.named.keys() & _OF_CONNECTIONS):
+        return
+    try:
+        _check_connects(change, type, config)
+    except Invalid:
+        if not change.is_import:
+            raise
+        new["enabled"] = False
+
+
+def _check_connects(change: Change, type: str, config: Doc) -> None:
+    if type not in CONNECTS:
+        raise Invalid(
+            f"enabled: this server connects to {' and '.join(CONNECTS)}; store the type {type} with enabled false."
+        )
+    if "credentialName" in change.new:
+        raise Invalid(
+            f"credentialName: the type {type} uses no credentials; give the secrets in {type}Config."
+        )
+    for name, value in config.items():
+        if isinstance(value, str) and "{{" in value:
+            raise Invalid(
+                f"{type}Config.{name}: is a template, and none are filled in here; give the text itself."
+            )
+    if type == "websocket":
+        _check_url(config["url"])
+        _check_headers(config.get("headers", []))
+    most, enabled = change.owner.system.limits.enabled_integrations_max, 0
+    for id, doc in _siblings(change.owner):
+        enabled += id != change.id and doc["enabled"] and doc["integrationType"] in CONNECTS
+    if enabled >= most:
+        raise Invalid(f"enabled: {most} integrations of this application are enabled, which is the bound.")
+
+
+def _check_url(text: str) -> None:
+    try:
+        url = urlsplit(text)
+        fits = url.scheme in ("ws", "wss") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise Invalid("websocketConfig.url: must begin with ws:// or wss:// and name a host.")
+    if url.username is not None or url.password is not None:
+        raise Invalid("websocketConfig.url: must not contain a user name or a password; give them beside it.")
+
+
+def _check_headers(headers: list[Doc]) -> None:
+    """Check what a request can carry. Values that a change leaves as they are, are sealed."""
+    for index, each in enumerate(headers):
+        at = f"websocketConfig.headers[{index}]"
+        if _HEADER_NAME.fullmatch(each["headerKey"]) is None:
+            raise Invalid(f"{at}.headerKey: is no name of a header; give one such as X-Api-Key.")
+        value = each["headerValue"]
+        if isinstance(value, str) and not (
+            value.isascii() and value.isprintable() and value == value.strip()
+        ):
+            raise Invalid(f"{at}.headerValue: has characters that no header may have; give printable ASCII.")
+
+
+def _siblings(owner: Actor) -> Iterator[tuple[bytes, Doc]]:
+    """The integrations of the application."""
+    prefix = keys.record_prefix(INTEGRATION.name, owner.ref.id)
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    for key, raw in owner.system.journal.range(keys.RECORDS, prefix, end):
+        yield key[-keys.ID_BYTES :], decode(raw)
+
+
+class IntegrationBoard:
+    """What tells the connections of a changed integration, and shows their states. A component.
+
+    `on_change` is called after the commit. `state_of` gives the state of an integration, None if it has no connection.
+    """
+
+    def __init__(self) -> None:
+        self.on_change: Callable[[Ref], None] = lambda _ref: None
+        self.state_of: Callable[[bytes], Doc | None] = lambda _id: None
+
+
+def _tell_of(owner: Actor, id: bytes) -> None:
+    board = owner.system.component(IntegrationBoard)
+    ref = Ref(INTEGRATION.name, owner.ref.id, id)
+    owner.after_commit(lambda: board.on_change(ref))
+
+
+def _before_delete(owner: Actor, id: bytes, _doc: Doc) -> None:
+    _tell_of(owner, id)
+
+
+def _live(reading: Reading, id: bytes) -> Doc:
+    """The state of the connection."""
+    state = None if reading.system is None else reading.system.component(IntegrationBoard).state_of(id)
+    return {} if state is None else {"status": state}
 
 
 def _check_credential(change: Change, type: str) -> None:
@@ -309,4 +311,6 @@ INTEGRATIONS: Final = Resource(
         }
     ),
     check=_check,
+    before_delete=_before_delete,
+    live=_live,
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from trunkline.actors.values.answer_size import AnswerSize
 
 if TYPE_CHECKING:
+    from trunkline.actors.runtime.host import Host
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
 
@@ -26,13 +27,16 @@ class TakesLong(Exception):
 
 
 class Reading:
-    """The context of a read: the snapshot, and the limits of the server."""
+    """The context of a read: the snapshot, the limits of the server, and the server itself where there is one."""
 
-    __slots__ = ("_in_loop", "limits", "snapshot")
+    __slots__ = ("_in_loop", "limits", "snapshot", "system")
 
-    def __init__(self, snapshot: Snapshot, limits: Limits, *, in_loop: bool) -> None:
+    def __init__(
+        self, snapshot: Snapshot, limits: Limits, *, in_loop: bool, system: Host | None = None
+    ) -> None:
         self.snapshot = snapshot
         self.limits = limits
+        self.system = system
         self._in_loop = in_loop
 
     def answer_size(self) -> AnswerSize:

@@ -79,7 +79,8 @@ class Resource:
     those that an advanced query (`query` of the page) may name. `check` may refuse a change, or change what is stored.
     `before_delete` may refuse a deletion, or change what refers to the record; it gets the owner, the id and the
     record. `prepare` runs before the owner is asked and may wait (to hash a password). `derive` returns shown fields
-    that are computed. `owner` returns the fields of a list and of its items that identify their owner.
+    that are computed, `live` those that are stored nowhere, of the record with an id. `owner` returns the fields of a
+    list and of its items that identify their owner.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Resource:
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     derive: Callable[[Ids, Doc, Any], Doc] | None = None
     owner: Callable[[Ids], Doc] | None = None
+    live: Callable[[Reading, bytes], Doc] | None = None
     shape: Shape = field(init=False)
     defaults: Mapping[str, Any] = field(init=False)
     """The fields of a new record that the body omits: the defaults of its struct."""
@@ -172,7 +174,7 @@ def get_record(resources: Mapping[str, Resource], reading: Reading, message: Get
     found = records.find(reading.snapshot, kind, message.ids[resource.parent], id)
     if found is None:
         raise missing(kind, id)
-    return resource.show(message.ids, found, message.query)
+    return _shown(resource, reading, message.ids, found, message.query)
 
 
 def list_records(resources: Mapping[str, Resource], reading: Reading, message: ListRecords) -> Doc:
@@ -186,11 +188,16 @@ def list_records(resources: Mapping[str, Resource], reading: Reading, message: L
         assert resource.fields is not None
         matches.append(compile_query(asked, resource.fields, at="query").matches)
     found, total = read_page(reading, Listing.of(query, resource.kind, parent, match=all_of(matches)))
-    items = [resource.show(message.ids, each, query) for each in found]
+    items = [_shown(resource, reading, message.ids, each, query) for each in found]
     shown = envelope(resource.plural, items, total, query)
     if "application" in message.ids:
         shown["applicationId"] = message.ids["application"].hex()
     return shown if resource.owner is None else shown | resource.owner(message.ids)
+
+
+def _shown(resource: Resource, reading: Reading, ids: Ids, found: Found, query: Any) -> Doc:
+    shown = resource.show(ids, found, query)
+    return shown if resource.live is None else shown | resource.live(reading, found.id)
 
 
 def _check_parent(resource: Resource, reading: Reading, ids: Ids) -> None:

@@ -40,7 +40,3 @@ class Publish(Message, frozen=True):
     throttle: ClassVar[str | None] = "mqtt_publish"
     body: PublishPost
     by: Creator
-
-
-class Subscribe(Message, frozen=True):
-    """Activate the topics of an application, so that a stream can be opened on them."""

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.retention import Retention
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
@@ -87,6 +88,7 @@ class MetricsCollector(Collector):
         yield from self._streams()
         yield from self._jobs()
         yield from self._files()
+        yield from self._integrations()
         yield from self._retention()
         yield from self._journal()
         yield from self._process()
@@ -178,6 +180,18 @@ class MetricsCollector(Collector):
         yield _gauge(
             "file_downloads_open", "Files that are being downloaded.", system.component(Downloads).running
         )
+
+    def _integrations(self) -> Iterator[Metric]:
+        connections = self._dispatcher.system.component(Connections)
+        counts = connections.counts
+        yield _gauge(
+            "integrations_connected", "Integrations whose connection is open.", connections.connected
+        )
+        yield _counter(
+            "integration_messages", "Messages that arrived on these connections.", counts["messages"]
+        )
+        yield _counter("integration_ends", "Connections of integrations that ended.", counts["ended"])
+        yield _counter("integration_failures", "Attempts to open one that failed.", counts["failed"])
 
     def _retention(self) -> Iterator[Metric]:
         removed = CounterMetricFamily(

@@ -118,7 +118,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Credentials": ("Secrets of other services.", ("credentials", "credential")),
     "Integrations": (
-        "Connections to brokers and services; they are stored, and nothing connects yet.",
+        "Connections to MQTT brokers and WebSocket servers; those to other services are stored.",
         ("integrations", "integration"),
     ),
     "Notebooks": (

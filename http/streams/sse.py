@@ -23,7 +23,6 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
 from trunkline.actors.topics.actor import streams_ref
 from trunkline.actors.topics.filters import check_filter
-from trunkline.actors.topics.messages import Subscribe
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
@@ -163,7 +162,7 @@ async def topic_stream(call: Call) -> Response:
     """Open a stream of the messages of topics. Messages are kept nowhere, so none are replayed."""
     filter = call.query.topic
     check_filter(filter, "topic")
-    subscription = call.service.system.subscribe(streams_ref(call.application), filter, Subscribe())
+    subscription = call.service.system.subscribe(streams_ref(call.application), filter, Listen())
     return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "mqttMessage", _NOTHING))
 
 

@@ -70,7 +70,7 @@ def integration(number: int) -> dict[str, Any]:
         config = {"accessToken": "t", "productSlugOrId": "p"}
         return {"name": NAMES[number], "integrationType": "particle", "particleConfig": config}
     broker = {"host": "mqtt.example.com", "port": 8883, "protocol": "mqtts"}
-    return {"name": NAMES[number], "integrationType": "mqtt", "mqttConfig": broker, "topics": ["a"]}
+    return {"name": NAMES[number], "integrationType": "mqtt", "mqttConfig": broker, "enabled": False}
 
 
 def resource_job(number: int) -> dict[str, Any]:
@@ -289,7 +289,7 @@ FILLED: Final[Mapping[str, Fill]] = {
     "applicationTemplates.get": templates,
     # Credentials and integrations.
     "credentials.get": posted("credentials", credential),
-    "integrations.get": posted("integrations", integration, lambda number: {"enabled": bool(number % 2)}),
+    "integrations.get": posted("integrations", integration, lambda number: {"topics": [f"t{number}"]}),
     # Notebooks and resource jobs.
     "notebooks.get": posted("notebooks"),
     "resourceJobs.get": posted("resource-jobs", resource_job),

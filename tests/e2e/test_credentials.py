@@ -254,10 +254,10 @@ async def test_every_type_of_integration_keeps_its_secrets_for_itself(server: Se
     answers, paths = [], set()
     for type, (given, shown) in INTEGRATIONS.items():
         body = {"name": type, "integrationType": type, "topics": ["a", "b"], f"{type}Config": given}
-        made = await server.call("POST", path, body, status=201)
-        assert (made[f"{type}Config"], made["topics"], made["enabled"]) == (shown, ["a", "b"], True), type
+        made = await server.call("POST", path, {**body, "enabled": False}, status=201)
+        assert (made[f"{type}Config"], made["topics"], made["enabled"]) == (shown, ["a", "b"], False), type
         each = f"{path}/{made['id']}"
-        changed = await server.call("PATCH", each, {"enabled": False, f"{type}Config": {}})
+        changed = await server.call("PATCH", each, {"name": "i", f"{type}Config": {}})
         assert (changed[f"{type}Config"], changed["enabled"]) == (shown, False)
         opened = sealed(server, "integration", made)
         assert set(opened.values()) == {PLANTED}
@@ -271,7 +271,9 @@ async def test_every_type_of_integration_keeps_its_secrets_for_itself(server: Se
 async def test_null_removes_a_secret_of_an_integration(server: Server) -> None:
     path = f"{await server.application()}/integrations"
     config, shown = INTEGRATIONS["mqtt"]
-    made = await server.call("POST", path, {"name": "i", "integrationType": "mqtt", "mqttConfig": config})
+    made = await server.call(
+        "POST", path, {"name": "i", "integrationType": "mqtt", "mqttConfig": config, "enabled": False}
+    )
     change = {"mqttConfig": {"password": None, "username": None}}
     changed = await server.call("PATCH", f"{path}/{made['id']}", change)
     assert changed["mqttConfig"] == {name: value for name, value in shown.items() if name != "username"}

@@ -134,10 +134,18 @@ async def connections(whole: Whole) -> None:
         "privateKey": SECRET,
     }
     await whole.post(
-        "mqtt", "integrations", name="mqtt", integrationType="mqtt", mqttConfig=broker, topics=["a/#"]
+        "mqtt",
+        "integrations",
+        name="mqtt",
+        integrationType="mqtt",
+        mqttConfig=broker,
+        topics=["a/#"],
+        enabled=False,
     )
     socket = {"url": "wss://example.com", "headers": [{"headerKey": "k", "headerValue": SECRET}] * 2}
-    await whole.post("ws", "integrations", name="ws", integrationType="websocket", websocketConfig=socket)
+    await whole.post(
+        "ws", "integrations", name="ws", integrationType="websocket", websocketConfig=socket, enabled=False
+    )
     await whole.post(
         "particle",
         "integrations",

@@ -42,6 +42,9 @@ EDGE_ONLY = {
     "hyperframe",
 }
 
+CLIENTS = {PurePosixPath("actors/integrations/websocket.py"): "trio_websocket"}
+"""What connects to others knows the library of the client."""
+
 # `limits` does no I/O, waits for nothing and reads no clock: `now` is passed in.
 NOT_IN_LIMITS = {
     "asyncio",
@@ -98,7 +101,7 @@ def import_problem(file: PurePosixPath, name: str) -> str | None:
         return f"{room} imports only {', '.join(sorted(MAY_IMPORT[room]))}"
     if top in OWNED_BY_STORE and room != "store":
         return f"only store knows {top}"
-    if top in EDGE_ONLY and room not in {"http", "bench"}:
+    if top in EDGE_ONLY and room not in {"http", "bench"} and CLIENTS.get(file) != top:
         return f"{room} knows no HTTP"
     if top in NOT_IN_LIMITS and room == "limits":
         return "limits does no I/O and reads no clock"

@@ -37,6 +37,7 @@ ORDER = {
         "webhooks",
         "deployments",
         "plain",
+        "integrations",
         "recipes",
         "experience",
         "dashboards",

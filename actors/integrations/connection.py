@@ -1,0 +1,306 @@
+"""The connection of one integration: opened, kept, and opened again after a pause when it has ended.
+
+Owns the life of a connection and its state as the API shows it. Does not own how bytes are spoken (`mqtt.py`,
+`websocket.py`), nor which integrations are connected (`connections.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from random import Random
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import structlog
+import trio
+
+from trunkline.actors.integrations.messages import NoteConnection, TakeMessages
+from trunkline.actors.integrations.mqtt import Account, open_mqtt
+from trunkline.actors.integrations.session import Arrived, Failed, Session
+from trunkline.actors.integrations.websocket import (
+    Rejected,
+    WebsocketStream,
+    basic_auth,
+    open_websocket,
+    shake_hands,
+)
+from trunkline.actors.outgoing.dialing import Tls, dial
+from trunkline.actors.outgoing.http_calls import Undelivered
+from trunkline.actors.plain.integrations import INTEGRATION
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import DomainError, NotFound
+from trunkline.store.keyring import Keyring, sealed_values
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.system import System
+
+_log = structlog.get_logger("trunkline.actors")
+
+_PATH: Final = "/mqtt"
+"""The path of a broker behind WebSocket, if the host has none."""
+_DOUBLED_MAX: Final = 20
+"""A pause is doubled so often at most."""
+_STEADY_S: Final = 60
+"""After so long, the next pause is the shortest again."""
+
+
+class Connection:
+    """The connection of one integration. `settings` is the part of its record that the connection is made from.
+
+    `counts` are counted for all connections: messages that arrived, connections that ended, attempts that failed.
+    """
+
+    def __init__(
+        self, system: System, ref: Ref, settings: Doc, counts: Counter[str], *, private: bool
+    ) -> None:
+        self.ref = ref
+        self.settings = settings
+        self.session: Session | None = None
+        self.ended = trio.Event()
+        self._system = system
+        self._counts = counts
+        self._private = private
+        self._limits = system.limits
+        self._random = Random(system.random_bytes(8))  # noqa: S311 - spreads attempts, guards nothing
+        self._scope = trio.CancelScope()
+        self._why = ""
+        self._connected_ms: int | None = None
+        self._ended_ms: int | None = None
+        self._next_ms: int | None = None
+        self._error: str | None = None
+
+    def end(self, why: str) -> None:
+        """Close the connection, and do not open it again."""
+        self._why = why
+        self._scope.cancel()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether `end` was called."""
+        return self._scope.cancel_called
+
+    def state(self) -> Doc:
+        """The state, as the API shows it."""
+        told: Doc = {"ts": self._ended_ms}
+        if self._error is not None:
+            told["error"] = self._error
+        shown: Doc = {"connectInfo": {"ts": self._connected_ms}, "disconnectInfo": told}
+        if self.session is not None:
+            shown["lastKeepAlive"] = self.session.heard_ms
+        if self._next_ms is not None:
+            shown["nextAttempt"] = self._next_ms
+        return shown
+
+    async def run(self, before: Connection | None) -> None:
+        """Keep the connection until `end`, or until the integration is gone. Begins when the one before has ended."""
+        try:
+            with self._scope:
+                if before is not None:
+                    await before.ended.wait()
+                await self._keep()
+            if self._connected_ms is not None:
+                with trio.move_on_after(self._limits.outgoing_timeout_s, shield=True):
+                    await self._note_end(Failed(self._why, 1000))
+        except NotFound:
+            return
+        finally:
+            self.ended.set()
+
+    async def _keep(self) -> None:
+        """Open sessions, one after the other. Raises `NotFound` if the integration is gone."""
+        pauses = 0
+        while True:
+            began_s = trio.current_time()
+            failed = await self._attempt()
+            steady = self._connected_ms is not None and trio.current_time() - began_s > _STEADY_S
+            pauses = 0 if steady else pauses + 1
+            await self._note_end(failed)
+            longest_s = min(
+                self._limits.integration_pause_s * 2 ** min(pauses, _DOUBLED_MAX),
+                self._limits.integration_pause_max_s,
+            )
+            pause_s = longest_s * self._random.uniform(0.5, 1)
+            self._next_ms = self._system.clock.wall_ms() + round(pause_s * 1000)
+            await trio.sleep(pause_s)
+
+    async def _attempt(self) -> Failed:
+        """Open a session and serve it; return why it has ended, or why it could not be opened.
+
+        Raises `NotFound` if the integration is gone.
+        """
+        failed = Failed("Connection Lost")
+        missing: NotFound | None = None
+        self._next_ms = None
+        try:
+            async with trio.open_nursery() as nursery:
+                try:
+                    with trio.fail_after(self._limits.outgoing_timeout_s):
+                        session = await self._open(nursery)
+                    await self._serve(session)
+                except Failed as ended:
+                    failed = ended
+                except Undelivered as refusal:
+                    failed = Failed(str(refusal).rstrip("."))
+                except NotFound as gone:
+                    missing = gone
+                except trio.TooSlowError:
+                    failed = Failed(f"No answer within {self._limits.outgoing_timeout_s:g} seconds")
+                nursery.cancel_scope.cancel()
+        except* Rejected as rejected:
+            answers = (each for each in rejected.exceptions if isinstance(each, Rejected))
+            failed = Failed(f"Unexpected server response: {next(answers).status_code}")
+        except* Failed as ended:
+            failed = next(each for each in ended.exceptions if isinstance(each, Failed))
+        except* Exception as bug:  # noqa: BLE001 - it must not end the connections of others
+            _log.error("integration crashed", exc_info=bug, **self._ids)
+            failed = Failed("The server failed to connect; the fault is logged")
+        if missing is not None:
+            raise missing
+        return failed
+
+    async def _serve(self, session: Session) -> None:
+        """Hand what arrives to the actor, and acknowledge what is on disk. Raises `Failed` at the end."""
+        self.session = session
+        self._connected_ms = self._system.clock.wall_ms()
+        _log.info("integration connected", **self._ids)
+        try:
+            await self._tell(session.connected)
+            while True:
+                arrived = await session.receive()
+                await self._hand_over(arrived)
+                await session.acknowledge(arrived)
+        finally:
+            self.session = None
+            await session.close()
+
+    async def _hand_over(self, arrived: list[Arrived]) -> None:
+        """Store the triggers of messages. What cannot be stored now is tried again; meanwhile nothing more is read."""
+        pause_s = self._limits.integration_pause_s
+        while True:
+            try:
+                await self._system.ask(self.ref, TakeMessages(arrived=arrived))
+                self._counts["messages"] += len(arrived)
+                return
+            except NotFound:
+                raise
+            except DomainError as refusal:
+                _log.warning("integration cannot store messages", reason=refusal.message, **self._ids)
+            await trio.sleep(pause_s)
+            pause_s = min(2 * pause_s, self._limits.integration_pause_max_s)
+
+    async def _note_end(self, failed: Failed) -> None:
+        """Note why the connection has ended, or could not be opened, and tell the workflows."""
+        was_open = self._connected_ms is not None
+        self._counts["ended" if was_open else "failed"] += 1
+        self._connected_ms, self._ended_ms, self._error = None, self._system.clock.wall_ms(), str(failed)
+        _log.info(
+            "integration disconnected" if was_open else "integration failed", reason=self._error, **self._ids
+        )
+        data: Doc = {"type": "disconnect" if was_open else "failure"}
+        if self.settings["integrationType"] == "mqtt":
+            data["disconnectReason" if was_open else "failureReason"] = self._error
+        else:
+            data["message"] = {"statusCode": failed.code, "reason": self._error}
+        await self._tell(data)
+
+    async def _tell(self, data: Doc) -> None:
+        """Trigger what waits for a change of the connection. Nobody is answered, so a refusal is only logged."""
+        try:
+            await self._system.ask(self.ref, NoteConnection(data=data))
+        except NotFound:
+            raise
+        except DomainError as refusal:
+            _log.warning("integration cannot store a change", reason=refusal.message, **self._ids)
+
+    @property
+    def _ids(self) -> dict[str, str]:
+        return {"application": self.ref.parent.hex(), "integration": self.ref.id.hex()}
+
+    # Opening.
+
+    async def _open(self, nursery: trio.Nursery) -> Session:
+        settings = deepcopy(self.settings)
+        keyring = self._system.component(Keyring)
+        for each in list(sealed_values(settings)):
+            each.holder[each.key] = keyring.unseal(
+                each.value, kind=INTEGRATION.name, id=self.ref.id, field=each.field
+            )
+        config = settings[f"{settings['integrationType']}Config"]
+        if settings["integrationType"] == "mqtt":
+            return await self._open_mqtt(nursery, config, settings["topics"])
+        return await self._open_websocket(nursery, config)
+
+    async def _open_mqtt(self, nursery: trio.Nursery, config: Doc, topics: list[str]) -> Session:
+        protocol = config["protocol"]
+        host, _, path = config["host"].partition("/")
+        tls = _tls(config) if protocol in ("mqtts", "wss") else None
+        stream: trio.abc.Stream
+        dialled = stream = await dial(host, config["port"], tls, private=self._private)
+        try:
+            if protocol in ("ws", "wss"):
+                stream = WebsocketStream(
+                    await shake_hands(
+                        nursery,
+                        dialled,
+                        f"{host}:{config['port']}",
+                        f"/{path}" if path else _PATH,
+                        [],
+                        bytes_max=self._limits.integration_message_bytes_max,
+                        subprotocols=["mqtt"],
+                    )
+                )
+            account = Account(
+                # At most 23 characters, which every broker takes; the first digit of an id hardly ever changes.
+                config.get("clientId") or self.ref.id.hex()[1:],
+                config.get("username"),
+                config.get("password"),
+                config.get("clean", True),
+                config.get("protocolVersion", "3.1.1"),
+                topics,
+            )
+            return await open_mqtt(
+                nursery,
+                stream,
+                account,
+                bytes_max=self._limits.integration_message_bytes_max,
+                timeout_s=self._limits.outgoing_timeout_s,
+                now_ms=self._system.clock.wall_ms,
+            )
+        except BaseException:
+            await trio.aclose_forcefully(dialled)
+            raise
+
+    async def _open_websocket(self, nursery: trio.Nursery, config: Doc) -> Session:
+        url = urlsplit(config["url"])
+        assert url.hostname is not None
+        secure = url.scheme == "wss"
+        port = url.port or (443 if secure else 80)
+        dialled = await dial(url.hostname, port, _tls(config) if secure else None, private=self._private)
+        headers = basic_auth(config.get("username"), config.get("password"))
+        for each in config.get("headers", ()):
+            headers.append((each["headerKey"].encode(), each["headerValue"].encode()))
+        try:
+            return await open_websocket(
+                nursery,
+                dialled,
+                url.netloc,
+                f"{url.path or '/'}{'?' if url.query else ''}{url.query}",
+                headers,
+                bytes_max=self._limits.integration_message_bytes_max,
+                timeout_s=self._limits.outgoing_timeout_s,
+                now_ms=self._system.clock.wall_ms,
+            )
+        except BaseException:
+            await trio.aclose_forcefully(dialled)
+            raise
+
+
+def _tls(config: Doc) -> Tls:
+    return Tls(
+        config.get("caCertificate"),
+        config.get("certificate"),
+        config.get("privateKey"),
+        not config.get("disableSSLVerification", False),
+    )

@@ -1,0 +1,161 @@
+"""The connections of all enabled integrations of this server. A component.
+
+Owns which integrations are connected: those that are enabled, as many as the server allows, and none of an application
+that is still being built. A change of a record takes effect when it is on disk.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from trunkline.actors.integrations.actor import Integration
+from trunkline.actors.integrations.connection import Connection
+from trunkline.actors.integrations.session import Unsent
+from trunkline.actors.plain.integrations import CONNECTS, INTEGRATION, IntegrationBoard
+from trunkline.actors.records import records
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.revocations import Bearer
+from trunkline.actors.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.system import System
+    from trunkline.store.snapshot import Snapshot
+
+_USED: Final = ("integrationType", "topics")
+
+
+class Connections:
+    """The connections, by the ids of the integrations; and the integrations that wait because there are too many."""
+
+    def __init__(self, system: System, *, private: bool) -> None:
+        self.counts: Counter[str] = Counter()
+        """Since the start: `messages` that arrived, connections that `ended`, attempts that `failed`."""
+        self._system = system
+        self._private = private
+        self._open: dict[bytes, Connection] = {}
+        self._waiting: dict[bytes, Ref] = {}
+        self._watches: dict[bytes, Bearer] = {}
+        """What wakes up when an application is deleted or gets an owner, by the id of the application."""
+        self._nursery: trio.Nursery | None = None
+
+    @property
+    def connected(self) -> int:
+        """Connections that are open now."""
+        return sum(each.session is not None for each in self._open.values())
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Connect what is enabled, until cancelled."""
+        board = self._system.component(IntegrationBoard)
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            board.on_change, board.state_of = self._changed, self._state
+            try:
+                for ref in await self._system.read(_enabled):
+                    self._changed(ref)
+                task_status.started()
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+
+    async def publish(self, application: bytes, id: bytes, topic: str, message: str) -> None:
+        """Publish a message to the broker of an integration. Raises `Unsent`."""
+        connection = self._open.get(id)
+        if connection is None or connection.ref.parent != application or connection.session is None:
+            raise Unsent("The integration is not connected.")
+        await connection.session.publish(topic, message)
+
+    def _state(self, id: bytes) -> Doc | None:
+        """The state of a connection, as the API shows it; None if the integration is not to be connected."""
+        connection = self._open.get(id)
+        if connection is not None:
+            return connection.state()
+        if id in self._waiting:
+            bound = self._system.limits.integration_connections_max
+            error = f"All {bound} connections of this server are in use."
+            return {"connectInfo": {"ts": None}, "disconnectInfo": {"ts": None, "error": error}}
+        return None
+
+    def _changed(self, ref: Ref) -> None:
+        """Open, close or renew the connection of an integration whose record or application has changed."""
+        if self._nursery is None:
+            return
+        settings = self._settings(ref)
+        before = self._open.get(ref.id)
+        self._waiting.pop(ref.id, None)
+        if before is not None:
+            if before.settings == settings and not before.is_ending:
+                return
+            before.end("Disabled" if settings is None else "Changed")
+            if settings is None:
+                return
+        elif settings is None:
+            return
+        elif len(self._open) >= self._system.limits.integration_connections_max:
+            self._waiting[ref.id] = ref
+            return
+        connection = self._open[ref.id] = Connection(
+            self._system, ref, settings, self.counts, private=self._private
+        )
+        self._nursery.start_soon(self._run, connection, before)
+
+    async def _run(self, connection: Connection, before: Connection | None) -> None:
+        await connection.run(before)
+        if self._open.get(connection.ref.id) is connection:
+            del self._open[connection.ref.id]
+            for ref in list(self._waiting.values()):
+                self._changed(ref)
+                break
+
+    def _settings(self, ref: Ref) -> Doc | None:
+        """What the connection of an integration is made from; None if it is not to be connected."""
+        get = self._system.journal.get
+        raw = get(keys.RECORDS, keys.record_key(INTEGRATION.name, ref.parent, ref.id))
+        doc: Doc = {} if raw is None else decode(raw)
+        if not doc.get("enabled") or doc["integrationType"] not in CONNECTS:
+            return None
+        raw = get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, ref.parent))
+        if raw is None:
+            return None
+        self._watch(ref.parent)
+        if decode(raw)["ownerId"] == ROOT.hex():  # it is being built
+            return None
+        return {name: doc[name] for name in (*_USED, f"{doc['integrationType']}Config")}
+
+    def _watch(self, application: bytes) -> None:
+        """Learn when the application is deleted or gets another owner."""
+        if application not in self._watches:
+            bearer = self._watches[application] = Bearer()
+            bearer.add_subject(application)
+            bearer.watchers[partial(self._application_changed, application)] = None
+            self._system.revocations.hold(bearer)
+
+    def _application_changed(self, application: bytes) -> None:
+        del self._watches[application]
+        prefix = keys.record_prefix(INTEGRATION.name, application)
+        end = keys.prefix_end(prefix)
+        assert end is not None
+        stored = [key[-keys.ID_BYTES :] for key, _ in self._system.journal.range(keys.RECORDS, prefix, end)]
+        known = [ref.id for ref in self._refs() if ref.parent == application]
+        for id in dict.fromkeys(stored + known):
+            self._changed(Ref(Integration.kind, application, id))
+
+    def _refs(self) -> list[Ref]:
+        return [*(each.ref for each in self._open.values()), *self._waiting.values()]
+
+
+def _enabled(snapshot: Snapshot) -> list[Ref]:
+    """The integrations of all applications that are to be connected."""
+    return [
+        Ref(Integration.kind, application, id)
+        for application, _ in records.scan(snapshot, APPLICATION, ROOT)
+        for id, doc in records.scan(snapshot, INTEGRATION, application)
+        if doc["enabled"] and doc["integrationType"] in CONNECTS
+    ]
