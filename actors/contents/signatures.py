@@ -23,6 +23,7 @@ from trunkline.actors.values.timestamps import iso
 from trunkline.store.object_store import Stored
 
 CONTENTS_PATH: Final = "/contents"
+PUBLIC_PATH: Final = "/files"
 UPLOADS_PATH: Final = "/uploads"
 NAME_CHARS_MAX: Final = 200
 """Of a longer file name a link contains the beginning, and so does the file that a browser writes."""

@@ -1,10 +1,11 @@
 """The pages of an experience as texts: a page in its layout, with the components that both use.
 
-Views are templates (`actors/formulas/templates.py`) with five more helpers. `{{page}}` stands in a layout for the page.
+Views are templates (`actors/formulas/templates.py`) with more helpers. `{{page}}` stands in a layout for the page.
 `{{component "name" context key=value}}` renders a component: its root is the context, if one is given, and the named
 values are `@args`; a component that does not exist renders nothing. `{{section "name"}}`, or the block with a default,
 is a place that `{{#fillSection "name"}}` fills from a page or a component, wherever that stands; the last one counts.
-`{{element ...}}` stands for a dashboard, which this server does not draw in pages: a sentence says so.
+`{{file "path"}}` is the address of a public file. `{{element ...}}` stands for a dashboard, which this server does not
+draw in pages: a sentence says so.
 
 A rendering is bounded by its text, its steps and the depth of its components. It needs no store, so that a long one can
 run in a thread.
@@ -16,12 +17,13 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.template_functions import Dialect, Helper
 from trunkline.actors.formulas.template_run import Evaluate, Run, Scope, Write
 from trunkline.actors.formulas.templates import Template, compile_template
-from trunkline.actors.formulas.values import UNDEFINED, to_text
+from trunkline.actors.formulas.values import UNDEFINED, to_text, truth
 
 STEPS_AT_ONCE: Final = 5_000
 """Steps of a rendering on the event loop: some milliseconds. One that needs more is begun again in a thread."""
@@ -68,10 +70,21 @@ class RenderBounds(NamedTuple):
 class _Rendering:
     """One rendering: what the sections contain, and the components that are being rendered."""
 
-    __slots__ = ("components", "depth", "depth_max", "mark", "page", "places", "sections", "view")
+    __slots__ = (
+        "components",
+        "depth",
+        "depth_max",
+        "files_url",
+        "mark",
+        "page",
+        "places",
+        "sections",
+        "view",
+    )
 
-    def __init__(self, components: Mapping[str, View], depth_max: int, view: View) -> None:
+    def __init__(self, components: Mapping[str, View], depth_max: int, view: View, files_url: str) -> None:
         self.components = components
+        self.files_url = files_url
         self.depth_max = depth_max
         self.depth = 0
         self.page = ""
@@ -108,9 +121,13 @@ def render(
     context: Any,
     bounds: RenderBounds,
     now_ms: int,
+    files_url: str,
 ) -> str:
-    """The text of a page in its layout. Raises `RenderingError`, and `TooLong` over the bound of steps."""
-    rendering = _Rendering(components, bounds.component_depth, page)
+    """The text of a page in its layout. Raises `RenderingError`, and `TooLong` over the bound of steps.
+
+    `files_url` is the address of the public files of the application.
+    """
+    rendering = _Rendering(components, bounds.component_depth, page, files_url)
     run = Run(context, bounds.text_chars, now_ms)
     run.steps_left = bounds.steps
     run.host = rendering
@@ -179,6 +196,13 @@ def _write_fill(name: Evaluate, content: Write) -> Write:
     return write
 
 
+def _file(scope: Scope, path: Any, /, **arguments: Any) -> str:
+    if truth(arguments.get("private")):
+        raise EvaluationError("The helper file gives addresses of public files only; leave private out.")
+    url: str = scope.run.host.files_url
+    return f"{url}/{quote(to_text(path).lstrip('/'))}"
+
+
 def _element(_kind: Any, **_arguments: Any) -> str:
     return _NO_DASHBOARD
 
@@ -186,6 +210,7 @@ def _element(_kind: Any, **_arguments: Any) -> str:
 _HELPERS: Final = {
     "component": Helper(_component, 1, 2, named=None, whole=True, of_run=True, markup=True),
     "element": Helper(_element, 1, 1, named=None, markup=True),
+    "file": Helper(_file, 1, 1, named=None, of_run=True),
     "section": Helper(_section, 1, 1, of_run=True, markup=True),
 }
 _BLOCKS: Final[Mapping[str, Callable[[Evaluate, Write], Write]]] = {

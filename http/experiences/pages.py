@@ -7,6 +7,7 @@ from typing import Final
 
 import trio
 
+from trunkline.actors.contents.signatures import PUBLIC_PATH, Signatures
 from trunkline.actors.experience.rendering import (
     STEPS_AT_ONCE,
     RenderBounds,
@@ -36,8 +37,9 @@ class PageProblem(Exception):
 class Pages:
     """Renders the pages of all experiences of one system."""
 
-    def __init__(self, limits: Limits, sites: Sites) -> None:
+    def __init__(self, limits: Limits, sites: Sites, signatures: Signatures) -> None:
         self._limits = limits
+        self._signatures = signatures
         self._sites = sites
         self._in_threads = trio.CapacityLimiter(_IN_THREADS_MAX)
 
@@ -76,8 +78,17 @@ class Pages:
         bounds = RenderBounds(
             limits.experience_page_chars_max, limits.experience_component_depth_max, STEPS_AT_ONCE
         )
+        files_url = f"{self._signatures.base_url}{PUBLIC_PATH}/{site.application.hex()}"
         layout = site.views[layout_id] if layout_id else None
-        work = partial(render, site.views[page.id], layout, site.components, context, now_ms=visit.now_ms)
+        work = partial(
+            render,
+            site.views[page.id],
+            layout,
+            site.components,
+            context,
+            now_ms=visit.now_ms,
+            files_url=files_url,
+        )
         try:
             try:
                 text = work(bounds=bounds)

@@ -14,6 +14,7 @@ import structlog
 import trio
 
 from trunkline.actors import readers
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.devices.messages import DeviceShape
 from trunkline.actors.devices.read_messages import GetDevice
 from trunkline.actors.experience.access import MayUseDevice, Verdict, device_of, judge
@@ -67,7 +68,7 @@ class Serving:
         self._sites = system.component(Sites)
         self._tokens = system.component(ExperienceTokens)
         self._counts = system.component(RequestCounts)
-        self._pages = Pages(system.limits, self._sites)
+        self._pages = Pages(system.limits, self._sites, system.component(Contents).signatures)
 
     async def answer(self, request: WebRequest) -> Answer:
         """Answer a request. Raises only `trio.Cancelled`: every failure becomes an answer."""

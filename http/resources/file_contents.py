@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.signatures import Link
+from trunkline.actors.contents.signatures import PUBLIC_PATH, Link
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.files.kind import TreeName
 from trunkline.actors.files.messages import (
@@ -28,7 +28,6 @@ from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import FILE_TREE_ACTOR, Route
 from trunkline.http.resources.contents import serve
 
-PUBLIC_PATH: Final = "/files"
 ADVICE: Final = " Send a larger file by a form: PATCH it with its fileSize, which gives one (upload)."
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.signatures import Policy
+from trunkline.actors.contents.signatures import PUBLIC_PATH, Policy
 from trunkline.actors.files.kind import FILE, PRIVATE_FILE, TreeName
 from trunkline.actors.files.messages import (
     CreateFile,
@@ -46,7 +46,6 @@ from trunkline.http.calls.route import APP_PATH, FILE_TREE_ACTOR, LinkTemplates,
 from trunkline.http.resources.file_contents import (
     ADVICE,
     PUBLIC_DOWNLOAD,
-    PUBLIC_PATH,
     FileForm,
     PrivateFileForm,
     receive_content,

@@ -20,7 +20,7 @@ def rendered(
 ) -> str:
     views = {name: View("component", name, body) for name, body in (components or {}).items()}
     around = None if layout is None else View("layout", "around", layout)
-    return render(View("page", "first", page), around, views, context or {}, bounds, 0)
+    return render(View("page", "first", page), around, views, context or {}, bounds, 0, "http://files/a")
 
 
 def test_a_page_is_placed_in_its_layout() -> None:
@@ -52,6 +52,11 @@ def test_sections_are_filled_wherever_the_filling_stands() -> None:
     page = "{{#fillSection 'title'}}A{{/fillSection}}-{{#fillSection 'title'}}B{{/fillSection}}"
     assert rendered(page, layout, parts, context) == "B/by &lt;me&gt;/-end"
     assert rendered("{{#fillSection 'x'}}{{section 'x'}}y{{/fillSection}}{{section 'x'}}") == "y"
+
+
+def test_a_public_file_has_an_address() -> None:
+    assert rendered("<img src=\"{{file '/a/b c&d.png'}}\">") == '<img src="http://files/a/a/b%20c%26d.png">'
+    assert "public files only" in refused("{{file 'a' private=true ttl=9}}")
 
 
 def test_a_dashboard_is_a_sentence() -> None:
