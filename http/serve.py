@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import structlog
 import trio
-from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
@@ -39,6 +38,7 @@ from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.control_socket import serve_control
+from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.site import Site
@@ -134,7 +134,7 @@ async def _listen(
     dispatcher: Dispatcher,
     pages: Site,
     settings: Settings,
-    config: Config,
+    config: TlsConfig,
     listening: socket.socket,
     trigger: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
@@ -158,6 +158,10 @@ async def _listen(
     app: Any = fast_path or quart_app
     if settings.cors_origins is not None:
         app = CrossOrigin(app, settings.cors_origins.split())
+    limits = settings.limits
+    config.context_of = DomainCertificates(
+        system.component(Sites), config.alpn_protocols, limits.experience_certificates_max
+    ).context_of
     app = ExperienceLayer(app, system, hosts, trust_forwarded=settings.trust_forwarded_for)
     # The engine closes the socket when it drains, so the engine owns it from here on.
     config.bind = [f"fd://{listening.detach()}"]

@@ -11,6 +11,7 @@ in use already change nothing.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -44,6 +45,8 @@ class TlsConfig(Config):
     """Of the files of that context."""
     _refused: Digests = ()
     """Of the files when they were of no use; it is logged once."""
+    context_of: Callable[[str], ssl.SSLContext | None] = staticmethod(lambda _name: None)
+    """The context with the certificate for a name; None if that of the files is for it."""
 
     def use(self, settings: Settings) -> None:
         """Use TLS if there is a certificate. Raises `SettingsError` for unusable files."""
@@ -107,7 +110,14 @@ class TlsConfig(Config):
         context = super().create_ssl_context()
         if context is not None:
             context.num_tickets = SESSION_TICKETS
+            context.sni_callback = self._choose
         return context
+
+    def _choose(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
+        """Use the certificate for the name that a client asks for. It has the other settings of the first context."""
+        found = None if name is None else self.context_of(name)
+        if found is not None:
+            tls.context = found
 
     def _digests(self) -> Digests:
         return tuple(_digest(getattr(self, key)) for key in FILES)

@@ -390,6 +390,9 @@ class Limits:
     experience_sites_bytes_max: int = _bound(
         64 * MIB, "bytes", "Stored bytes of the versions of experiences that are kept in memory to be served."
     )
+    experience_certificates_max: int = _bound(
+        1000, "certificates", "Those of domains that are kept ready for connections; some 10 kB each."
+    )
     experience_counts_delay_s: float = _bound(
         1.0, "seconds", "Requests to experiences are counted in memory for this time before they are stored."
     )

@@ -1,6 +1,6 @@
 """Domains of an experience: under which names it is reached, with which certificate, and which version serves.
 
-A name is unique in the server, so that a request finds its application by it. Certificates are not used yet.
+A name is unique in the server, so that a request finds its application by it.
 """
 
 from __future__ import annotations

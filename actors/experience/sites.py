@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+import structlog
+
 from trunkline.actors.experience.content import DEVELOP_NAME, Source, all_in, find, find_version
 from trunkline.actors.experience.kind import (
     DEVELOP,
@@ -33,6 +35,10 @@ from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.errors import CannotOpen
+from trunkline.store.keyring import Keyring
+
+_log = structlog.get_logger("trunkline.experience")
 
 SERVED: Final = tuple(
     keys.kind_prefix(kind.name) for kind in (ENDPOINT, VIEW, VERSION, DEVELOP, ENDPOINT_COPY, VIEW_COPY)
@@ -45,6 +51,15 @@ class Address(NamedTuple):
 
     application: bytes
     version: str | None
+
+
+class Certificate(NamedTuple):
+    """The key, the certificate and its issuers, as PEM."""
+
+    pem: str
+
+    def __repr__(self) -> str:
+        return "Certificate(***)"
 
 
 class Site(NamedTuple):
@@ -82,6 +97,24 @@ class Sites:
     def of_domain(self, name: str) -> Address | None:
         """Where the name of a domain leads; None if nobody has it."""
         return self._named(DOMAIN, "domainName", name)
+
+    def certificate_of(self, name: str) -> Certificate | None:
+        """The certificate of a domain and its key; None if it has none that can be used."""
+        journal = self._system.journal
+        holder = journal.get(keys.UNIQUE, keys.unique_key(DOMAIN.name, ROOT, "domainName", name))
+        if holder is None:
+            return None
+        id = holder[-keys.ID_BYTES :]
+        found = find(journal, DOMAIN, holder[: keys.ID_BYTES], id)
+        if found is None or "sslCert" not in found.doc:
+            return None
+        keyring = self._system.component(Keyring)
+        try:
+            key = keyring.unseal(found.doc["sslKey"], kind=DOMAIN.name, id=id, field="sslKey")
+        except CannotOpen as problem:
+            _log.error("the key of a domain cannot be opened", domain=name, problem=str(problem))
+            return None
+        return Certificate("\n".join((key, found.doc["sslCert"], found.doc.get("sslBundle", ""))))
 
     def of_slug(self, slug: str) -> Address | None:
         """Where a slug leads; None if nobody has it."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import ssl
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 import trustme
 from cryptography import x509
@@ -14,6 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from tests.e2e.conftest import Server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
+from tests.http.tls_client import write_certificate
+from tests.patience import PATIENCE_S
 from trunkline.actors.check import verify
 from trunkline.actors.experience.kind import DOMAIN
 from trunkline.actors.records import records
@@ -169,3 +174,39 @@ async def test_domains_and_slugs_name_the_version_that_serves_them(exp: Experien
         said = await exp.refused("POST", place, {**body, "version": "v1"})
         assert said.startswith("version: there is no version v1")
     assert (await exp.refused("PATCH", f"domains/{domain['id']}", {"version": NO_ID})).startswith("version: ")
+
+
+async def test_a_connection_gets_the_certificate_of_its_domain(
+    start_server: Any, tmp_path: Path, authority: trustme.CA
+) -> None:
+    """Over HTTP/1.1 and HTTP/2; other names get that of the server, and a changed one is used at once."""
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    stranger, strange = trustme.CA(), ssl.create_default_context()
+    stranger.configure_trust(strange)
+    of_server = write_certificate(stranger, tmp_path)
+    async with start_server(**of_server) as server:
+        exp = await new_experience(server)
+        made = await exp.make("domains", domainName=HOST, **issued(authority, HOST))
+
+        async def request(
+            http2: bool, context: ssl.SSLContext = trusting, name: str = HOST
+        ) -> httpx.Response:
+            sent: Json = {"headers": {"Host": HOST}, "extensions": {"sni_hostname": name}}
+            async with httpx.AsyncClient(
+                verify=context, http2=http2, trust_env=False, timeout=PATIENCE_S
+            ) as client:
+                return await client.get(server.url, **sent)
+
+        for http2 in (False, True):
+            answer = await request(http2)
+            assert (answer.http_version, answer.status_code) == ("HTTP/2" if http2 else "HTTP/1.1", 404)
+        assert (await request(False, strange, "localhost")).status_code == 404
+        with pytest.raises(httpx.ConnectError):
+            await request(False, strange)
+        await exp.patch(f"domains/{made['id']}", **issued(stranger, HOST))
+        with pytest.raises(httpx.ConnectError):
+            await request(False)
+        assert (await request(False, strange)).status_code == 404
+        await exp.patch(f"domains/{made['id']}", **issued(authority, HOST))
+        assert (await request(True)).status_code == 404

@@ -1,0 +1,56 @@
+"""The certificates of domains: which one a connection over TLS gets, by the name that its client asks for (SNI).
+
+A client that asks for another name gets the certificate of the server. Contexts are kept by their contents, so a
+changed certificate is used from the next connection on.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from hashlib import sha256
+
+import structlog
+
+from trunkline.actors.experience.sites import Certificate, Sites
+
+_log = structlog.get_logger("trunkline.experience")
+
+
+class DomainCertificates:
+    """Chooses the certificates of one server. `protocols` are those of ALPN."""
+
+    def __init__(self, sites: Sites, protocols: list[str], length_max: int) -> None:
+        self._sites = sites
+        self._protocols = protocols
+        self._length_max = length_max
+        self._contexts: dict[bytes, ssl.SSLContext | None] = {}
+
+    def context_of(self, name: str) -> ssl.SSLContext | None:
+        """The context with the certificate of a domain; None if the server's own is to be used."""
+        certificate = self._sites.certificate_of(name.lower())
+        if certificate is None:
+            return None
+        # The digest is kept, and no copy of the key.
+        digest = sha256(certificate.pem.encode()).digest()
+        if digest not in self._contexts:
+            if len(self._contexts) >= self._length_max:
+                del self._contexts[next(iter(self._contexts))]
+            try:
+                self._contexts[digest] = self._made(certificate)
+            except (ssl.SSLError, OSError) as problem:
+                _log.error("the certificate of a domain cannot be used", domain=name, problem=str(problem))
+                self._contexts[digest] = None
+        return self._contexts[digest]
+
+    def _made(self, certificate: Certificate) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_alpn_protocols(self._protocols)
+        # The library reads files only; this one is in memory, so that no key is on a disk.
+        file = os.memfd_create("certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(file, certificate.pem.encode())
+            context.load_cert_chain(f"/proc/self/fd/{file}", password="")
+        finally:
+            os.close(file)
+        return context
