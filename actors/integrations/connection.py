@@ -17,7 +17,7 @@ import trio
 
 from trunkline.actors.integrations.messages import NoteConnection, TakeMessages
 from trunkline.actors.integrations.mqtt import Account, open_mqtt
-from trunkline.actors.integrations.session import Arrived, Failed, Session
+from trunkline.actors.integrations.session import Arrived, Failed, Session, Unsent
 from trunkline.actors.integrations.websocket import (
     Rejected,
     WebsocketStream,
@@ -59,6 +59,7 @@ class Connection:
         self.settings = settings
         self.session: Session | None = None
         self.ended = trio.Event()
+        self._openings = trio.lowlevel.ParkingLot()
         self._system = system
         self._counts = counts
         self._private = private
@@ -80,6 +81,15 @@ class Connection:
     def is_ending(self) -> bool:
         """Whether `end` was called."""
         return self._scope.cancel_called
+
+    async def opened(self) -> Session:
+        """Wait until it is connected. Raises `Unsent` if that takes too long."""
+        with trio.move_on_after(self._limits.outgoing_timeout_s):
+            while self.session is None:
+                await self._openings.park()
+        if self.session is None:
+            raise Unsent(f"the integration is not connected ({self._error or 'not yet'}).")
+        return self.session
 
     def state(self) -> Doc:
         """The state, as the API shows it."""
@@ -163,6 +173,7 @@ class Connection:
     async def _serve(self, session: Session) -> None:
         """Hand what arrives to the actor, and acknowledge what is on disk. Raises `Failed` at the end."""
         self.session = session
+        self._openings.unpark_all()
         self._connected_ms = self._system.clock.wall_ms()
         _log.info("integration connected", **self._ids)
         try:

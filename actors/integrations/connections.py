@@ -66,11 +66,11 @@ class Connections:
                 self._nursery = None
 
     async def publish(self, application: bytes, id: bytes, topic: str, message: str) -> None:
-        """Publish a message to the broker of an integration. Raises `Unsent`."""
+        """Publish a message to the broker of an integration, when it is connected. Raises `Unsent`."""
         connection = self._open.get(id)
-        if connection is None or connection.ref.parent != application or connection.session is None:
-            raise Unsent("The integration is not connected.")
-        await connection.session.publish(topic, message)
+        if connection is None or connection.ref.parent != application:
+            raise Unsent("there is no enabled integration with this id.")
+        await (await connection.opened()).publish(topic, message)
 
     def _state(self, id: bytes) -> Doc | None:
         """The state of a connection, as the API shows it; None if the integration is not to be connected."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 import trio
 from paho.mqtt import client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
@@ -27,6 +27,8 @@ _IN_FLIGHT_MAX: Final = 100
 """Messages on their way, in each direction, that are not acknowledged."""
 _EARLY_MAX: Final = 1_000
 """Messages of an earlier session that may come before the subscriptions are confirmed."""
+_TURN_MAX: Final = 256
+"""Messages that are handed over at once: some milliseconds of work."""
 _PUBLISH: Final = 3
 _REFUSED_MIN: Final = 128
 """The smallest code by which a broker refuses."""
@@ -66,7 +68,7 @@ class MqttSession:
         self._client = _client_of(account, self._wire)
         self._topics = account.topics
         self._arrived: list[Arrived] = []
-        self._taken: dict[int, trio.Event] = {}
+        self._sent: dict[int, _Sent] = {}
         self._refused = ""
         self._is_ready = False
         self._sending = trio.Lock()
@@ -103,7 +105,7 @@ class MqttSession:
     async def receive(self) -> list[Arrived]:
         while not self._arrived:
             await self._read()
-        arrived, self._arrived = self._arrived, []
+        arrived, self._arrived = self._arrived[:_TURN_MAX], self._arrived[_TURN_MAX:]
         return arrived
 
     async def acknowledge(self, arrived: list[Arrived]) -> None:
@@ -113,29 +115,29 @@ class MqttSession:
         await self._flush()
 
     async def publish(self, topic: str, message: str) -> None:
-        if len(self._taken) >= _IN_FLIGHT_MAX:
+        if len(self._sent) >= _IN_FLIGHT_MAX:
             raise Unsent(
                 f"{_IN_FLIGHT_MAX} messages wait for the broker, which is the bound; try again later."
             )
         try:
-            sent = self._client.publish(topic, message, qos=1)
+            mid = self._client.publish(topic, message, qos=1).mid
         except ValueError as error:
-            raise Unsent(f"The message cannot be published: {error}.") from None
-        if sent.rc not in (MQTTErrorCode.MQTT_ERR_SUCCESS, MQTTErrorCode.MQTT_ERR_QUEUE_SIZE):
-            raise Unsent("The connection to the broker has ended.")
-        taken = self._taken[sent.mid] = trio.Event()
+            raise Unsent(f"{error}.") from None
+        sent = self._sent[mid] = _Sent()
         with trio.move_on_after(self._timeout_s):
             try:
                 await self._flush()
-                await taken.wait()
-                return
+                await sent.over.wait()
             except Failed as failed:
-                raise Unsent(f"{failed}.") from None
+                sent.refusal = str(failed)
             finally:
-                del self._taken[sent.mid]
-        raise Unsent(f"The broker did not take the message within {self._timeout_s:g} seconds.")
+                del self._sent[mid]
+        if sent.refusal is not None:
+            raise Unsent(f"{sent.refusal}.")
 
     async def close(self) -> None:
+        for sent in self._sent.values():
+            sent.end("the connection has ended before the broker took the message")
         with trio.move_on_after(_CLOSE_S, shield=True):
             self._client.disconnect()
             try:
@@ -232,16 +234,31 @@ class MqttSession:
         data = {"type": "message", "message": text, "topic": topic}
         self._arrived.append(Arrived(data, topic, text, message.mid if message.qos else 0))
 
-    def _on_publish(self, _client: Any, _data: Any, mid: int, _reason: Any, _properties: Any) -> None:
-        taken = self._taken.get(mid)
-        if taken is not None:
-            taken.set()
+    def _on_publish(self, _client: Any, _data: Any, mid: int, reason: ReasonCode, _properties: Any) -> None:
+        sent = self._sent.get(mid)
+        if sent is not None:
+            sent.end(f"the broker refuses the message ({reason})" if reason.is_failure else None)
 
     def _on_disconnect(
         self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, _properties: Any
     ) -> None:
         self._refused = self._refused or str(reason)
         self._wire.close()
+
+
+class _Sent:
+    """A message on its way. `refusal` says why it was not taken, None if it was."""
+
+    __slots__ = ("over", "refusal")
+
+    def __init__(self) -> None:
+        self.over = trio.Event()
+        self.refusal: str | None = "the broker did not take the message in time"
+
+    def end(self, refusal: str | None) -> None:
+        if not self.over.is_set():
+            self.refusal = refusal
+            self.over.set()
 
 
 class _Wire:

@@ -54,7 +54,7 @@ class WebsocketSession:
         """WebSocket has no acknowledgements."""
 
     async def publish(self, topic: str, message: str) -> None:  # noqa: ARG002
-        raise Unsent("This integration is no MQTT broker; a message can be published only to one.")
+        raise Unsent("this integration is no MQTT broker, and messages can be published only to one.")
 
     async def keep_alive(self) -> None:
         """Send pings; end the connection if there is no answer, so that `receive` fails."""

@@ -243,7 +243,7 @@ async def resolve(host: str, port: int, *, private: bool) -> list[Address]:
     """The addresses of a host. Raises `Undelivered` if there is none, or if one is not public."""
     try:
         found = await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):  # a malformed name is a ValueError
         raise Undelivered(f"{host} cannot be resolved.") from None
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     if not private and not all(map(is_public, addresses)):

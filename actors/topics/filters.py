@@ -6,6 +6,9 @@ from typing import Final
 
 from trunkline.actors.values.errors import Invalid
 
+TOPIC_CHARS_MAX: Final = 230
+"""The API's limit."""
+
 RESERVED: Final = ("losant/", "$")
 """What no topic and no filter of an application begins with: the topics of devices and of the server itself."""
 
@@ -14,6 +17,8 @@ def check_topic(topic: str, field: str) -> None:
     """Raise `Invalid` unless messages can be published to the topic."""
     _check_reserved(topic, field)
     _check_text(topic, field)
+    if len(topic) > TOPIC_CHARS_MAX:
+        raise Invalid(f"{field}: has {len(topic)} characters; a topic has at most {TOPIC_CHARS_MAX}.")
     if "+" in topic or "#" in topic:
         raise Invalid(f"{field}: has + or #, which are for filters; a message is published to one topic.")
 

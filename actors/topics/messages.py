@@ -8,9 +8,10 @@ from msgspec import Meta
 
 from trunkline.actors.devices.messages import KeepAlive
 from trunkline.actors.records.messages import Creator
+from trunkline.actors.topics.filters import TOPIC_CHARS_MAX
 from trunkline.actors.values.structs import Body, Message, View
 
-TopicText = Annotated[str, Meta(min_length=1, max_length=230)]
+TopicText = Annotated[str, Meta(min_length=1, max_length=TOPIC_CHARS_MAX)]
 
 
 class PublishPost(Body, frozen=True):

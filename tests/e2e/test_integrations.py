@@ -38,7 +38,9 @@ async def send(port: int, topic: str, *messages: str | bytes) -> None:
     await trio.to_thread.run_sync(partial(publishing, protocol=MQTTProtocolVersion.MQTTv311))
 
 
-async def mqtt(server: Server, application: str, port: int, *topics: str, **config: Any) -> str:
+async def mqtt(
+    server: Server, application: str, port: int, *topics: str, enabled: bool = True, **config: Any
+) -> str:
     """A new integration; returns its path."""
     made = await server.call(
         "POST",
@@ -47,6 +49,7 @@ async def mqtt(server: Server, application: str, port: int, *topics: str, **conf
             "name": "broker",
             "integrationType": "mqtt",
             "topics": list(topics),
+            "enabled": enabled,
             "mqttConfig": {"protocol": "mqtt", "host": "127.0.0.1", "port": port, **config},
         },
         status=201,
@@ -185,7 +188,7 @@ async def test_a_broker_behind_tls_is_verified(start_server: Start, broker: Port
     context.verify_mode = ssl.CERT_REQUIRED
     authority.configure_trust(context)
     client = authority.issue_cert("trunkline")
-    pair = {
+    pair: dict[str, Any] = {
         "certificate": client.cert_chain_pems[0].bytes().decode(),
         "privateKey": client.private_key_pem.bytes().decode(),
     }
@@ -265,6 +268,43 @@ async def test_messages_of_a_deleted_integration_end_its_connection(
                 nursery.start_soon(server.call, "DELETE", path)
         await until(lambda: server.system.component(Connections).connected == 0)
         await connected(server, await mqtt(server, application, broker.v3, "a"))
+
+
+async def test_a_message_is_acknowledged_when_it_is_on_disk(start_server: Start) -> None:
+    """The disk refuses three times; meanwhile nothing is acknowledged, and then the message is."""
+    refusals: list[int] = []
+    left_at_ack: list[int] = []
+    acknowledged = trio.Event()
+
+    def disk() -> float:
+        if len(refusals) < 3:
+            refusals.append(0)
+            raise OSError(5, "broken on purpose")
+        return 0
+
+    async def serve(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"\x20\x02\x00\x00")
+        await stream.receive_some()
+        server.system.journal._sync_delay_s = disk
+        await stream.send_all(b"\x90\x03\x00\x01\x01" + b"\x32\x06\x00\x01a\x00\x07x")
+        assert await stream.receive_some() == b"\x40\x02\x00\x07"
+        left_at_ack.append(3 - len(refusals))
+        acknowledged.set()
+        await trio.sleep_forever()
+
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        async with start_server(callback_private_networks=True, limits=QUICK) as server:
+            nursery.start_soon(trio.serve_listeners, serve, listeners)
+            application = await server.application()
+            await mqtt(server, application, listeners[0].socket.getsockname()[1], "a")
+            with trio.fail_after(PATIENCE_S):
+                await acknowledged.wait()
+            assert left_at_ack == [0]
+            counts = await server.call("GET", f"{application}/payloadCounts")
+            assert counts["integration"] == {"total": 1}
+        nursery.cancel_scope.cancel()
 
 
 # What is refused.

@@ -39,8 +39,15 @@ async def socket_server(
         nursery.cancel_scope.cancel()
 
 
-async def websocket(server: Server, application: str, url: str, **config: Any) -> str:
-    body = {"name": "ws", "integrationType": "websocket", "websocketConfig": {"url": url, **config}}
+async def websocket(
+    server: Server, application: str, url: str, *, enabled: bool = True, **config: Any
+) -> str:
+    body = {
+        "name": "ws",
+        "integrationType": "websocket",
+        "websocketConfig": {"url": url, **config},
+        "enabled": enabled,
+    }
     made = await server.call("POST", f"{application}/integrations", body, status=201)
     return f"{application}/integrations/{made['id']}"
 
