@@ -160,7 +160,7 @@ async def _listen(
         app = CrossOrigin(app, settings.cors_origins.split())
     limits = settings.limits
     config.context_of = DomainCertificates(
-        system.component(Sites), config.alpn_protocols, limits.experience_certificates_max
+        system.component(Sites), hosts, config.alpn_protocols, limits.experience_certificates_max
     ).context_of
     app = ExperienceLayer(app, system, hosts, trust_forwarded=settings.trust_forwarded_for)
     # The engine closes the socket when it drains, so the engine owns it from here on.

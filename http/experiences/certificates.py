@@ -13,6 +13,7 @@ from hashlib import sha256
 import structlog
 
 from trunkline.actors.experience.sites import Certificate, Sites
+from trunkline.http.experiences.layer import ExperienceHosts
 
 _log = structlog.get_logger("trunkline.experience")
 
@@ -20,15 +21,19 @@ _log = structlog.get_logger("trunkline.experience")
 class DomainCertificates:
     """Chooses the certificates of one server. `protocols` are those of ALPN."""
 
-    def __init__(self, sites: Sites, protocols: list[str], length_max: int) -> None:
+    def __init__(self, sites: Sites, hosts: ExperienceHosts, protocols: list[str], length_max: int) -> None:
         self._sites = sites
+        self._hosts = hosts
         self._protocols = protocols
         self._length_max = length_max
         self._contexts: dict[bytes, ssl.SSLContext | None] = {}
 
     def context_of(self, name: str) -> ssl.SSLContext | None:
         """The context with the certificate of a domain; None if the server's own is to be used."""
-        certificate = self._sites.certificate_of(name.lower())
+        name = name.lower()
+        if self._hosts.of_name(name) is None:
+            return None  # nobody gives the host of the API another certificate
+        certificate = self._sites.certificate_of(name)
         if certificate is None:
             return None
         # The digest is kept, and no copy of the key.

@@ -89,7 +89,7 @@ class ExperienceLayer:
         headers = scope["headers"]
         host = next((value for name, value in headers if name == b"host"), b"")
         domain, prefix = name_of(host), ""
-        path = scope["raw_path"].partition(b"?")[0].decode("ascii")
+        path = scope["raw_path"].partition(b"?")[0].decode("latin1")
         address = self._hosts.of_name(domain)
         if address is None:
             if not path.startswith(_ON_PATH):

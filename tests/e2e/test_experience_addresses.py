@@ -185,9 +185,10 @@ async def test_a_connection_gets_the_certificate_of_its_domain(
     stranger, strange = trustme.CA(), ssl.create_default_context()
     stranger.configure_trust(strange)
     of_server = write_certificate(stranger, tmp_path)
-    async with start_server(**of_server) as server:
+    async with start_server(**of_server, public_url="https://api.farm.example") as server:
         exp = await new_experience(server)
         made = await exp.make("domains", domainName=HOST, **issued(authority, HOST))
+        await exp.make("domains", domainName="api.farm.example", **issued(authority, "api.farm.example"))
 
         async def request(
             http2: bool, context: ssl.SSLContext = trusting, name: str = HOST
@@ -204,6 +205,8 @@ async def test_a_connection_gets_the_certificate_of_its_domain(
         assert (await request(False, strange, "localhost")).status_code == 404
         with pytest.raises(httpx.ConnectError):
             await request(False, strange)
+        with pytest.raises(httpx.ConnectError):
+            await request(False, name="api.farm.example")
         await exp.patch(f"domains/{made['id']}", **issued(stranger, HOST))
         with pytest.raises(httpx.ConnectError):
             await request(False)
