@@ -54,12 +54,15 @@ class RequestCounts:
     """The counts of one system that are not stored yet. A component; run `run` for as long as it is used."""
 
     def __init__(self, system: Host) -> None:
+        self.answered: Counter[int] = Counter()
+        """All requests since the start of the process, by status."""
         self._system = system
         self._counted: dict[bytes, dict[tuple[int, bytes], Counter[str]]] = {}
         self._something = trio.Event()
 
     def add(self, application: bytes, endpoint: bytes, status: int, domain: str, version: str) -> None:
         """Count a request that was answered now."""
+        self.answered[status] += 1
         minute = self._system.clock.wall_ms() // MINUTE_MS
         counts = self._counted.setdefault(application, {})
         place = (minute * MINUTE_MS // HOUR_MS, endpoint)

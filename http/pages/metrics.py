@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.retention import Retention
@@ -89,6 +90,7 @@ class MetricsCollector(Collector):
         yield from self._jobs()
         yield from self._files()
         yield from self._integrations()
+        yield from self._experiences()
         yield from self._retention()
         yield from self._journal()
         yield from self._process()
@@ -192,6 +194,14 @@ class MetricsCollector(Collector):
         )
         yield _counter("integration_ends", "Connections of integrations that ended.", counts["ended"])
         yield _counter("integration_failures", "Attempts to open one that failed.", counts["failed"])
+
+    def _experiences(self) -> Iterator[Metric]:
+        answered = CounterMetricFamily(
+            "trunkline_experience_requests", "Requests to experiences answered, by status.", labels=["status"]
+        )
+        for status, count in sorted(self._dispatcher.system.component(RequestCounts).answered.items()):
+            answered.add_metric([str(status)], count)
+        yield answered
 
     def _retention(self) -> Iterator[Metric]:
         removed = CounterMetricFamily(

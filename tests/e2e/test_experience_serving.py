@@ -335,6 +335,9 @@ async def test_requests_are_counted_by_endpoint_status_version_and_host(start_se
         for host, path in (("farm.localhost", "/a"), ("www.farm.example", "/a"), ("farm.localhost", "/b")):
             await browser(exp, host).get(path)
         await browser(exp).send("POST", "/x")
+        async with server.client("") as client:
+            metrics = (await client.get("/metrics")).text
+        assert 'trunkline_experience_requests_total{status="200"} 2.0' in metrics
     async with start_server() as server:
         exp = Experience(server, exp.application)
 
