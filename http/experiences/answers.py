@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+import msgspec
+
 from trunkline.actors.experience.replies import Cookie, redirect_status
 from trunkline.actors.records.kind import Doc
 from trunkline.http.calls.request import Headers
@@ -63,6 +65,7 @@ _SANDBOX: Final = (
 )
 _TRANSPORT: Final = ("strict-transport-security", "max-age=31536000")
 
+_JSON: Final = ("content-type", "application/json")
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IN_VALUE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 _IN_URL: Final = "!#$%&'()*+,/:;=?@[]~"
@@ -125,6 +128,11 @@ def answer_of(
     return Answer(status, [(name.encode("latin1"), _value(value)) for name, value in given], body)
 
 
+def sentence(around: Surroundings, status: int, text: str) -> Answer:
+    """The answer to a request that cannot be served."""
+    return answer_of(around, status, [_JSON], body=msgspec.json.encode({"error": text}))
+
+
 def _value(text: str) -> bytes:
     """The value of a header on one line."""
     line = "".join(" " if sign in "\r\n\0" else sign for sign in text).strip()
@@ -148,8 +156,9 @@ def redirection(
     cookies: Iterable[Cookie],
 ) -> Answer:
     """The answer that leads to another address."""
+    others = [(name, value) for name, value in headers if name.lower() != "location"]
     location = ("location", location_of(around, url))
-    return answer_of(around, redirect_status(status), [location, *headers], cookies)
+    return answer_of(around, redirect_status(status), [location, *others], cookies)
 
 
 def _cookie(cookie: Cookie, around: Surroundings) -> str:

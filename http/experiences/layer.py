@@ -14,10 +14,10 @@ import trio
 
 from trunkline.actors.experience.sites import Address, Sites
 from trunkline.actors.runtime.system import System
-from trunkline.http.calls.errors import body_too_large, body_too_slow
+from trunkline.http.experiences.answers import Surroundings, sentence
 from trunkline.http.experiences.serving import Serving
 from trunkline.http.experiences.visits import WebRequest
-from trunkline.http.wire.asgi import Application
+from trunkline.http.wire.asgi import Application, client_address
 from trunkline.http.wire.exchange import BODILESS
 from trunkline.http.wire.headers import Fields
 
@@ -74,7 +74,8 @@ class ExperienceLayer:
         if body is None:
             return
         if isinstance(body, tuple):
-            await _send(send, *body, method=request.method)
+            around = Surroundings({}, request.prefix, request.secure, None, None)
+            await _send(send, *sentence(around, *body), method=request.method)
             return
         answer = None
         async with trio.open_nursery() as nursery:
@@ -97,15 +98,25 @@ class ExperienceLayer:
             slug, slash, rest = path.removeprefix(_ON_PATH).partition("/")
             address = self._hosts.of_slug(slug)
             domain, prefix, path = self._hosts.name_of_slug(slug), _ON_PATH + slug, slash + rest or "/"
-        secure = scope["scheme"] == "https"
-        if self._trust_forwarded:
-            secure |= (b"x-forwarded-proto", b"https") in headers
-        query = scope["query_string"].decode("latin1")
-        return WebRequest(address, domain, prefix, scope["method"], path, query, headers, b"", secure)
+        trusted = self._trust_forwarded
+        is_secure = scope["scheme"] == "https" or (trusted and (b"x-forwarded-proto", b"https") in headers)
+        return WebRequest(
+            address,
+            domain,
+            prefix,
+            scope["method"],
+            path,
+            scope["query_string"].decode("latin1"),
+            headers,
+            b"",
+            is_secure,
+            client_address(scope.get("client"), dict(headers), trusted=trusted),
+        )
 
-    async def _body(self, receive: Any) -> bytes | tuple[int, Fields, bytes] | None:
-        """The body, or the answer to one that is too large or too slow; None if the client has left."""
+    async def _body(self, receive: Any) -> bytes | tuple[int, str] | None:
+        """The body, or the status and the sentence for one that cannot be taken; None if the client has left."""
         limits = self._limits
+        bytes_max = limits.experience_body_bytes_max
         pieces: list[bytes] = []
         size = 0
         with trio.move_on_after(limits.body_timeout_s):
@@ -115,19 +126,16 @@ class ExperienceLayer:
                     return None
                 pieces.append(message.get("body", b""))
                 size += len(pieces[-1])
-                if size > limits.experience_body_bytes_max:
-                    return body_too_large(limits.experience_body_bytes_max)
+                if size > bytes_max:
+                    return 413, f"The body is larger than {bytes_max} bytes, which an endpoint takes at most."
                 if not message.get("more_body"):
                     return b"".join(pieces)
-        return body_too_slow()
+        return 408, "The body came too slowly."
 
 
 def name_of(host: bytes) -> str:
-    """The name in a `Host` header, without the port."""
-    name = host.decode("latin1").lower()
-    return (
-        urlsplit(f"//{name}").hostname or "" if name.startswith("[") else name.partition(":")[0].rstrip(".")
-    )
+    """The name in a `Host` header, without the port; a part of an address of IPv6, which is no name."""
+    return host.decode("latin1").lower().partition(":")[0].rstrip(".")
 
 
 async def _cancel_when_left(receive: Any, scope: trio.CancelScope) -> None:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-import trio
 
 from trunkline.actors import readers
 from trunkline.actors.contents.contents import Contents
@@ -34,12 +33,18 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import DomainError, Unauthorized
 from trunkline.http.calls.errors import error_response
-from trunkline.http.experiences.answers import Answer, Surroundings, answer_of, preflight, redirection
+from trunkline.http.experiences.answers import (
+    Answer,
+    Surroundings,
+    answer_of,
+    preflight,
+    redirection,
+    sentence,
+)
 from trunkline.http.experiences.bodies import body_of, cookies_of, headers_of, values_of
 from trunkline.http.experiences.pages import PageProblem, Pages
 from trunkline.http.experiences.visits import Visit, WebRequest
 
-_JSON: Final = ("content-type", "application/json")
 _STATUS_OF: Final[dict[Verdict, int]] = {"unauthorized": 401, "forbidden": 403}
 _SENTENCE_OF: Final[dict[int, str]] = {
     401: "This endpoint is for users who are logged in.",
@@ -72,13 +77,16 @@ class Serving:
 
     async def answer(self, request: WebRequest) -> Answer:
         """Answer a request. Raises only `trio.Cancelled`: every failure becomes an answer."""
-        headers = headers_of(request.headers)
+        headers = headers_of(request.headers) | {
+            "x-forwarded-for": request.client,
+            "x-forwarded-proto": "https" if request.secure else "http",
+        }
         requested = headers.get("access-control-request-headers")
         around = Surroundings({}, request.prefix, request.secure, headers.get("origin"), requested)
         application, version = request.address
         site = None if version is None else self._sites.get(application, version)
         if site is None:
-            return _sentence(around, 404, "No version of an experience is served here.")
+            return sentence(around, 404, "No version of an experience is served here.")
         around = around._replace(settings=site.settings)
         served = site.routes.find(request.method.lower(), request.path)
         if served is not None and not site.endpoints[served.endpoint]["enabled"]:
@@ -91,14 +99,12 @@ class Serving:
             visit.data["params"] = None if served is None else served.path
             answer = await self._serve(visit)
         except _Refused as refused:
-            answer = _sentence(around, refused.status, refused.sentence)
+            answer = sentence(around, refused.status, refused.sentence)
         except DomainError as error:
             answer = _error(around, error)
-        except trio.Cancelled:
-            raise
         except Exception as bug:  # noqa: BLE001 - a bug in one request must not affect others
             _log.error("request to an experience failed", application=application.hex(), exc_info=bug)
-            answer = _sentence(around, 500, "The server failed to answer this request; the fault is logged.")
+            answer = sentence(around, 500, "The server failed to answer this request; the fault is logged.")
         self._counts.add(application, endpoint, answer.status, request.domain, site.version)
         return answer
 
@@ -210,7 +216,9 @@ class Serving:
             content_type, body = await self._pages.rendered(visit, reply.page)
         except PageProblem as problem:
             raise _Refused(500, str(problem)) from None
-        headers = [*reply.headers, ("content-type", content_type)]
+        headers = list(reply.headers)
+        if all(name.lower() != "content-type" for name, _ in headers):
+            headers.append(("content-type", content_type))
         return answer_of(around, reply.status, headers, reply.cookies, body)
 
     # Workflows.
@@ -229,10 +237,6 @@ def _plain(value: Any) -> Doc:
     """A record without what is only for callers of the API."""
     doc: Doc = msgspec.to_builtins(value)
     return {name: each for name, each in doc.items() if not name.startswith("_")}
-
-
-def _sentence(around: Surroundings, status: int, sentence: str) -> Answer:
-    return answer_of(around, status, [_JSON], body=msgspec.json.encode({"error": sentence}))
 
 
 def _error(around: Surroundings, error: DomainError) -> Answer:

@@ -14,7 +14,7 @@ from trunkline.http.wire.headers import Headers
 class WebRequest(NamedTuple):
     """A request to an experience. `path` is that within the site, percent-encoded; `prefix` what stands before it.
 
-    `domain` is the name by which the site was found.
+    `domain` is the name by which the site was found, `client` the address of who sent the request.
     """
 
     address: Address
@@ -26,6 +26,7 @@ class WebRequest(NamedTuple):
     headers: Headers
     body: bytes
     secure: bool
+    client: str
 
 
 class Visit(NamedTuple):

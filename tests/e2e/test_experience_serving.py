@@ -89,12 +89,14 @@ async def test_no_host_reaches_what_another_application_serves(exp: Experience) 
 
 async def test_the_most_specific_endpoint_serves(exp: Experience) -> None:
     await static(exp, "/a/{id}", "{{request.params.id}}|{{request.query.q}}|{{request.path}}")
+    await static(exp, "/from", "{{request.headers.x-forwarded-for}} {{request.headers.x-forwarded-proto}}")
     await static(exp, "/a/b", "b")
     off = await static(exp, "/a/off", "off")
     await exp.patch(f"endpoints/{off}", enabled=False)
     at = browser(exp)
     assert (await at.get("/a/b")).text == "b"
     assert (await at.get("/a/%C3%A4%2Fc?q=1&q=2")).text == "ä/c|1,2|/a/%C3%A4%2Fc"
+    assert (await at.get("/from", **{"X-Forwarded-For": "1.2.3.4"})).text == "127.0.0.1 http"
     for method, path in (("GET", "/a/off"), ("POST", "/a/b"), ("GET", "/c")):
         answer = await at.send(method, path)
         assert (answer.status_code, error(answer)) == (404, f"No endpoint serves {method} {path}.")
@@ -280,7 +282,8 @@ async def test_bodies_and_rates_are_bounded(start_server: Any) -> None:
         await exp.make("slugs", slug="farm")
         await static(exp, "/", "x")
         at = browser(exp)
-        assert (await at.send("GET", "/", content=b"x" * 11)).status_code == 413
+        large = await at.send("GET", "/", content=b"x" * 11)
+        assert (large.status_code, error(large)[:32]) == (413, "The body is larger than 10 bytes")
         assert [(await at.get("/")).status_code for _ in range(3)] == [200, 200, 429]
         late = await at.get("/")
         assert "endpoint" in error(late)
