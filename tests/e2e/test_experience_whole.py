@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Server
+from tests.e2e.experience_browser import browser, token_of
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from trunkline.actors.accounts.passwords import verify_password
 from trunkline.actors.check import verify
@@ -67,6 +68,22 @@ async def test_a_first_experience_is_whole(exp: Experience) -> None:
     assert views["home"]["layoutName"] == "main"
     assert (await exp.get("versions/develop"))["notFoundReply"]["value"] == views["not-found"]["id"]
     assert (await exp.get("slugs"))["items"][0]["version"] == "develop"
+
+
+async def test_a_first_experience_is_served(exp: Experience) -> None:
+    made = await bootstrap(exp, slug="my-farm")
+    at = browser(exp, "my-farm.localhost")
+    log_in = await at.get("/")
+    assert (log_in.status_code, "<h1>Log in</h1>" in log_in.text) == (401, True)
+    assert (await at.get("/log-in")).status_code == 200
+    missing = await at.get("/none")
+    assert (missing.status_code, "<h1>Not found</h1>" in missing.text) == (404, True)
+    (user,) = (await exp.get("users"))["items"]
+    assert user["email"] == made["email"]
+    home = await at.get("/", Authorization=f"Bearer {token_of(exp, user['id'])}")
+    assert "<title>home</title>" in home.text
+    assert '<a href="/log-in">Log in</a>' in home.text
+    assert "<h1>Home</h1>" in home.text
 
 
 async def test_a_second_one_gets_a_suffix_or_replaces_the_first(exp: Experience) -> None:
