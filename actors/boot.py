@@ -34,9 +34,13 @@ from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.head import advanced
+from trunkline.actors.engine.programs import Programs
+from trunkline.actors.engine.runner import FlowRunner
+from trunkline.actors.engine.world import ReadCalls
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.tokens import ExperienceTokens
+from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
@@ -47,6 +51,7 @@ from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.http_calls import get_public
 from trunkline.actors.outgoing.mail import Mail
 from trunkline.actors.plain.integrations import IntegrationBoard
+from trunkline.actors.readers import read
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
@@ -56,6 +61,9 @@ from trunkline.actors.runtime.system import System
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.sweep import run_sweep
 from trunkline.actors.templates.catalogue import load_catalogue
+from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.queue import TriggerQueue
+from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import DomainError, Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
@@ -170,6 +178,13 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(system.store.keyring)
     system.add_component(Settler(system.store, advanced, system.limits.arrival_settle_s))
     system.add_component(ScriptPool(system.limits))
+    system.add_component(TriggerQueue(system.limits, system.clock))
+    system.add_component(Replies())
+    system.add_component(FlowChanges())
+    system.add_component(FlowIndex(system))
+    system.add_component(Programs(system))
+    system.add_component(ReadCalls(partial(read, system)))
+    system.add_component(FlowRunner(system))
     system.add_component(RESOURCES)
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
@@ -209,6 +224,7 @@ async def running(system: System) -> AsyncIterator[System]:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)
         await nursery.start(system.component(ScriptPool).run)
+        await nursery.start(system.component(FlowRunner).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)

@@ -57,7 +57,6 @@ from trunkline.actors.files.actor import FileTree
 from trunkline.actors.files.jobs import DELETE_DIRECTORY, DELETE_PRIVATE_DIRECTORY
 from trunkline.actors.files.kind import FILE, PRIVATE_FILE
 from trunkline.actors.flows.actor import Flow
-from trunkline.actors.flows.button import VirtualButton
 from trunkline.actors.flows.jobs import DELETE_VERSIONS
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.flows.messages import FLOW_BY_VERSION_FIELDS, FLOW_FIELDS, FLOW_VERSION_FIELDS
@@ -89,6 +88,7 @@ from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import ROW_FIELDS
 from trunkline.actors.templates.apply import APPLY_TEMPLATE, CREATE_FROM_TEMPLATE
 from trunkline.actors.topics.actor import Publisher
+from trunkline.actors.triggers.button import VirtualButton
 from trunkline.actors.webhooks.actor import Webhook
 from trunkline.actors.webhooks.resource import WEBHOOKS
 

@@ -276,8 +276,37 @@ class Limits:
         "workflow version",
     )
     run_steps_max: int = _bound(
-        10_000, "steps", "A cycle ends there: some 100 ms of work, with pauses for other calls.", "run"
+        1_000_000,
+        "steps",
+        "A loop over 262,144 items with four nodes; a cycle ends there, or at run_deadline_s.",
+        "run",
     )
+    run_deadline_s: float = _bound(60, "seconds", "The API's limit, also for waiting.", "run")
+    flow_runs_concurrent_max: int = _bound(
+        8, "runs", "Those of one workflow that wait for something; others queue.", "workflow"
+    )
+    flow_runs_max: int = _bound(
+        64, "runs", "Those of all workflows that wait for something; only one works at a time.", "server"
+    )
+    flow_queue_length_max: int = _bound(
+        10_000, "triggers", "Above it the oldest is dropped: 4 MB in memory.", "workflow"
+    )
+    trigger_queue_length_max: int = _bound(
+        200_000, "triggers", "The same for all workflows: 80 MB in memory.", "server"
+    )
+    run_attempts_max: int = _bound(
+        3, "attempts", "A run that is in progress at each crash may be the cause of it.", "run"
+    )
+    run_records_failed_max: int = _bound(1_000, "runs", "The newest failed ones are kept.", "workflow")
+    run_records_good_max: int = _bound(200, "runs", "The newest of the sampled ones are kept.", "workflow")
+    run_records_per_s: int = _bound(
+        5, "runs", "Of the good ones so many are kept, and twice as many failed ones.", "workflow and second"
+    )
+    run_records_bytes_max: int = _bound(16 * MIB, "bytes", "The oldest run goes first.", "workflow")
+    run_record_payload_bytes_max: int = _bound(
+        256 * KIB, "bytes", "A larger payload is not kept, so the run cannot be repeated.", "run"
+    )
+    run_records_keep_days: int = _bound(30, "days", "Run records and sums of minutes.")
     run_loop_items_max: int = _bound(262_144, "items", "The API's limit.", "loop")
     run_payload_bytes_max: int = _bound(
         5 * MIB,

@@ -14,6 +14,7 @@ before ARRIVALS_END; after it that database lists the names of the others. So a 
 tree: with a tree of its own it would change one of that tree and one of the list, where the tree's root is.
 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
+TRIGGERS has what workflows are still to be run for, in the order of arrival, and what these runs have already done.
 
 The keys of the rows of a data table begin with its id and a generation. Emptying the table starts the next
 generation, which costs one write; the sweeper then removes the old one. The head of a table (its counts of
@@ -49,6 +50,7 @@ ARRIVALS_END: Final = b"\x02"
 """All keys of ARRIVALS are below, the names of all databases above."""
 SEGMENTS: Final = "segments"
 RUNS: Final = "runs"
+TRIGGERS: Final = "triggers"
 DATABASES: Final = (
     META,
     RECORDS,
@@ -65,6 +67,7 @@ DATABASES: Final = (
     ARRIVALS,
     SEGMENTS,
     RUNS,
+    TRIGGERS,
 )
 
 ID_BYTES: Final = 12
@@ -87,6 +90,9 @@ _DEFINITION: Final = b"\x08"
 _STORED: Final = b"\x10"
 _VERSION: Final = b"\x18"
 _USES: Final = b"\x20"
+_RUN: Final = b"\x28"
+_MINUTE: Final = b"\x30"
+_TIMER: Final = b"\x38"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -400,9 +406,67 @@ def flow_uses_key(app: bytes, flow: bytes) -> bytes:
     return flow_prefix(app, flow) + _USES
 
 
+def flow_runs_prefix(app: bytes, flow: bytes) -> bytes:
+    """The common prefix of the keys of all run records of a workflow."""
+    return flow_prefix(app, flow) + _RUN
+
+
+def flow_run_key(app: bytes, flow: bytes, position: int, run: int) -> bytes:
+    """The key in FLOWS of the record of a run: its position in the order of ends, and its number."""
+    return flow_runs_prefix(app, flow) + _number_of(position) + _number_of(run)
+
+
+def flow_minutes_prefix(app: bytes, flow: bytes) -> bytes:
+    """The common prefix of the keys of all sums of minutes of a workflow."""
+    return flow_prefix(app, flow) + _MINUTE
+
+
+def flow_minute_key(app: bytes, flow: bytes, minute: int, version: bytes) -> bytes:
+    """The key in FLOWS of the sums of the runs of a version that ended in a minute (since the epoch)."""
+    return flow_minutes_prefix(app, flow) + _hour(minute) + _checked(version)
+
+
+def flow_timers_key(app: bytes, flow: bytes) -> bytes:
+    """The key in FLOWS of when the timers of a workflow are due."""
+    return flow_prefix(app, flow) + _TIMER
+
+
 def flow_head_key(app: bytes, flow: bytes) -> bytes:
     """The key in FLOWS of the sums of a workflow: its versions, and its storage entries with their bytes."""
     return flow_prefix(app, flow) + _HEAD
+
+
+# Triggers of workflows, and markers of what their runs have done.
+
+_PLACES: Final = {"root": b"\x00", "application": b"\x01", "device": b"\x02"}
+_PLACE_NAMES: Final = {code: place for place, code in _PLACES.items()}
+
+
+def trigger_key(number: int, place: str, home: bytes) -> bytes:
+    """The key in TRIGGERS of a trigger: its number, and the home of the actor that wrote it.
+
+    A turn writes keys of its own home only, and triggers of all homes are in one order.
+    """
+    return _number_of(number) + _PLACES[place] + _checked(home)
+
+
+def done_key(number: int, place: str, home: bytes, node: int, visit: int) -> bytes:
+    """The key in TRIGGERS of the marker that a run has done what a node does at its nth visit."""
+    return trigger_key(number, place, home) + _seq(node) + _seq(visit)
+
+
+def trigger_number(key: bytes) -> int:
+    """The number of the trigger that a key of TRIGGERS belongs to."""
+    return int.from_bytes(key[:8], "big")
+
+
+def trigger_home(key: bytes) -> tuple[str, bytes]:
+    """The home of a key of TRIGGERS: its place and its id."""
+    return _PLACE_NAMES[key[8:9]], key[9:21]
+
+
+TRIGGER_KEY_BYTES: Final = 21
+"""The length of the keys of triggers; those of markers are longer."""
 
 
 # Counts.
@@ -561,6 +625,10 @@ def _word(text: str) -> bytes:
     if not text or "\x00" in text:
         raise ValueError(f"{text!r} cannot be part of a key")
     return text.encode("ascii") + b"\x00"
+
+
+def _number_of(number: int) -> bytes:
+    return number.to_bytes(8, "big")
 
 
 def _time(time_ms: int) -> bytes:

@@ -25,7 +25,7 @@ from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.point_migration import mark_points
 
-FORMAT = 6
+FORMAT = 7
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
@@ -116,12 +116,17 @@ def _join_arrivals(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, 
     transaction.drop(before)
 
 
+def _begin_triggers(_transaction: lmdb.Transaction[bytes], _memory_map: MemoryMap, _keyring: Keyring) -> None:
+    """Format 7: there are triggers of workflows. A program that does not know them must not drop them."""
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _index_lists,
     2: _add_checksums,
     3: _seal_passwords,
     4: mark_points,
     5: _join_arrivals,
+    6: _begin_triggers,
 }
 """The step to the next format, by older format."""
 

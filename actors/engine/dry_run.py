@@ -11,13 +11,16 @@ from random import Random
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
+import trio
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
-from trunkline.actors.engine.program import Program, compile_program
-from trunkline.actors.engine.visit import Bounds, NodeStep, Run, Visit
+from trunkline.actors.engine.program import compile_program
+from trunkline.actors.engine.programs import Programs, decoded_globals
+from trunkline.actors.engine.visit import Bounds, NodeStep, Program, Run, Visit
+from trunkline.actors.engine.world import DryWorld
 from trunkline.actors.flows.kind import DEVELOP, FLOW
 from trunkline.actors.flows.versions import find_version, no_version
 from trunkline.actors.formulas.errors import FormulaError
@@ -94,6 +97,8 @@ class FlowTester(Actor):
         identity = {"applicationId": application.hex(), "flowId": flow.hex(), "flowName": record["name"]}
         pool, limits = self.system.component(ScriptPool), self.system.limits
         run = new_run(body, self.system.clock.wall_ms(), application, identity, pool, limits)
+        run.world = DryWorld(self.system, application, flow, record["name"])
+        run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)
 
 
@@ -110,7 +115,9 @@ def new_run(
         now_ms = parse_report_time(body.time, now_ms, field="time")
     bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
     random = Random(body.seed)  # noqa: S311 - a run must be repeatable
-    return Run(bounds, now_ms, random, partial(pool.call, application=application), identity)
+    run = Run(bounds, now_ms, random, partial(pool.call, application=application), identity, [])
+    run.deadline_s = trio.current_time() + limits.run_deadline_s
+    return run
 
 
 async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
@@ -120,16 +127,20 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
     program = compile_program(definition)
     trigger = _trigger(definition, body.trigger)
     program = _with_stubs(program, body.stubs)
+    run.programs.append(program)
     run.snapshots = []
     payload = _first_payload(definition, trigger, body, run)
     error: RunFailed | None = None
+    await run.share.enter()
     try:
         await execute(program, trigger, payload, run)
     except RunFailed as failed:
         error = failed
+    finally:
+        run.share.leave()
     steps = [
         {
-            **_named(program, step.node),
+            **named(run, step.program, step.node),
             "output": step.output,
             "tookUs": step.took_us,
             **(
@@ -144,7 +155,7 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
         "steps": steps,
         "debug": [
             {
-                **_named(program, each.node),
+                **named(run, each.program, each.node),
                 "level": each.level,
                 "message": each.message,
                 "value": each.value,
@@ -152,22 +163,23 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
             for each in run.debugged
         ],
         "problems": [
-            {**_named(program, each.node), "message": each.message}
+            {**named(run, 0, each.node), "message": each.message}
             for each in program.problems
             if program.nodes[each.node].id not in body.stubs
         ],
     }
     if error is not None:
         shown["error"] = {
-            **_named(program, error.node),
+            **named(run, error.program, error.node),
             "name": error.error.name,
             "message": str(error.error),
         }
     return shown
 
 
-def _named(program: Program, index: int) -> Doc:
-    node = program.nodes[index]
+def named(run: Run, program: int, index: int) -> Doc:
+    """The node of a run, as its caller knows it."""
+    node = run.programs[program].nodes[index]
     return {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label}
 
 
@@ -195,7 +207,7 @@ def _first_payload(definition: Doc, trigger: int, body: FlowTest, run: Run) -> D
         **run.identity,
         "triggerId": of.get("key", ""),
         "triggerType": of["type"],
-        "globals": {each["key"]: msgspec.json.decode(each["json"]) for each in definition.get("globals", [])},
+        "globals": decoded_globals(definition.get("globals", [])),
         **copied(body.payload),
     }
 

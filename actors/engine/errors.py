@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class NodeError(Exception):
     """A node cannot do its work, so the run fails. `name` is what workflows compare, the message is a sentence."""
@@ -12,9 +14,11 @@ class NodeError(Exception):
 
 
 class RunFailed(Exception):
-    """A run has failed at a node: its index in the program, and the error."""
+    """A run has failed at a node: the number of the program, the index in it, the error, and the payload there."""
 
-    def __init__(self, node: int, error: NodeError) -> None:
+    def __init__(self, program: int, node: int, error: NodeError, payload: Any) -> None:
         super().__init__(str(error))
+        self.program = program
         self.node = node
         self.error = error
+        self.payload = payload

@@ -6,39 +6,14 @@ run that reaches it; `problems` tells of it before.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
-from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.engine.visit import Node, NodeStep, Problem, Program, Visit
 
 _NEVER_RUN = frozenset({"AnnotationNode"})
-
-
-class Node(NamedTuple):
-    """A node, and for each of its outputs the indexes of the nodes that follow."""
-
-    id: str
-    type: str
-    label: str
-    step: NodeStep
-    outputs: tuple[tuple[int, ...], ...]
-
-
-class Problem(NamedTuple):
-    """Why a node cannot run."""
-
-    node: int
-    message: str
-
-
-class Program(NamedTuple):
-    """A compiled definition. `starts` has for each trigger the indexes of the first nodes."""
-
-    nodes: tuple[Node, ...]
-    starts: tuple[tuple[int, ...], ...]
-    problems: tuple[Problem, ...]
 
 
 def compile_program(definition: dict[str, Any]) -> Program:

@@ -5,16 +5,50 @@ Owns the state of one run. Does not own the order of visits (`executor.py`) nor 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, Protocol
 
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.share import Share
+from trunkline.actors.engine.world import World
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptResult
+from trunkline.actors.values.structs import Message
 
+PATH_MAX: Final = 1_000
+"""Steps of a run that are kept."""
+PROGRAM_SHIFT: Final = 20
+"""A definition has fewer nodes than 2**20; the number of the program stands above them."""
 DEBUG_MESSAGES_MAX: Final = 1_000
 """Messages of debug nodes that a run keeps."""
+
+
+class Node(NamedTuple):
+    """A node, and for each of its outputs the indexes of the nodes that follow."""
+
+    id: str
+    type: str
+    label: str
+    step: NodeStep
+    outputs: tuple[tuple[int, ...], ...]
+
+
+class Problem(NamedTuple):
+    """Why a node cannot run."""
+
+    node: int
+    message: str
+
+
+class Program(NamedTuple):
+    """A compiled definition. `starts` has for each trigger the indexes of the first nodes."""
+
+    nodes: tuple[Node, ...]
+    starts: tuple[tuple[int, ...], ...]
+    problems: tuple[Problem, ...]
 
 
 class Bounds(NamedTuple):
@@ -27,11 +61,15 @@ class Bounds(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One visit that is over: the index of the node, the output it chose, and its time in microseconds."""
+    """One visit that is over: the index of the node, the output it chose, and its time in microseconds.
+
+    `program` is the number of the program in `Run.programs`; custom nodes have their own.
+    """
 
     node: int
     output: int
     took_us: int
+    program: int = 0
 
 
 class Debugged(NamedTuple):
@@ -41,6 +79,23 @@ class Debugged(NamedTuple):
     level: str
     message: str
     value: Any
+    program: int = 0
+
+
+class FindProgram(Protocol):
+    """Finds a custom node, compiled."""
+
+    def __call__(self, flow: bytes, version: str | None, /) -> CustomNode | None:
+        """None if the application has no such custom node, or it has no such version."""
+
+
+class CustomNode(NamedTuple):
+    """A custom node: its program, the first nodes, the globals, and its configuration."""
+
+    program: Program
+    start: int
+    globals: dict[str, Any]
+    config: dict[str, Any]
 
 
 class CallScript(Protocol):
@@ -60,7 +115,19 @@ class Run:
     call_script: CallScript
     identity: dict[str, Any]
     """What nodes may know of the workflow: applicationId, flowId, and others as they stand in the payload."""
+    programs: list[Program]
+    """The program that is run, and those of the custom nodes that were visited."""
+    world: World | None = None
+    """None where there is no server at hand."""
+    find_program: FindProgram | None = None
+    application_globals: dict[str, Any] = field(default_factory=dict)
+    share: Share = field(default_factory=Share)
+    deadline_s: float = math.inf
+    """By the clock of the event loop."""
+    steps: int = 0
+    paths_completed: int = 0
     path: list[Step] = field(default_factory=list)
+    """The first `PATH_MAX` steps."""
     debugged: list[Debugged] = field(default_factory=list)
     snapshots: list[Any] | None = None
     """The payload after each step, in a dry run."""
@@ -72,25 +139,58 @@ class Run:
 
 
 class Capped(NamedTuple):
-    """How one pass of a loop ended: whether the loop ends as well, what is mapped, and the payload."""
+    """How one pass of a loop ended: whether the loop ends as well, what is mapped, and the payload.
+
+    Or how a custom node ended: its result, and the output that follows.
+    """
 
     is_break: bool
     value: Any
     payload: Any
+    output: int = 0
 
 
 class Visit:
     """One visit of a node, on one path through the program. Steps change `payload` in place, or replace it."""
 
-    __slots__ = ("capped", "node", "payload", "run", "walk")
+    __slots__ = ("call", "capped", "node", "payload", "program", "run", "walk")
 
-    def __init__(self, run: Run, payload: Any, walk: Walk) -> None:
+    def __init__(self, run: Run, payload: Any, program: int, walk: Walk, call: CallProgram) -> None:
         self.run = run
         self.payload = payload
         self.walk = walk
         """Runs a part of the program within a node, such as the body of a loop."""
+        self.call = call
+        """Runs another program within a node."""
+        self.program = program
         self.node = -1
         self.capped: Capped | None = None
+
+    @property
+    def world(self) -> World:
+        """What the node reaches outside of the run. Raises `NodeError` where there is no server at hand."""
+        if self.run.world is None:
+            raise NodeError(
+                "NotInDryRun", "This node needs a server, and here is none; give a stub for the node."
+            )
+        return self.run.world
+
+    @property
+    def place(self) -> int:
+        """The node among those of all programs of the run."""
+        return self.program << PROGRAM_SHIFT | self.node
+
+    async def ask(self, ref: Ref, message: Message) -> Any:
+        """Have an effect inside, once also across a crash; return the actor's answer in plain data."""
+        return await self.world.ask(self.place, ref, message)
+
+    async def read(self, message: Message) -> Any:
+        """Read as a caller of the API does."""
+        return await self.world.read(message)
+
+    def tell(self, level: str, message: str, value: Any) -> None:
+        """Tell who watches the workflow."""
+        self.run.tell(Debugged(self.node, level, message, value, self.program))
 
     def put(self, path: Any, value: Any) -> None:
         """Set a value in the payload; `path` None is a node without a result path."""
@@ -103,6 +203,13 @@ class Walk(Protocol):
 
     async def __call__(self, visit: Visit, output: int, payload: Any) -> Capped | None:
         """Run what follows an output of the visited node; return how the pass ended, None without a cap."""
+
+
+class CallProgram(Protocol):
+    """Runs a program to its end."""
+
+    async def __call__(self, node: CustomNode, payload: Any) -> Capped | None:
+        """Run it from its start with a payload of its own; return how it ended, None without a cap."""
 
 
 NodeStep = Callable[[Visit], Any]

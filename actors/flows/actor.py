@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
+from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.definition import check_definition, split, trigger_keys, used_custom_nodes
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
 from trunkline.actors.flows.messages import (
@@ -84,6 +85,9 @@ class Flow(Actor):
         if sums is not None:
             self.sums = decode(sums)
         return True
+
+    def flush(self) -> None:
+        self.system.component(FlowChanges).changed(self.ref.parent, self.ref.id)
 
     # The workflow.
 

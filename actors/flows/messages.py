@@ -23,6 +23,7 @@ from trunkline.actors.query.fields import ID, PARTS, TEXT, TEXTS, TIME, Field, F
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.page import Page
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Body, Message, Query
 from trunkline.actors.values.terms import Id, Name, QueryTime, SortDirection
 
@@ -268,6 +269,7 @@ class PressButton(Message, frozen=True):
     throttle: ClassVar[str | None] = "virtual_button"
     flow: bytes
     body: ButtonPress
+    origin: Origin | None = None
 
 
 # Messages of reads.

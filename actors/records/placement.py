@@ -11,7 +11,7 @@ The tests check every batch of the test suite against it, so the list cannot gro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION
@@ -133,6 +133,9 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return Home("device", key[: keys.ID_BYTES])
     if db == keys.RUNS:
         return Home("device", keys.block_device(key))
+    if db == keys.TRIGGERS:
+        place, id = keys.trigger_home(key)
+        return Home(cast("Place", place), id)
     if db in (keys.ROWS, keys.CELLS):
         return Home("application")
     if db in (keys.EVENTS, keys.FLOWS):

@@ -129,3 +129,7 @@ class Actor:
             call = getattr(cls, name)
             found = cls._handlers[message] = Handler(call, inspect.iscoroutinefunction(call))
         return found
+
+
+Stamp = Callable[[Actor, Any], None]
+"""Adds writes to those of a turn, given the value of its handler."""

@@ -55,6 +55,6 @@ class Host(Protocol):
         """Run a long read on its own snapshot in a worker thread."""
         ...
 
-    async def ask(self, ref: Ref, message: Any) -> Any:
+    async def ask(self, ref: Ref, message: Any, stamp: Callable[[Any, Any], None] | None = None) -> Any:
         """Ask an actor; its writes are on disk when this returns."""
         ...

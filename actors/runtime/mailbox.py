@@ -21,7 +21,7 @@ from trunkline.actors.values.structs import Message
 from trunkline.limits.window import SlidingWindow, Verdict
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.actor import Actor, Handler
+    from trunkline.actors.runtime.actor import Actor, Handler, Stamp
     from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.runtime.subscription import Subscription
     from trunkline.limits.table import Limits, Rate
@@ -34,11 +34,14 @@ class QueuedMessage:
     It is handled even if its caller was cancelled.
     """
 
-    __slots__ = ("entered_s", "error", "event", "group", "handler", "message", "value")
+    __slots__ = ("entered_s", "error", "event", "group", "handler", "message", "stamp", "value")
 
-    def __init__(self, message: Message, handler: Handler, entered_s: float) -> None:
+    def __init__(
+        self, message: Message, handler: Handler, entered_s: float, stamp: Stamp | None = None
+    ) -> None:
         self.message = message
         self.handler = handler
+        self.stamp = stamp
         self.entered_s = entered_s
         self.event = trio.Event()
         self.value: Any = None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import trio
 
-from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.actor import Actor, Stamp
 from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
@@ -128,19 +128,21 @@ class System:
 
     # Asking.
 
-    async def ask(self, ref: Ref, message: Message) -> Answer:
+    async def ask(self, ref: Ref, message: Message, stamp: Stamp | None = None) -> Answer:
         """Send `message` to the actor at `ref` and return its answer when its writes are on disk.
+
+        `stamp` adds writes to those of the turn.
 
         Raises the `DomainError` with which the actor refuses; `TooManyRequests` and `Overloaded` at admission;
         `NotFound` if the actor does not exist; `StorageFull` if the commit failed because the disk is full;
         `Crashed` if a bug ended the turn. Cancelling the caller loses the answer, but does not undo the turn.
         """
-        pending = self.begin(ref, message)
+        pending = self.begin(ref, message, stamp)
         if pending is None:
             mailbox, now_s = self._mailboxes[ref], self.clock.monotonic_s()
             verdict = self._admit(mailbox, message, now_s)
             handler = self._turns.kinds[ref.kind].handler(type(message))
-            value, group = await self._ask_queued(mailbox, QueuedMessage(message, handler, now_s))
+            value, group = await self._ask_queued(mailbox, QueuedMessage(message, handler, now_s, stamp))
             answer = Answer(value, verdict)
         else:
             value, verdict, group, mailbox = pending
@@ -153,7 +155,7 @@ class System:
                 mailbox.awaiting_commit -= 1
         return answer
 
-    def begin(self, ref: Ref, message: Message) -> PendingAnswer | None:
+    def begin(self, ref: Ref, message: Message, stamp: Stamp | None = None) -> PendingAnswer | None:
         """Admit `message` and take its turn, without waiting for the commit. Raises as `ask` before its commit.
 
         None if the message would have to wait for its turn: then it was not admitted, and the caller must use `ask`.
@@ -165,7 +167,7 @@ class System:
         if handler.waits or mailbox.queue is not None:
             return None
         verdict = self._admit(mailbox, message, self.clock.monotonic_s())
-        value, group = self._turns.take(mailbox, message, handler)
+        value, group = self._turns.take(mailbox, message, handler, stamp)
         return PendingAnswer(value, verdict, group, mailbox)
 
     def check_load(self) -> None:
@@ -348,7 +350,7 @@ class System:
         try:
             while queue:
                 waiting = queue[0]
-                turn = (mailbox, waiting.message, waiting.handler)
+                turn = (mailbox, waiting.message, waiting.handler, waiting.stamp)
                 try:
                     if waiting.handler.waits:
                         waiting.value, waiting.group = await self._turns.take_long(*turn)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from trunkline.actors.runtime.actor import Actor, Handler
+from trunkline.actors.runtime.actor import Actor, Handler, Stamp
 from trunkline.actors.runtime.subscription import Ending
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.store.batch import Batch
@@ -93,14 +93,16 @@ class Turns:
 
     # Turns.
 
-    def take(self, mailbox: Mailbox, message: Message, handler: Handler) -> Turn:
-        """Run a synchronous turn: handle the message and submit the staged writes."""
+    def take(self, mailbox: Mailbox, message: Message, handler: Handler, stamp: Stamp | None = None) -> Turn:
+        """Run a synchronous turn: handle the message and submit the staged writes, and what `stamp` adds to them."""
         actor = self.activate(mailbox, message)
         is_new = not actor.exists
         try:
             value = handler.call(actor, message)
             if actor.batch is not None:
                 actor.flush()
+            if stamp is not None:
+                stamp(actor, value)
         except DomainError as refusal:
             self._refused(mailbox, refusal, is_new)
             raise
@@ -111,7 +113,9 @@ class Turns:
             raise
         return value, self._submit(mailbox, actor, is_new)
 
-    async def take_long(self, mailbox: Mailbox, message: Message, handler: Handler) -> Turn:
+    async def take_long(
+        self, mailbox: Mailbox, message: Message, handler: Handler, stamp: Stamp | None = None
+    ) -> Turn:
         """Run a turn that may wait. Cancelled after `request_timeout_s`, so that it never blocks the actor forever."""
         actor = self.activate(mailbox, message)
         is_new = not actor.exists
@@ -127,6 +131,8 @@ class Turns:
                 raise as_domain_error(base_group.error)  # the data that the handler used was never stored
             if actor.batch is not None:
                 actor.flush()
+            if stamp is not None:
+                stamp(actor, value)
         except DomainError as refusal:
             self._refused(mailbox, refusal, is_new)
             raise

@@ -15,7 +15,6 @@ from trunkline.actors.flows.bodies import (
     FlowVersionPost,
     StorageEntry,
 )
-from trunkline.actors.flows.button import button_ref
 from trunkline.actors.flows.imports import Import
 from trunkline.actors.flows.messages import (
     ClearStorage,
@@ -67,6 +66,7 @@ from trunkline.actors.flows.views import (
     VersionsDeleted,
 )
 from trunkline.actors.jobs.messages import JobQueued
+from trunkline.actors.triggers.button import button_ref
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS, json_response
 from trunkline.http.calls.errors import JSON, rate_limit
@@ -129,7 +129,7 @@ async def delete_versions(call: Call) -> Response:
 async def press_button(call: Call) -> Response:
     """Press a virtual button. The button and the version are checked and the press is counted.
 
-    Workflows do not run yet, so a press starts nothing.
+    The run is stored with the press, and begins soon.
     """
     service = call.service
     service.system.check_load()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.tools import choice_of, path_of, text_reader
-from trunkline.actors.engine.visit import Debugged, NodeStep, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.values import UNDEFINED
 
 TYPE: Final = "DebugNode"
@@ -24,7 +24,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         payload = visit.payload
         value = payload if path is None else path.get(payload)
         told = None if value is UNDEFINED else copied(value)
-        visit.run.tell(Debugged(visit.node, level, message(visit), told))
+        visit.tell(level, message(visit), told)
         return 0
 
     return step

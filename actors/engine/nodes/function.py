@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.tools import path_of, text_of
-from trunkline.actors.engine.visit import Debugged, NodeStep, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.scripts.errors import ScriptError
 
@@ -29,7 +29,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         except ScriptError as failed:
             error, logs = failed, failed.logs
         for line in logs:
-            visit.run.tell(Debugged(visit.node, line.level, line.text, None))
+            visit.tell(line.level, line.text, None)
         if error is not None:
             where = "" if error.line is None else f" (line {error.line} of the script)"
             raise NodeError(error.name, f"{error.message}{where}")

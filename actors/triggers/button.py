@@ -1,23 +1,26 @@
 """Virtual buttons: an actor for each button that is pressed, so that each has a throttle of its own.
 
-It owns nothing but its throttle. A press is checked against the workflow and counted; it starts nothing, because
-workflows do not run yet.
+It owns nothing but its throttle. A press is checked against the workflow and counted, and triggers a run.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import msgspec
 from msgspec import UNSET
 
 from trunkline.actors.flows.definition import button_of
 from trunkline.actors.flows.kind import DEFAULT, FLOW
 from trunkline.actors.flows.messages import PressButton
 from trunkline.actors.flows.versions import find_version
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.index import CLASSES, watcher_of
+from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.timestamps import HOUR_MS
@@ -62,10 +65,34 @@ class VirtualButton(Actor):
                 f"flowVersion: this workflow has no version {named!r}; leave it out for the default version."
             )
         stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
-        if button_of({} if stored is None else decode(stored), flow.hex(), body.key) is None:
+        definition = {} if stored is None else decode(stored)
+        index = button_of(definition, flow.hex(), body.key)
+        if index is None:
             raise Invalid(
                 f"key: version {version.name!r} of this workflow has no virtual button {body.key[:300]!r}; "
                 "give the key of a trigger of type virtualButton."
             )
         now_ms = self.system.clock.wall_ms()
         self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"virtualButton": 1})
+        if (
+            not record["enabled"]
+            or not version.doc.get("enabled", True)
+            or record["flowClass"] not in CLASSES
+        ):
+            return
+        trigger = definition["triggers"][index]
+        named_version = None if body.flow_version is UNSET else body.flow_version
+        watcher = watcher_of(flow, index, trigger, record["flowClass"], named_version)
+        data = _given(trigger) if body.payload is UNSET else body.payload
+        device = None if not isinstance(body.device_id, str) else bytes.fromhex(body.device_id)
+        more = {} if body.meta is UNSET else {"meta": body.meta}
+        cause = Cause(body.key, data, now_ms, more, message.origin, device=device)
+        stage(self, (watcher,), cause)
+
+
+def _given(trigger: Doc) -> Any:
+    """The payload that the trigger itself has, as JSON text; an empty object without one."""
+    try:
+        return msgspec.json.decode(trigger.get("meta", {}).get("payload") or "{}")
+    except (msgspec.DecodeError, RecursionError):
+        return {}

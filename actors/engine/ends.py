@@ -1,0 +1,154 @@
+"""The ends of runs: what is stored when a run is over, and which run records are kept.
+
+Owns one batch for several ends: the trigger and the markers of the run are removed, the sums of its minute are added,
+and its record is stored if it is kept. Because all of it is one batch, a crash leaves either the trigger or its sums.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import structlog
+
+from trunkline.actors.flows.run_records import MINUTE_MS, RunRecord
+from trunkline.store import keys
+from trunkline.store.batch import Batch
+from trunkline.store.codec import decode
+from trunkline.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.system import System
+    from trunkline.actors.triggers.queue import TriggerQueue
+
+_FLOWS_MAX: Final = 2_000
+"""Workflows whose run records are known in memory."""
+_BATCH_BYTES: Final = 1 << 20
+
+_log = structlog.get_logger("trunkline.flows")
+
+
+class _Kept(NamedTuple):
+    key: bytes
+    size: int
+
+
+class _KeptRuns:
+    """The run records of one workflow, oldest first, and how many were kept in the current second."""
+
+    __slots__ = ("failed", "failed_now", "good", "good_now", "second", "size")
+
+    def __init__(self) -> None:
+        self.good: deque[_Kept] = deque()
+        self.failed: deque[_Kept] = deque()
+        self.size = 0
+        self.second = 0
+        self.good_now = 0
+        self.failed_now = 0
+
+
+class Ends:
+    """The ends that wait to be stored."""
+
+    def __init__(self, system: System, queue: TriggerQueue) -> None:
+        self._system = system
+        self._queue = queue
+        self._batch = Batch()
+        self._kept: OrderedDict[tuple[bytes, bytes], _KeptRuns] = OrderedDict()
+
+    def remove(self, key: bytes) -> None:
+        """Remove a trigger or a marker."""
+        self._batch.delete(keys.TRIGGERS, key)
+        if self._batch.size_bytes > _BATCH_BYTES:
+            self.flush()
+
+    def put_trigger(self, key: bytes, raw: bytes) -> None:
+        """Store a trigger, or what has changed of it."""
+        self._batch.put(keys.TRIGGERS, key, raw)
+
+    def count(
+        self, application: bytes, flow: bytes, version: bytes, ended_ms: int, counts: dict[str, int]
+    ) -> None:
+        """Add to the sums of the minute."""
+        key = keys.flow_minute_key(application, flow, ended_ms // MINUTE_MS, version)
+        self._batch.add(keys.FLOWS, key, counts)
+
+    def may_keep(self, application: bytes, flow: bytes, ended_ms: int, *, failed: bool) -> bool:
+        """Whether the record of a run is kept; then it counts as kept."""
+        kept, limits = self._kept_runs(application, flow), self._system.limits
+        second = ended_ms // 1000
+        if kept.second != second:
+            kept.second, kept.good_now, kept.failed_now = second, 0, 0
+        if failed:
+            kept.failed_now += 1
+            return kept.failed_now <= 2 * limits.run_records_per_s
+        kept.good_now += 1
+        return kept.good_now <= limits.run_records_per_s
+
+    def keep(self, application: bytes, flow: bytes, number: int, record: RunRecord) -> int:
+        """Store a run record, and remove the oldest ones above the bounds; return its position."""
+        kept, limits = self._kept_runs(application, flow), self._system.limits
+        position = self._queue.next_number()
+        key = keys.flow_run_key(application, flow, position, number)
+        raw = record.encoded()
+        self._batch.put(keys.FLOWS, key, raw)
+        of_kind = kept.good if record.outcome == "completed" else kept.failed
+        of_kind.append(_Kept(key, len(raw)))
+        kept.size += len(raw)
+        while len(kept.good) > limits.run_records_good_max:
+            self._drop(kept, kept.good)
+        while len(kept.failed) > limits.run_records_failed_max:
+            self._drop(kept, kept.failed)
+        while kept.size > limits.run_records_bytes_max and (kept.good or kept.failed):
+            self._drop(kept, kept.good or kept.failed)
+        return position
+
+    def flush(self) -> None:
+        """Store what waits. If that fails, it waits again."""
+        batch = self._batch
+        if not batch:
+            return
+        self._batch = Batch()
+
+        def settled(error: StoreError | None) -> None:
+            if error is not None:
+                self._again(batch)
+
+        try:
+            group = self._system.journal.submit(batch)
+        except StoreError:  # too much waits for the disk
+            self._again(batch)
+            return
+        if group.error is not None:
+            self._again(batch)
+        else:
+            group.settled(settled)
+
+    def _again(self, batch: Batch) -> None:
+        batch.extend(self._batch)
+        self._batch = batch
+
+    def _drop(self, kept: _KeptRuns, of_kind: deque[_Kept]) -> None:
+        oldest = of_kind.popleft()
+        kept.size -= oldest.size
+        self._batch.delete(keys.FLOWS, oldest.key)
+
+    def _kept_runs(self, application: bytes, flow: bytes) -> _KeptRuns:
+        place = (application, flow)
+        kept = self._kept.get(place)
+        if kept is not None:
+            self._kept.move_to_end(place)
+            return kept
+        self.flush()  # the records of this workflow may wait
+        kept = _KeptRuns()
+        prefix = keys.flow_runs_prefix(application, flow)
+        end = keys.prefix_end(prefix)
+        assert end is not None
+        for key, raw in self._system.journal.range(keys.FLOWS, prefix, end):
+            of_kind = kept.good if decode(raw)["outcome"] == "completed" else kept.failed
+            of_kind.append(_Kept(key, len(raw)))
+            kept.size += len(raw)
+        self._kept[place] = kept
+        if len(self._kept) > _FLOWS_MAX:
+            self._kept.popitem(last=False)
+        return kept

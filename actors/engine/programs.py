@@ -1,0 +1,117 @@
+"""Compiled workflows, kept as long as they are used and do not change."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+
+import msgspec
+
+from trunkline.actors.engine.program import compile_program
+from trunkline.actors.engine.visit import CustomNode, Program
+from trunkline.actors.flows.changes import FlowChanges
+from trunkline.actors.flows.kind import DEFAULT, FLOW
+from trunkline.actors.flows.versions import find_version
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.host import Host
+from trunkline.actors.triggers.index import CLASSES
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+KEPT_MAX: Final = 1_000
+"""Compiled versions in memory."""
+
+
+class CompiledFlow(msgspec.Struct, frozen=True):
+    """A version of a workflow that can be run. `version_id` has zero bytes for `develop`."""
+
+    flow: bytes
+    name: str
+    flow_class: str
+    version: str
+    version_id: bytes
+    is_enabled: bool
+    triggers: list[Doc]
+    globals: Doc
+    custom_node: Doc
+    program: Program
+
+    def trigger(self, index: int, type: str, key: str) -> int | None:
+        """The trigger at `index`, or where it is now if the definition has changed; None if it is gone."""
+        for at in (index, *range(len(self.triggers))):
+            if at < len(self.triggers):
+                each = self.triggers[at]
+                if (each["type"], each.get("key", "")) == (type, key):
+                    return int(at)
+        return None
+
+
+class Programs:
+    """The compiled workflows of one system. A component."""
+
+    def __init__(self, system: Host) -> None:
+        self._system = system
+        self._epoch = -1
+        self._found: OrderedDict[tuple[bytes, bytes, str], CompiledFlow] = OrderedDict()
+        system.component(FlowChanges).listen(self._changed)
+
+    def get(self, application: bytes, flow: bytes, version: str | None) -> CompiledFlow | None:
+        """The version of this name, or the default version; None if there is none."""
+        if self._epoch != self._system.journal.epoch:
+            self._epoch = self._system.journal.epoch
+            self._found.clear()
+        place = (application, flow, version or DEFAULT)
+        found = self._found.get(place)
+        if found is None:
+            found = self._compiled(*place)
+            if found is None:
+                return None
+            self._found[place] = found
+            if len(self._found) > KEPT_MAX:
+                self._found.popitem(last=False)
+        else:
+            self._found.move_to_end(place)
+        return found
+
+    def custom_node(self, application: bytes, flow: bytes, version: str | None) -> CustomNode | None:
+        """The custom node, in the version of this name, or in its default version; None if there is none."""
+        found = self.get(application, flow, version)
+        if found is None or found.flow_class != "customNode":
+            return None
+        starts = [at for at, each in enumerate(found.triggers) if each["type"] == "customNodeStart"]
+        if not starts:
+            return None
+        return CustomNode(found.program, starts[0], found.globals, found.custom_node)
+
+    def _compiled(self, application: bytes, flow: bytes, named: str) -> CompiledFlow | None:
+        get = self._system.journal.get
+        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+        if raw is None:
+            return None
+        record: Doc = decode(raw)
+        version = find_version(get, application, flow, record, named)
+        if version is None:
+            return None
+        stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
+        definition: Doc = {} if stored is None else decode(stored)
+        return CompiledFlow(
+            flow,
+            record["name"],
+            record["flowClass"],
+            version.name,
+            version.id,
+            record["enabled"] and version.doc.get("enabled", True) and record["flowClass"] in CLASSES,
+            definition.get("triggers", []),
+            decoded_globals(definition.get("globals", [])),
+            definition.get("customNodeConfig") or {},
+            compile_program(definition),
+        )
+
+    def _changed(self, application: bytes, flow: bytes) -> None:
+        for place in [place for place in self._found if place[:2] == (application, flow)]:
+            del self._found[place]
+
+
+def decoded_globals(globals: list[dict[str, Any]]) -> Doc:
+    """The values of globals by their keys."""
+    return {each["key"]: msgspec.json.decode(each["json"]) for each in globals}

@@ -1,0 +1,77 @@
+"""The record of a run: how it went, in a form that can be shown without the definition."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.engine.copies import size_of
+from trunkline.actors.engine.errors import RunFailed
+from trunkline.actors.engine.programs import CompiledFlow
+from trunkline.actors.engine.visit import Run
+from trunkline.actors.flows.run_records import Outcome, RunRecord, packed
+from trunkline.actors.triggers.intake import TriggerRecord
+from trunkline.actors.triggers.queue import Queued
+
+DEBUG_BYTES_MAX: Final = 64 * 1024
+
+
+def run_record(
+    entry: Queued,
+    raw: bytes,
+    record: TriggerRecord,
+    compiled: CompiledFlow,
+    run: Run,
+    failed: RunFailed | None,
+    times: tuple[int, int, int],
+    payload_bytes_max: int,
+) -> RunRecord:
+    """Make it. `times` are begin and end in ms, and the time that the run took in us."""
+    began_ms, ended_ms, took_us = times
+    outcome: Outcome = "completed" if failed is None else "failed"
+    nodes: list[list[str]] = []
+    positions: dict[tuple[int, int], int] = {}
+
+    def position(program: int, index: int) -> int:
+        at = positions.get((program, index))
+        if at is None:
+            at = positions[program, index] = len(nodes)
+            node = run.programs[program].nodes[index]
+            nodes.append([node.id, node.type, node.label])
+        return at
+
+    path = [
+        number
+        for step in run.path
+        for number in (position(step.program, step.node), step.output, step.took_us)
+    ]
+    debug: list[list[Any]] = []
+    left = DEBUG_BYTES_MAX
+    for each in run.debugged:
+        left -= size_of(each.value, left) + len(each.message)
+        if left < 0:
+            break
+        debug.append([position(each.program, each.node), each.level, each.message, each.value])
+    error = None
+    if failed is not None:
+        at = position(failed.program, failed.node)
+        error = [at, failed.error.name, str(failed.error)]
+    return RunRecord(
+        outcome=outcome,
+        version=compiled.version,
+        version_id=compiled.version_id,
+        trigger_type=record.type,
+        trigger_key=record.key,
+        trigger_id=record.cause.trigger_id,
+        queued_ms=entry.queued_ms,
+        began_ms=began_ms,
+        ended_ms=ended_ms,
+        took_us=took_us,
+        steps=run.steps,
+        nodes=nodes,
+        path=path,
+        debug=debug,
+        error=error,
+        device=record.cause.device,
+        replays=record.cause.replays,
+        trigger=packed(raw) if len(raw) <= payload_bytes_max else None,
+    )

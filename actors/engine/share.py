@@ -1,0 +1,66 @@
+"""The share of the event loop that runs have: one run works at a time, for about a millisecond.
+
+Owns whose turn it is. A run that waits for something leaves its turn to the next one. So the rest of the server waits
+for runs at most about a millisecond in each turn of the loop, however many there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+WORK_NS: Final = 1_000_000
+"""After so much work in nanoseconds the event loop belongs to others."""
+
+
+class Share:
+    """Whose turn it is. `on_free` is called when nobody has it."""
+
+    __slots__ = ("_began_ns", "_held", "_waiting", "on_free")
+
+    def __init__(self) -> None:
+        self._held = False
+        self._waiting: deque[trio.lowlevel.Task] = deque()
+        self._began_ns = 0
+        self.on_free: Callable[[], None] = lambda: None
+
+    async def enter(self) -> None:
+        """Wait for the turn. If this is cancelled, the turn is not taken."""
+        if self._held or self._waiting:
+            task = trio.lowlevel.current_task()
+            self._waiting.append(task)
+
+            def abort(_raise: object) -> trio.lowlevel.Abort:
+                self._waiting.remove(task)
+                return trio.lowlevel.Abort.SUCCEEDED
+
+            await trio.lowlevel.wait_task_rescheduled(abort)
+        self._held = True
+        self._began_ns = time.perf_counter_ns()
+
+    def leave(self) -> None:
+        """End the turn."""
+        self._held = False
+        if self._waiting:
+            self._held = True  # nobody may enter before the one who waited longest
+            trio.lowlevel.reschedule(self._waiting.popleft())
+        else:
+            self.on_free()
+
+    def is_used_up(self, now_ns: int) -> bool:
+        """Whether the turn has lasted long enough."""
+        return now_ns - self._began_ns > WORK_NS
+
+    def is_used_up_now(self) -> bool:
+        """The same, now."""
+        return self.is_used_up(time.perf_counter_ns())
+
+    async def pause(self) -> None:
+        """Let the rest of the server work, and the other runs."""
+        self.leave()
+        await trio.lowlevel.checkpoint()
+        await self.enter()

@@ -1,0 +1,178 @@
+"""What the nodes of a run reach outside of it: actors, reads, and the identity in whose name they do it.
+
+Owns that an effect inside happens once: a marker is written in the batch of the effect. If the server stops before the
+run has ended, the run is repeated, finds the marker, and goes on with the answer that it contains. The nth visit of a
+node is the same one in each repetition, because the time and the random numbers of a run are those of its trigger. An
+effect outside happens at least once, with the key of `key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import trio
+
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.records.placement import home_of_actor
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.host import Host
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import Overloaded
+from trunkline.actors.values.origin import Origin
+from trunkline.actors.values.structs import Message
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+from trunkline.store.snapshot import Snapshot
+
+T = TypeVar("T")
+
+_PAUSES_S = (0.05, 0.2, 1.0, 5.0)
+"""Between attempts while too many writes wait."""
+
+
+class ReadCalls:
+    """The reads of the API. A component of the system, which calls `read` of `actors/readers.py`."""
+
+    def __init__(self, read: Callable[[Message], Awaitable[Any]]) -> None:
+        self.read = read
+
+
+class World(Protocol):
+    """What nodes use. `creator` and `origin` say who they are, for records and for triggers that they cause.
+
+    `place` is the node that asks (`Visit.place`).
+    """
+
+    system: Host
+    application: bytes
+    flow: bytes
+    creator: Creator
+    origin: Origin
+
+    async def ask(self, place: int, ref: Ref, message: Message) -> Any:
+        """Ask an actor for an effect; return its answer in plain data. Raises the `DomainError` of the actor."""
+        ...
+
+    async def read(self, message: Message) -> Any:
+        """Read as a caller of the API does. Raises the `DomainError` of the reader."""
+        ...
+
+    async def query(self, query: Callable[[Snapshot], T]) -> T:
+        """Run a long read on a snapshot, in a worker thread."""
+        ...
+
+    def key(self, place: int) -> str:
+        """The key of an effect outside of this visit; the same one if the run is repeated."""
+        ...
+
+    def effect(self, what: str) -> None:
+        """Called before an effect outside. Raises `NodeError` where there must be none."""
+        ...
+
+
+class _Reads:
+    """The part of a world that only reads."""
+
+    def __init__(self, system: Host, application: bytes, flow: bytes, name: str, hops: int) -> None:
+        self.system = system
+        self.application = application
+        self.flow = flow
+        self.creator = Creator(flow.hex(), "flow", name)
+        self.origin = Origin(flow.hex(), "flow", hops)
+
+    async def read(self, message: Message) -> Any:
+        return await self.system.component(ReadCalls).read(message)
+
+    async def query(self, query: Callable[[Snapshot], T]) -> T:
+        return await self.system.read(query)
+
+
+class DryWorld(_Reads):
+    """The world of a dry run: it can be read, and nothing in it changes."""
+
+    def __init__(self, system: Host, application: bytes, flow: bytes, name: str) -> None:
+        super().__init__(system, application, flow, name, 0)
+
+    async def ask(self, place: int, ref: Ref, message: Message) -> Any:  # noqa: ARG002
+        raise _dry(f"changes a {ref.kind}")
+
+    def key(self, place: int) -> str:  # noqa: ARG002
+        return "dry-run"
+
+    def effect(self, what: str) -> None:
+        raise _dry(what)
+
+
+def _dry(what: str) -> NodeError:
+    return NodeError(
+        "NotInDryRun", f"This node {what}, and a dry run changes nothing; give a stub for the node."
+    )
+
+
+class RunWorld(_Reads):
+    """The world of a run. `number` is that of its trigger; `done` has what an earlier attempt has done."""
+
+    def __init__(
+        self,
+        system: Host,
+        application: bytes,
+        flow: bytes,
+        name: str,
+        *,
+        hops: int,
+        number: int,
+        done: dict[tuple[int, int], tuple[bytes, bytes]],
+        flush: Callable[[], None],
+    ) -> None:
+        super().__init__(system, application, flow, name, hops + 1)
+        self.markers = [key for key, _ in done.values()]
+        """The keys of the markers, which are removed at the end of the run."""
+        self._number = number
+        self._done = done
+        self._flush = flush
+        self._visits: dict[int, int] = {}
+
+    async def ask(self, place: int, ref: Ref, message: Message) -> Any:
+        at = self._next(place)
+        done = self._done.get((place, at))
+        if done is not None:
+            return decode(done[1])
+        home = home_of_actor(ref)
+        marker = keys.done_key(self._number, home.place, home.id or bytes(keys.ID_BYTES), place, at)
+        answer: Any = None
+
+        def stamp(actor: Actor, value: Any) -> None:
+            nonlocal answer
+            answer = msgspec.to_builtins(value, builtin_types=(bytes,))
+            actor.put(keys.TRIGGERS, marker, encode(answer))
+
+        self._flush()
+        self.markers.append(marker)
+        for pause_s in (*_PAUSES_S, None):
+            try:
+                await self.system.ask(ref, message, stamp)
+                break
+            except Overloaded:
+                if pause_s is None:
+                    raise
+                await trio.sleep(pause_s)
+        return answer
+
+    def key(self, place: int) -> str:
+        return f"{self._number:016x}-{place}-{self._next(place)}"
+
+    def effect(self, what: str) -> None:
+        """Nothing prevents it."""
+
+    def _next(self, place: int) -> int:
+        at = self._visits.get(place, 0)
+        self._visits[place] = at + 1
+        return at
+
+
+def done_at(key: bytes) -> tuple[int, int]:
+    """The node and the visit of a marker."""
+    return int.from_bytes(key[21:25], "big"), int.from_bytes(key[25:29], "big")

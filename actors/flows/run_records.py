@@ -1,0 +1,95 @@
+"""What is kept of runs: a record of each failed one and of a sample of the others, and sums of minutes of all.
+
+Owns the form of both. Writing them is up to the runner (`actors/engine/runner.py`), showing them to `flows/runs.py`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Final, Literal
+
+import msgspec
+
+from trunkline.store.codec import decode, encode
+
+MINUTE_MS: Final = 60_000
+
+Outcome = Literal["completed", "failed", "dropped", "abandoned"]
+"""Dropped: the queue was full. Abandoned: the server has crashed too often during the run."""
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that has ended. Times in ms, `took_us` in microseconds.
+
+    `nodes` are id, type and label of each visited node, and `path` has three numbers for each of the first steps: the
+    position in `nodes`, the output, and the time in us. `debug` has position, level, message and value of each message.
+    `error` is the position of the node (-1 for none), name and message. `trigger` is the compressed record of the
+    trigger, with which the run can be repeated. `dropped` counts triggers that were not run.
+    """
+
+    outcome: Outcome
+    version: str
+    version_id: bytes
+    trigger_type: str = ""
+    trigger_key: str = ""
+    trigger_id: str = ""
+    queued_ms: int = 0
+    began_ms: int = 0
+    ended_ms: int
+    took_us: int = 0
+    steps: int = 0
+    nodes: list[list[str]] = []
+    path: list[int] = []
+    debug: list[list[Any]] = []
+    error: list[Any] | None = None
+    device: bytes | None = None
+    replays: int | None = None
+    dropped: int = 0
+    trigger: bytes | None = None
+
+    def encoded(self) -> bytes:
+        """The stored bytes."""
+        return encode({name: value for name, value in msgspec.structs.asdict(self).items() if value})
+
+
+def decode_run(raw: bytes) -> RunRecord:
+    """The record of which `raw` are the stored bytes."""
+    return RunRecord(**{"version": "", "version_id": b"", **decode(raw)})
+
+
+def packed(trigger: bytes) -> bytes:
+    """The record of a trigger as run records keep it."""
+    return zlib.compress(trigger, 1)
+
+
+def unpacked(packed: bytes) -> bytes:
+    """The record of the trigger again."""
+    return zlib.decompress(packed)
+
+
+def run_id(number: int) -> str:
+    """The id of a run, as callers know it."""
+    return f"{number:016x}"
+
+
+def run_number(id: str) -> int | None:
+    """The number of a run; None for a text that is no id of one."""
+    try:
+        return int(id, 16) if len(id) == 16 else None
+    except ValueError:
+        return None
+
+
+def position_of_key(key: bytes) -> int:
+    """The position of a run record in the order of ends."""
+    return int.from_bytes(key[-16:-8], "big")
+
+
+def number_of_key(key: bytes) -> int:
+    """The number of the run of a record."""
+    return int.from_bytes(key[-8:], "big")
+
+
+def position_at(time_ms: int) -> int:
+    """The first position at a time: positions begin with the time, as numbers of triggers do (`triggers/queue.py`)."""
+    return time_ms << 20

@@ -1,0 +1,119 @@
+"""The intake: a trigger's record is stored in the batch of its cause, so an acknowledged cause is a durable trigger.
+
+Owns the form of the record. It contains what the run is given by value, since the cause may be gone when its turn
+comes. After the commit it is in the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from trunkline.actors.records.placement import home_of_actor
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.triggers.index import Watcher
+from trunkline.actors.triggers.queue import Dropped, Queued, TriggerQueue
+from trunkline.actors.values.origin import HOPS_MAX, Origin
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+
+_NOBODY: Final = Origin("", "")
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What the run is told: `data` and `more` are fields of its payload, `time_ms` is its time.
+
+    Runs with the same `trigger_id` are one after the other. `replays` is the number of the run that is repeated.
+    `device` is a device whose name and tags the run is told as they are at its time.
+    """
+
+    trigger_id: str
+    data: Any
+    time_ms: int
+    more: dict[str, Any] = {}
+    origin: Origin | None = None
+    replays: int | None = None
+    device: bytes | None = None
+
+
+class TriggerRecord(msgspec.Struct, frozen=True):
+    """A stored trigger."""
+
+    application: bytes
+    flow: bytes
+    version: str | None
+    index: int
+    type: str
+    key: str
+    attempts: int
+    cause: Cause
+
+    def encoded(self) -> bytes:
+        """The stored bytes."""
+        cause = self.cause
+        by = cause.origin or _NOBODY
+        return encode(
+            [
+                self.application,
+                self.flow,
+                self.version,
+                self.index,
+                self.type,
+                self.key,
+                self.attempts,
+                cause.trigger_id,
+                cause.data,
+                cause.time_ms,
+                cause.more,
+                by.id,
+                by.type,
+                by.hops,
+                cause.replays,
+                cause.device,
+            ]
+        )
+
+
+def decode_trigger(raw: bytes) -> TriggerRecord:
+    """The trigger of which `raw` are the stored bytes."""
+    application, flow, version, index, type, key, attempts, *cause = decode(raw)
+    trigger_id, data, time_ms, more, by_id, by_type, hops, replays, device = cause
+    origin = Origin(by_id, by_type, hops) if by_type else None
+    return TriggerRecord(
+        application,
+        flow,
+        version,
+        index,
+        type,
+        key,
+        attempts,
+        Cause(trigger_id, data, time_ms, more, origin, replays, device),
+    )
+
+
+def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
+    """Stage a trigger for each watcher in the turn of an actor: of an application, or in one."""
+    queue = actor.system.component(TriggerQueue)
+    ref = actor.ref
+    home = home_of_actor(ref)
+    application = ref.id if ref.kind == "application" else ref.parent
+    assert home.id is not None
+    entries: list[Queued] = []
+    for watcher in watchers:
+        if cause.origin is not None and cause.origin.hops >= HOPS_MAX:
+            reason = f"{HOPS_MAX} runs have caused each other, one after the other; the next one is dropped."
+            dropped = Dropped(application, watcher.flow, None, reason)
+            actor.after_commit(partial(queue.drop, dropped))
+            continue
+        number = queue.next_number()
+        key = keys.trigger_key(number, home.place, home.id)
+        raw = TriggerRecord(
+            application, watcher.flow, watcher.version, watcher.position, watcher.type, watcher.key, 0, cause
+        ).encoded()
+        actor.put(keys.TRIGGERS, key, raw)
+        entries.append(Queued(number, key, application, watcher.flow, cause.trigger_id, raw))
+    if entries:
+        actor.after_commit(partial(queue.add, entries))

@@ -1,0 +1,234 @@
+"""The queue: what workflows are still to be run for, in memory; on disk it is in TRIGGERS.
+
+Owns the order. Applications take turns, and in an application its workflows, so a long queue of one delays no other.
+What has the same workflow and the same trigger id (such as that of a device) is run one after the other, in the order
+of the causes. Bounded for each workflow: if it is full, the oldest trigger is dropped, because the newest state is
+worth more; what is dropped is kept in `dropped` until the runner has told of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from trunkline.actors.values.clock import Clock
+from trunkline.limits.table import Limits
+
+_MS_SHIFT: Final = 20
+"""A number begins with the time in ms, so numbers rise also across starts that leave nothing behind."""
+
+_KEPT_BYTES: Final = 2_048
+"""Larger records are read from the store when their turn comes."""
+
+
+class Queued:
+    """A trigger that waits, or is run. `raw` is its record, None if it is to be read from the store.
+
+    `attempts` is how often a run of it was ended by a crash; `gone` if it was dropped.
+    """
+
+    __slots__ = ("application", "attempts", "flow", "gone", "key", "number", "raw", "taken", "trigger_id")
+
+    def __init__(
+        self, number: int, key: bytes, application: bytes, flow: bytes, trigger_id: str, raw: bytes
+    ) -> None:
+        self.number = number
+        self.key = key
+        self.application = application
+        self.flow = flow
+        self.trigger_id = trigger_id
+        self.raw: bytes | None = raw if len(raw) <= _KEPT_BYTES else None
+        self.attempts = 0
+        self.gone = False
+        self.taken = False
+
+    @property
+    def queued_ms(self) -> int:
+        """When the trigger was numbered."""
+        return self.number >> _MS_SHIFT
+
+
+class Dropped(NamedTuple):
+    """A trigger that will not be run. `key` is that of its record, None if it has none."""
+
+    application: bytes
+    flow: bytes
+    key: bytes | None
+    reason: str
+
+
+class _FlowQueue:
+    """What waits for one workflow: a lane for each trigger id, and the lanes whose turn may come."""
+
+    __slots__ = ("in_turn", "lanes", "order", "ready", "running", "waiting")
+
+    def __init__(self) -> None:
+        self.lanes: dict[str, deque[Queued]] = {}
+        self.ready: deque[str] = deque()
+        self.running: set[str] = set()
+        self.order: deque[Queued] = deque()
+        self.waiting = 0
+        self.in_turn = False
+
+
+class TriggerQueue:
+    """The triggers of all workflows of one system. A component."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self.dropped: list[Dropped] = []
+        self.waiting = 0
+        """Triggers that wait, of all workflows."""
+        self.dropped_count = 0
+        self._limits = limits
+        self._clock = clock
+        self._last = 0
+        self._flows: dict[tuple[bytes, bytes], _FlowQueue] = {}
+        self._turns: dict[bytes, deque[bytes]] = {}
+        self._applications: deque[bytes] = deque()
+        self.on_work: Callable[[], None] = lambda: None
+        """Called when there is something to take, or to tell of."""
+
+    # Numbers.
+
+    def next_number(self) -> int:
+        """The number of a new trigger. Later ones are larger."""
+        self._last = max(self._last + 1, self._clock.wall_ms() << _MS_SHIFT)
+        return self._last
+
+    def begin_after(self, number: int) -> None:
+        """Numbers from now on are larger than this one."""
+        self._last = max(self._last, number)
+
+    # Adding.
+
+    def add(self, entries: Iterable[Queued]) -> None:
+        """Add triggers whose causes are on disk."""
+        for entry in entries:
+            place = (entry.application, entry.flow)
+            queue = self._flows.get(place)
+            if queue is None:
+                queue = self._flows[place] = _FlowQueue()
+            lane = queue.lanes.get(entry.trigger_id)
+            if lane is None:
+                lane = queue.lanes[entry.trigger_id] = deque()
+            if not lane and entry.trigger_id not in queue.running:
+                queue.ready.append(entry.trigger_id)
+            lane.append(entry)
+            queue.order.append(entry)
+            queue.waiting += 1
+            self.waiting += 1
+            if (
+                queue.waiting > self._limits.flow_queue_length_max
+                or self.waiting > self._limits.trigger_queue_length_max
+            ):
+                self._drop_oldest(queue)
+            self._give_turn(entry.application, entry.flow, queue)
+        self.on_work()
+
+    def drop(self, dropped: Dropped) -> None:
+        """Note a trigger that will not be run."""
+        self.dropped.append(dropped)
+        self.dropped_count += 1
+        self.on_work()
+
+    def _drop_oldest(self, queue: _FlowQueue) -> None:
+        while queue.order:
+            oldest = queue.order.popleft()
+            if oldest.taken:
+                continue
+            oldest.gone = True
+            queue.waiting -= 1
+            self.waiting -= 1
+            most = self._limits.flow_queue_length_max
+            self.drop(
+                Dropped(
+                    oldest.application,
+                    oldest.flow,
+                    oldest.key,
+                    f"The queue of the workflow is full ({most} triggers); the oldest is dropped.",
+                )
+            )
+            return
+
+    # Taking.
+
+    def take(self) -> Queued | None:
+        """The next trigger to run; None if there is none that may run now. It is followed by `done`."""
+        while self._applications:
+            application = self._applications.popleft()
+            flows = self._turns[application]
+            flow = flows.popleft()
+            if flows:
+                self._applications.append(application)
+            else:
+                del self._turns[application]
+            queue = self._flows[application, flow]
+            queue.in_turn = False
+            entry = self._take_of(queue)
+            if entry is not None:
+                self._give_turn(application, flow, queue)
+                return entry
+            self._forget(application, flow, queue)
+        return None
+
+    def done(self, entry: Queued) -> None:
+        """A taken trigger was run; the next one with its trigger id may be taken."""
+        queue = self._flows[entry.application, entry.flow]
+        queue.running.discard(entry.trigger_id)
+        if queue.lanes.get(entry.trigger_id):
+            queue.ready.append(entry.trigger_id)
+        else:
+            queue.lanes.pop(entry.trigger_id, None)
+        self._give_turn(entry.application, entry.flow, queue)
+        self._forget(entry.application, entry.flow, queue)
+
+    def waiting_of(self, application: bytes, flow: bytes) -> int:
+        """The triggers that wait for a workflow."""
+        queue = self._flows.get((application, flow))
+        return 0 if queue is None else queue.waiting
+
+    def oldest_ms(self, application: bytes, flow: bytes) -> int | None:
+        """When the oldest trigger that waits for a workflow was queued."""
+        queue = self._flows.get((application, flow))
+        if queue is None:
+            return None
+        _drop_taken(queue.order)
+        return queue.order[0].queued_ms if queue.order else None
+
+    def _take_of(self, queue: _FlowQueue) -> Queued | None:
+        while queue.ready:
+            trigger_id = queue.ready.popleft()
+            lane = queue.lanes[trigger_id]
+            while lane and lane[0].gone:
+                lane.popleft()
+            if not lane:
+                del queue.lanes[trigger_id]
+                continue
+            entry = lane.popleft()
+            entry.taken = True
+            queue.running.add(trigger_id)
+            queue.waiting -= 1
+            self.waiting -= 1
+            _drop_taken(queue.order)
+            return entry
+        return None
+
+    def _give_turn(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
+        if queue.in_turn or not queue.ready or len(queue.running) >= self._limits.flow_runs_concurrent_max:
+            return
+        queue.in_turn = True
+        flows = self._turns.get(application)
+        if flows is None:
+            flows = self._turns[application] = deque()
+            self._applications.append(application)
+        flows.append(flow)
+
+    def _forget(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
+        if not queue.lanes and not queue.running and not queue.in_turn:
+            self._flows.pop((application, flow), None)
+
+
+def _drop_taken(order: deque[Queued]) -> None:
+    while order and (order[0].taken or order[0].gone):
+        order.popleft()
