@@ -1,0 +1,71 @@
+"""Workflows that run in a real system: create them, trigger them, wait for the end of the runs, read what is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import trio
+
+from tests.actors.house import House
+from trunkline.actors.engine.runner import FlowRunner
+from trunkline.actors.flows.bodies import ButtonPress, FlowPost
+from trunkline.actors.flows.messages import CreateFlow, PressButton
+from trunkline.actors.flows.run_records import RunRecord, decode_run
+from trunkline.actors.records.messages import Creator
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.button import button_ref
+from trunkline.actors.triggers.queue import TriggerQueue
+from trunkline.store import keys
+
+BY = Creator("0" * 24, "user", "Ada")
+
+Json = dict[str, Any]
+
+
+def trigger(type: str, to: list[str], key: str = "", **more: Any) -> Json:
+    """A trigger that leads to some nodes."""
+    return {"type": type, "key": key, "outputIds": [to], **more}
+
+
+def button(to: list[str]) -> Json:
+    """A virtual button; `press` presses it."""
+    return trigger("virtualButton", to, "button", meta={"id": "b"})
+
+
+async def create_flow(house: House, triggers: list[Json], nodes: list[Json], **fields: Any) -> Ref:
+    """A new workflow."""
+    ref = Ref("flow", house.application, house.system.ids.new(house.clock.wall_ms()))
+    body = {"name": "flow", "triggers": triggers, "nodes": nodes, **fields}
+    await house.system.ask(ref, CreateFlow(body=msgspec.convert(body, FlowPost), by=BY))
+    return ref
+
+
+async def press(house: House, flow: Ref, payload: Any = None) -> None:
+    """Press the button of a workflow."""
+    body = ButtonPress(key="button", payload={} if payload is None else payload)
+    await house.system.ask(
+        button_ref(house.application, flow.id, "button"), PressButton(flow=flow.id, body=body)
+    )
+
+
+async def runs_end(house: House) -> None:
+    """Wait until nothing is to be run, and all ends are on disk."""
+    runner, queue = house.system.component(FlowRunner), house.system.component(TriggerQueue)
+    with trio.fail_after(60):
+        while queue.waiting or runner.running or house.system.journal.pending_batches:
+            await trio.lowlevel.checkpoint()
+
+
+def kept_runs(house: House, flow: Ref) -> list[RunRecord]:
+    """The run records of a workflow, in the order of their ends."""
+    prefix = keys.flow_runs_prefix(house.application, flow.id)
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    return [decode_run(raw) for _, raw in house.system.journal.range(keys.FLOWS, prefix, end)]
+
+
+def waiting_triggers(house: House) -> list[bytes]:
+    """The keys of TRIGGERS."""
+    with house.system.store.snapshot() as snapshot:
+        return [bytes(key) for key in snapshot.keys(keys.TRIGGERS, b"", None)]
