@@ -154,13 +154,14 @@ def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
 
 
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
-    write_format(tmp_path, 7)
+    newer = migrations.FORMAT + 1
+    write_format(tmp_path, newer)
     with pytest.raises(
         FormatUnsupported,
-        match=rf"is in format 7, this program knows formats up to {migrations.FORMAT}\. Use a newer",
+        match=rf"is in format {newer}, this program knows formats up to {migrations.FORMAT}\. Use a newer",
     ):
         Store.open(tmp_path)
-    assert read(tmp_path) == (7, "old")
+    assert read(tmp_path) == (newer, "old")
     assert not (tmp_path / "backups").exists()
 
 
