@@ -407,6 +407,9 @@ class Limits:
     experience_reply_wait_s: float = _bound(
         60.0, "seconds", "How long a request to an experience waits for the reply of a workflow.", "request"
     )
+    experience_waiting_requests_max: int = _bound(
+        1000, "requests", "Requests that wait for workflows at the same time; more are 503.", "application"
+    )
     experience_page_chars_max: int = _bound(
         4_000_000, "characters", "The text of a page with its layout and components.", "page"
     )

@@ -202,7 +202,12 @@ class FlowRunner:
             entry.queued_ms,
             Random(entry.number),  # noqa: S311 - a run must be repeatable
             partial(self._pool.call, application=entry.application),
-            {"applicationId": entry.application.hex(), "flowId": entry.flow.hex(), "flowName": compiled.name},
+            {
+                "applicationId": entry.application.hex(),
+                "flowId": entry.flow.hex(),
+                "flowName": compiled.name,
+                "flowVersion": compiled.version,
+            },
             [compiled.program],
         )
         run.share = self._share

@@ -32,7 +32,10 @@ class Told:
         self._devices: dict[bytes, tuple[bytes, Doc]] = {}
 
     def payload(self, record: TriggerRecord, compiled: CompiledFlow, application: tuple[str, Doc]) -> Doc:
-        """The payload that the first nodes get."""
+        """The payload that the first nodes get. Of globals the last ones count: those of the workflow.
+
+        A cause may have globals of its own, such as those of a version of an experience.
+        """
         cause = record.cause
         name, globals = application
         payload: Doc = {
@@ -44,7 +47,6 @@ class Told:
             "triggerType": record.type,
             "flowId": record.flow.hex(),
             "flowName": compiled.name,
-            "globals": copied({**globals, **compiled.globals}) if globals or compiled.globals else {},
         }
         if record.version is not None:
             payload["flowVersion"] = compiled.version
@@ -52,7 +54,10 @@ class Told:
             payload["relayId"], payload["relayType"] = cause.origin.id, cause.origin.type
         if cause.device is not None:
             payload |= self._device(record.application, cause.device)
-        return payload | cause.more
+        payload |= cause.more
+        own = {**globals, **payload.get("globals", {}), **compiled.globals}
+        payload["globals"] = copied(own) if own else {}
+        return payload
 
     def application(self, id: bytes) -> tuple[str, Doc] | None:
         """The name and the globals of an application; None if it is gone."""

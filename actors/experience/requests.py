@@ -1,20 +1,46 @@
 """The actor of an endpoint's requests: its mailbox has the throttle, and its turns stage what a request triggers.
 
 There is one for each endpoint of an application, in all versions, and one for the requests that no endpoint serves.
+
+Workflows of the class experience run in the version with the name of the version of the experience. Those of the class
+cloud run in their default version, or in the one that the request names; their triggers may name the version of the
+experience.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
+from trunkline.actors.experience.kind import NO_ENDPOINT
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.triggers.index import FlowIndex, Watcher
+from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Message
+
+TRIGGER = "endpoint"
+PUBLIC = Origin(NO_ENDPOINT.hex(), "public")
 
 
 class TakeRequest(Message, frozen=True):
-    """Take a request to an endpoint."""
+    """Take a request to an endpoint; the answer is the number of workflows that it triggers.
+
+    `version` is that of the experience. If the endpoint does not serve the request, only triggers of any endpoint
+    count. `data` and `more` are fields of the payload.
+    """
 
     throttle: ClassVar[str | None] = "endpoint_request"
+
+    version: str
+    flow_version: str | None
+    is_served: bool
+    id: str
+    data: Doc
+    more: Doc
+    user: bytes | None
+    time_ms: int
 
 
 class EndpointRequests(Actor):
@@ -28,5 +54,38 @@ class EndpointRequests(Actor):
     def load(self) -> bool:
         return True  # whoever asks has found the endpoint
 
-    def on_take_request(self, message: TakeRequest) -> None:
-        """Take a request."""
+    def on_take_request(self, message: TakeRequest) -> int:
+        """Stage the triggers of a request."""
+        watchers = list(self._watchers(message))
+        if watchers:
+            user = message.user
+            cause = Cause(
+                # Requests to one endpoint need not wait for each other.
+                trigger_id=message.id,
+                data=message.data,
+                time_ms=message.time_ms,
+                more={**message.more, "triggerId": self.ref.id.hex()},
+                origin=PUBLIC if user is None else Origin(user.hex(), "experienceUser"),
+            )
+            stage(self, watchers, cause)
+        return len(watchers)
+
+    def _watchers(self, message: TakeRequest) -> Iterator[Watcher]:
+        index, application = self.system.component(FlowIndex), self.ref.parent
+        keys = dict.fromkeys(
+            [self.ref.id.hex(), NO_ENDPOINT.hex()] if message.is_served else [NO_ENDPOINT.hex()]
+        )
+        of_version = index.of(application, message.version)
+        others = index.of(application, message.flow_version)
+        for key in keys:
+            yield from (each for each in of_version.get(TRIGGER, key) if each.flow_class == "experience")
+            for each in others.get(TRIGGER, key):
+                if each.flow_class == "cloud" and each.config.get("experienceVersion") in _any_or(
+                    message.version
+                ):
+                    yield each
+
+
+def _any_or(version: str) -> tuple[str | None, ...]:
+    """What a trigger may say of the version of the experience."""
+    return None, "", version

@@ -7,6 +7,7 @@ once; otherwise a workflow replies.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +21,7 @@ from trunkline.actors.experience.access import MayUseDevice, Verdict, device_of,
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.endpoints import ENDPOINTS
 from trunkline.actors.experience.kind import NO_ENDPOINT
-from trunkline.actors.experience.replies import Reply, stored_reply
+from trunkline.actors.experience.replies import Reply, stored_reply, waiting_key
 from trunkline.actors.experience.requests import EndpointRequests, TakeRequest
 from trunkline.actors.experience.resource import GetExperienceRecord
 from trunkline.actors.experience.sites import Site, Sites
@@ -31,7 +32,8 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.resource import Resource
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import DomainError, Unauthorized
+from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.values.errors import DomainError, Overloaded, Unauthorized
 from trunkline.http.calls.errors import error_response
 from trunkline.http.experiences.answers import (
     Answer,
@@ -50,6 +52,8 @@ _SENTENCE_OF: Final[dict[int, str]] = {
     401: "This endpoint is for users who are logged in.",
     403: "The user may not use this endpoint.",
 }
+_REPLY_ID_BYTES: Final = 16
+"""Nobody guesses the id of a request that waits."""
 _HIDDEN: Final = "*****REDACTED*****"
 """Stands for the token of a user where workflows and pages see the request: it would be kept with their runs."""
 
@@ -73,6 +77,8 @@ class Serving:
         self._sites = system.component(Sites)
         self._tokens = system.component(ExperienceTokens)
         self._counts = system.component(RequestCounts)
+        self._replies = system.component(Replies)
+        self._waiting: Counter[bytes] = Counter()
         self._pages = Pages(system.limits, self._sites, system.component(Contents).signatures)
 
     async def answer(self, request: WebRequest) -> Answer:
@@ -121,6 +127,7 @@ class Serving:
             "query": values_of(request.query),
             "cookies": cookies_of(request.headers),
             "body": body_of(headers, request.body, self._system.limits.form_parts_max),
+            "replyId": f"{endpoint.hex()}.{self._system.random_bytes(_REPLY_ID_BYTES).hex()}",
         }
         caller = self._caller(site.application, data, now_ms)
         experience: Doc = {
@@ -181,7 +188,7 @@ class Serving:
         if reply is None:
             reply = await self._reply_of_workflow(visit)
         else:
-            await self._take(visit)
+            await self._take(visit, is_served=True)
         return await self._sent(visit, reply)
 
     async def _judge_device(self, visit: Visit, endpoint: Doc) -> Verdict:
@@ -200,7 +207,7 @@ class Serving:
 
     async def _refuse(self, visit: Visit, status: int, sentence: str, stored: Doc | None) -> Answer:
         """The answer to a request that no endpoint serves, or that may not be served."""
-        await self._take(visit)
+        await self._take(visit, is_served=False)
         reply = stored_reply(stored, status)
         if reply is None:
             raise _Refused(status, sentence)
@@ -223,14 +230,46 @@ class Serving:
 
     # Workflows.
 
-    async def _take(self, visit: Visit) -> None:
-        """Count the request against the throttle of its endpoint."""
-        ref = Ref(EndpointRequests.kind, visit.site.application, visit.endpoint)
-        await self._system.ask(ref, TakeRequest())
+    async def _take(self, visit: Visit, *, is_served: bool) -> int:
+        """Store the triggers of a request; return their number. Raises `TooManyRequests`."""
+        site, data = visit.site, visit.data
+        ref = Ref(EndpointRequests.kind, site.application, visit.endpoint)
+        message = TakeRequest(
+            version=site.version,
+            flow_version=data["headers"].get("x-flow-version"),
+            is_served=is_served,
+            id=data["replyId"],
+            data=data,
+            more={"experience": visit.experience, "globals": site.globals},
+            user=None if visit.caller is None else visit.caller.user.id,
+            time_ms=visit.now_ms,
+        )
+        number: int = (await self._system.ask(ref, message)).value
+        return number
 
     async def _reply_of_workflow(self, visit: Visit) -> Reply:
-        await self._take(visit)
-        raise _Refused(501, "This endpoint needs a workflow, and this server runs none yet.")
+        """The first reply of the workflows that the request triggers."""
+        application = visit.site.application
+        waiting = self._waiting[application]
+        if waiting >= self._system.limits.experience_waiting_requests_max:
+            raise Overloaded(
+                f"{waiting} requests of this experience wait for workflows; try again in a second."
+            )
+        self._waiting[application] += 1
+        try:
+            with self._replies.expect(waiting_key(application, visit.data["replyId"])) as expected:
+                if not await self._take(visit, is_served=True):
+                    raise _Refused(
+                        501, "No enabled workflow is triggered by this endpoint, which has no stored reply."
+                    )
+                reply: Reply | None = await expected.wait(self._system.limits.experience_reply_wait_s)
+        finally:
+            self._waiting[application] -= 1
+            if not self._waiting[application]:
+                del self._waiting[application]
+        if reply is None:
+            raise _Refused(504, "Time out waiting for workflow reply")
+        return reply
 
 
 def _plain(value: Any) -> Doc:

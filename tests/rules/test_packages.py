@@ -34,8 +34,6 @@ ORDER = {
         "tables",
         "events",
         "topics",
-        "flows",
-        "engine",
         "webhooks",
         "deployments",
         "plain",
