@@ -126,6 +126,7 @@ async def test_a_reply_has_its_status_headers_and_cookies(exp: Experience) -> No
         {"keyTemplate": "Cache-Control", "valueTemplate": "no-store"},
         {"keyTemplate": "X-Many", "valueTemplate": "{{data.query.many}}"},
         {"keyTemplate": "Content-Length", "valueTemplate": "7"},
+        {"keyTemplate": "", "valueTemplate": ""},
         {"keyTemplate": "X-Line", "valueTemplate": "a\r\nSet-Cookie: b"},
     ]
     at = await answers(
@@ -230,6 +231,33 @@ async def test_a_workflow_that_does_not_reply_lets_the_request_end(start_server:
         await workflow(exp, await endpoint(exp), node("debug", "DebugNode"))
         answer = await browser(exp).get("/")
         assert (answer.status_code, error(answer)) == (504, "Time out waiting for workflow reply")
+
+
+async def test_a_trigger_of_errors_may_answer_for_a_workflow_that_failed(exp: Experience) -> None:
+    id = await endpoint(exp)
+    nodes = [
+        node("throw", "ThrowErrorNode", {"messageTemplate": "no {{data.query.a}}"}),
+        reply(
+            responseCodeTemplate="500", bodyTemplateType="path", bodyTemplate="data.errorInfo.error.message"
+        ),
+    ]
+    triggers = [
+        {
+            "type": kind,
+            "key": key,
+            "config": config,
+            "meta": {"category": "trigger", "name": kind, "label": kind},
+            "outputIds": [[to]],
+        }
+        for kind, key, config, to in (
+            ("endpoint", id, {}, "throw"),
+            ("flowError", "local", {"scope": "local"}, "reply"),
+        )
+    ]
+    body = {"name": "f", "flowClass": "experience", "enabled": True, "triggers": triggers, "nodes": nodes}
+    await exp.server.call("POST", f"{exp.application}/flows", body, status=201)
+    answer = await browser(exp).get("/?a=luck")
+    assert (answer.status_code, answer.text) == (500, "no luck")
 
 
 async def test_versions_choose_what_runs(exp: Experience) -> None:

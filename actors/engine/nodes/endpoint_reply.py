@@ -5,9 +5,9 @@ it any more, the node does nothing. A status that is none counts as 200, for a r
 
 `bodyTemplateType` says what the body is, or for a page what it calls `pageData`: `string` (the default), `path`,
 `json`, `payload` (all of it), or `none`. For a page a text that is JSON counts as its value. A value that is no text is
-sent as JSON. `headerInfo` and `cookieInfo` have templates for names and values; a header whose template is the path of
-an array is sent once for each item. A cookie without a value is removed; `maxAgeTemplate` is in milliseconds.
-The reply type `mqtt`, a stream of messages, is refused.
+sent as JSON. `headerInfo` and `cookieInfo` have templates for names and values, and those without a name are left out;
+a header whose template is the path of an array is sent once for each item. A cookie without a value is removed;
+`maxAgeTemplate` is in milliseconds. The reply type `mqtt`, a stream of messages, is refused.
 """
 
 from __future__ import annotations
@@ -184,8 +184,9 @@ def _status(config: Config) -> Callable[[Visit], int]:
 
 def _headers(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]:
     pairs = [
-        (needed_text_reader(each, "keyTemplate"), template_of(each, "valueTemplate"))
+        (text_reader(each, "keyTemplate"), template_of(each, "valueTemplate"))
         for each in list_of(config, "headerInfo")
+        if text_of(each, "keyTemplate")
     ]
 
     def read(visit: Visit) -> tuple[tuple[str, str], ...]:
@@ -203,12 +204,13 @@ def _headers(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]:
 def _cookies(config: Config) -> Callable[[Visit], tuple[Cookie, ...]]:
     infos = [
         (
-            needed_text_reader(each, "nameTemplate"),
+            text_reader(each, "nameTemplate"),
             text_reader(each, "valueTemplate"),
             text_reader(each, "maxAgeTemplate"),
             text_reader(each, "pathTemplate"),
         )
         for each in list_of(config, "cookieInfo")
+        if text_of(each, "nameTemplate")
     ]
     same_site = text_reader(config, "sameSiteTemplate")
 

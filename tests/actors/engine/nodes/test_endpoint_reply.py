@@ -27,7 +27,6 @@ DATA = {"replyId": "a.b", "text": "x", "list": [1]}
             {"headerInfo": [{"keyTemplate": "a b", "valueTemplate": "x"}]},
             "config.headerInfo: 'a b' is no name",
         ),
-        ({"headerInfo": [{"valueTemplate": "x"}]}, "config.keyTemplate: is not set"),
         ({"cookieInfo": [{"nameTemplate": "a=b"}]}, "config.cookieInfo: 'a=b' is no name"),
         (
             {"cookieInfo": [{"nameTemplate": "a", "maxAgeTemplate": "{{data.text}}"}]},
