@@ -234,6 +234,7 @@ async def running(system: System) -> AsyncIterator[System]:
         try:
             yield system
         finally:
+            await system.component(FlowRunner).stop()
             await system.component(Jobs).stop()
             await system.component(RequestCounts).store()
             system.drain()

@@ -285,8 +285,11 @@ class Limits:
     flow_runs_concurrent_max: int = _bound(
         8, "runs", "Those of one workflow that wait for something; others queue.", "workflow"
     )
+    application_runs_concurrent_max: int = _bound(
+        64, "runs", "The same for all workflows of an application.", "application"
+    )
     flow_runs_max: int = _bound(
-        64, "runs", "Those of all workflows that wait for something; only one works at a time.", "server"
+        256, "runs", "The same for all workflows; only one run works at a time.", "server"
     )
     flow_queue_length_max: int = _bound(
         10_000, "triggers", "Above it the oldest is dropped: 4 MB in memory.", "workflow"

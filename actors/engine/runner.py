@@ -18,9 +18,9 @@ import msgspec
 import structlog
 import trio
 
-from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.ends import Ends
-from trunkline.actors.engine.errors import RunFailed
+from trunkline.actors.engine.error_runs import error_cause, error_watchers
+from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.programs import CompiledFlow, Programs
 from trunkline.actors.engine.record_of_run import run_record
@@ -32,10 +32,9 @@ from trunkline.actors.flows.run_records import RunRecord, packed, run_id
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.triggers.index import FlowIndex, Watcher, watcher_of
-from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger
+from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for
 from trunkline.actors.triggers.queue import Queued, TriggerQueue
-from trunkline.actors.values.origin import HOPS_MAX, Origin
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -45,9 +44,7 @@ if TYPE_CHECKING:
 RUN_TOPIC: Final = "runs"
 """The topic of the streams of a workflow that shows its runs."""
 
-ERRORED_BYTES_MAX: Final = 256 * 1024
 _DROPS_TOLD_S: Final = 5.0
-_TOO_LARGE: Final = "Payload data omitted due to size"
 
 _log = structlog.get_logger("trunkline.flows")
 
@@ -67,7 +64,12 @@ class FlowRunner:
         self._share = Share()
         self._ends = Ends(system, self._queue)
         self._idle = trio.lowlevel.ParkingLot()
-        self._woken = 0
+        self._woken = False
+        self._workers = 0
+        self._nursery: trio.Nursery | None = None
+        self._scope = trio.CancelScope()
+        self._stopped = trio.Event()
+        self._stopped.set()
         self._leftover: dict[int, list[tuple[bytes, bytes]]] = {}
         self._drops: dict[tuple[bytes, bytes, str], int] = {}
         self._told = Told(system)
@@ -79,16 +81,25 @@ class FlowRunner:
         await self._load()
         self._queue.on_work = self._wake
         self._share.on_free = self._wake
+        self._stopped = trio.Event()
         try:
-            async with trio.open_nursery() as nursery:
-                for _ in range(self._system.limits.flow_runs_max):
-                    nursery.start_soon(self._work)
-                nursery.start_soon(self._tell_drops)
-                task_status.started()
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    nursery.start_soon(self._tell_drops)
+                    self._wake()
+                    task_status.started()
         finally:
+            self._nursery = None
             self._queue.on_work = lambda: None
             self._share.on_free = lambda: None
             self._ends.flush()
+            self._stopped.set()
+
+    async def stop(self) -> None:
+        """End the runs. They are repeated after the next start."""
+        self._scope.cancel()
+        await self._stopped.wait()
 
     async def _load(self) -> None:
         """Queue the triggers of the store."""
@@ -111,13 +122,22 @@ class FlowRunner:
         self._queue.add(entries)
 
     def _wake(self) -> None:
-        if self._idle and not self._woken:
-            self._woken += 1
+        """Have a task take what is to be run, if none is about to."""
+        if self._woken or not self._queue.has_work or self._nursery is None:
+            return
+        if self._idle:
             self._idle.unpark()
+        elif self._workers < self._system.limits.flow_runs_max:
+            self._workers += 1
+            self._nursery.start_soon(self._work)
+        else:
+            return
+        self._woken = True
 
     async def _work(self) -> None:
         """Run triggers, one after the other, while there are some and the turn lasts."""
         while True:
+            self._woken = False
             await self._share.enter()
             try:
                 self._note_drops()
@@ -130,16 +150,16 @@ class FlowRunner:
             finally:
                 self._share.leave()
             await self._idle.park()
-            self._woken -= 1
 
     async def _take(self, entry: Queued) -> None:
         """Run what a trigger begins. Raises nothing but cancellation."""
         self.running += 1
         try:
             await self._run(entry)
-        except Exception:  # noqa: BLE001 - a bug ends this run, not the runner
-            _log.exception("run of a workflow failed", flow=entry.flow.hex())
-            self._remove(entry, [])
+        except trio.Cancelled:
+            if entry.attempts:  # the server stops in good order, so the attempt does not count
+                self._note_attempts(entry, entry.attempts - 1)
+            raise
         finally:
             self.running -= 1
             self._queue.done(entry)
@@ -156,7 +176,7 @@ class FlowRunner:
             self._remove(entry, [key for key, _ in self._leftover.pop(entry.number, [])])
             return
         began_ms = self._system.clock.wall_ms()
-        if entry.attempts and not await self._begin_again(entry, record, raw, compiled, began_ms):
+        if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
             return
         world = RunWorld(
             self._system,
@@ -176,12 +196,15 @@ class FlowRunner:
             await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
         except RunFailed as failure:
             failed = failure
+        except Exception as bug:  # noqa: BLE001 - a bug ends this run, not the runner
+            _log.error("run of a workflow failed", flow=entry.flow.hex(), exc_info=bug)
+            failed = _fault(run)
         took_us = int((trio.current_time() - began_s) * 1e6)
         self._end(entry, raw, record, compiled, run, failed, began_ms, took_us)
         for key in world.markers:
             self._ends.remove(key)
 
-    async def _begin_again(
+    def _begin_again(
         self, entry: Queued, record: TriggerRecord, raw: bytes, compiled: CompiledFlow, now_ms: int
     ) -> bool:
         """Note one more attempt after a crash, on disk. False if there were too many."""
@@ -190,10 +213,15 @@ class FlowRunner:
             sentence = f"The server has stopped {attempts_max} times during this run; it is not tried again."
             self._abandon(entry, record, raw, compiled, now_ms, sentence)
             return False
-        again = msgspec.structs.replace(record, attempts=entry.attempts)
-        self._ends.put_trigger(entry.key, again.encoded())
+        self._note_attempts(entry, entry.attempts)
         self._ends.flush()
         return True
+
+    def _note_attempts(self, entry: Queued, attempts: int) -> None:
+        raw = entry.raw or self._system.journal.get(keys.TRIGGERS, entry.key)
+        if raw is not None:
+            changed = msgspec.structs.replace(decode_trigger(raw), attempts=attempts)
+            self._ends.put_trigger(entry.key, changed.encoded())
 
     def _new_run(self, entry: Queued, compiled: CompiledFlow, application: tuple[str, Doc]) -> Run:
         limits = self._system.limits
@@ -254,8 +282,9 @@ class FlowRunner:
             position = ends.keep(application, flow, entry.number, kept)
             if is_watched:
                 self._publish(ref, position, entry.number, kept)
-        if failed is not None and record.type != "flowError":
-            self._tell_of_error(entry, record, compiled, run, failed, ended_ms)
+        if failed is not None:
+            cause = error_cause(record, compiled, run, failed, ended_ms)
+            self._queue_error_runs(entry, cause, compiled, record)
         ends.remove(entry.key)
 
     def _publish(self, ref: Ref, position: int, number: int, record: RunRecord) -> None:
@@ -295,52 +324,18 @@ class FlowRunner:
         self._ends.count(entry.application, entry.flow, compiled.version_id, now_ms, counts)
         self._remove(entry, [key for key, _ in self._leftover.pop(entry.number, [])])
 
-    def _tell_of_error(
-        self,
-        entry: Queued,
-        record: TriggerRecord,
-        compiled: CompiledFlow,
-        run: Run,
-        failed: RunFailed,
-        now_ms: int,
+    def _queue_error_runs(
+        self, entry: Queued, cause: Cause | None, compiled: CompiledFlow, record: TriggerRecord
     ) -> None:
         """Queue the runs that wait for errors: of the narrowest scope that has some."""
-        watchers = _local_watchers(compiled, record.version)
-        triggers = self._index.of(entry.application)
-        scope = "experience" if compiled.flow_class == "experience" else "cloud"
-        found = watchers or triggers.get("flowError", scope) or triggers.get("flowError", "global")
-        hops = 1 if record.cause.origin is None else record.cause.origin.hops + 1
-        if not found or hops > HOPS_MAX:
+        if cause is None:
             return
-        node = run.programs[failed.program].nodes[failed.node]
-        payload = failed.payload
-        if size_of(payload, ERRORED_BYTES_MAX) > ERRORED_BYTES_MAX:
-            payload = _TOO_LARGE
-        error = {"name": failed.error.name, "message": str(failed.error), "stack": ""}
-        data: Doc = {
-            "errorInfo": {
-                "error": error,
-                "nodeId": node.id,
-                "nodeType": node.type,
-                "nodeLabel": node.label,
-                "flowId": entry.flow.hex(),
-                "flowName": compiled.name,
-                "flowVersion": compiled.version,
-            },
-            "erroredPayload": copied(payload),
-        }
-        given = record.cause.data
-        if isinstance(given, dict) and "replyId" in given:
-            data["replyId"] = given["replyId"]
-        origin = Origin(entry.flow.hex(), "flow", hops)
-        cause = Cause(f"{entry.flow.hex()}-flowError", data, now_ms, origin=origin)
-        entries = []
+        found = error_watchers(compiled, record.version, self._index.of(entry.application))
+        entries: list[Queued] = []
         for each in found:
             number = self._queue.next_number()
             key = keys.trigger_key(number, "application", entry.application)
-            new = TriggerRecord(
-                entry.application, each.flow, each.version, each.position, each.type, each.key, 0, cause
-            ).encoded()
+            new = record_for(entry.application, each, cause).encoded()
             self._ends.put_trigger(key, new)
             entries.append(Queued(number, key, entry.application, each.flow, cause.trigger_id, new))
         self._queue.add(entries)
@@ -379,9 +374,8 @@ class FlowRunner:
             self._ends.flush()
 
 
-def _local_watchers(compiled: CompiledFlow, version: str | None) -> tuple[Watcher, ...]:
-    return tuple(
-        watcher_of(compiled.flow, index, each, compiled.flow_class, version)
-        for index, each in enumerate(compiled.triggers)
-        if each["type"] == "flowError" and each.get("key") == "local"
-    )
+def _fault(run: Run) -> RunFailed:
+    """The failure of a run by a fault of the server, at the node that was visited last."""
+    last = run.path[-1]
+    error = NodeError("InternalError", "The server failed to run this node; the fault is logged.")
+    return RunFailed(last.program, last.node, error, None)

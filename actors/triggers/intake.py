@@ -94,6 +94,13 @@ def decode_trigger(raw: bytes) -> TriggerRecord:
     )
 
 
+def record_for(application: bytes, watcher: Watcher, cause: Cause) -> TriggerRecord:
+    """The record of a new trigger."""
+    return TriggerRecord(
+        application, watcher.flow, watcher.version, watcher.position, watcher.type, watcher.key, 0, cause
+    )
+
+
 def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
     """Stage a trigger for each watcher in the turn of an actor: of an application, or in one."""
     queue = actor.system.component(TriggerQueue)
@@ -110,9 +117,7 @@ def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
             continue
         number = queue.next_number()
         key = keys.trigger_key(number, home.place, home.id)
-        raw = TriggerRecord(
-            application, watcher.flow, watcher.version, watcher.position, watcher.type, watcher.key, 0, cause
-        ).encoded()
+        raw = record_for(application, watcher, cause).encoded()
         actor.put(keys.TRIGGERS, key, raw)
         entries.append(Queued(number, key, application, watcher.flow, cause.trigger_id, raw))
     if entries:

@@ -86,8 +86,15 @@ class TriggerQueue:
         self._flows: dict[tuple[bytes, bytes], _FlowQueue] = {}
         self._turns: dict[bytes, deque[bytes]] = {}
         self._applications: deque[bytes] = deque()
+        self._in_row: set[bytes] = set()
+        self._running: dict[bytes, int] = {}
         self.on_work: Callable[[], None] = lambda: None
         """Called when there is something to take, or to tell of."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to take, or to tell of."""
+        return bool(self._applications or self.dropped)
 
     # Numbers.
 
@@ -157,31 +164,36 @@ class TriggerQueue:
         """The next trigger to run; None if there is none that may run now. It is followed by `done`."""
         while self._applications:
             application = self._applications.popleft()
-            flows = self._turns[application]
-            flow = flows.popleft()
-            if flows:
-                self._applications.append(application)
-            else:
-                del self._turns[application]
+            self._in_row.discard(application)
+            flow = self._turns[application].popleft()
             queue = self._flows[application, flow]
             queue.in_turn = False
             entry = self._take_of(queue)
-            if entry is not None:
-                self._give_turn(application, flow, queue)
-                return entry
-            self._forget(application, flow, queue)
+            if entry is None:
+                self._forget(application, flow, queue)
+                self._line_up(application)
+                continue
+            self._running[application] = self._running.get(application, 0) + 1
+            self._give_turn(application, flow, queue)
+            self._line_up(application)
+            return entry
         return None
 
     def done(self, entry: Queued) -> None:
         """A taken trigger was run; the next one with its trigger id may be taken."""
-        queue = self._flows[entry.application, entry.flow]
+        application = entry.application
+        self._running[application] -= 1
+        if not self._running[application]:
+            del self._running[application]
+        queue = self._flows[application, entry.flow]
         queue.running.discard(entry.trigger_id)
         if queue.lanes.get(entry.trigger_id):
             queue.ready.append(entry.trigger_id)
         else:
             queue.lanes.pop(entry.trigger_id, None)
-        self._give_turn(entry.application, entry.flow, queue)
-        self._forget(entry.application, entry.flow, queue)
+        self._give_turn(application, entry.flow, queue)
+        self._forget(application, entry.flow, queue)
+        self._line_up(application)
 
     def waiting_of(self, application: bytes, flow: bytes) -> int:
         """The triggers that wait for a workflow."""
@@ -214,15 +226,23 @@ class TriggerQueue:
             return entry
         return None
 
+    def _line_up(self, application: bytes) -> None:
+        """Put an application in the row, if one of its workflows may run."""
+        flows = self._turns.get(application)
+        if not flows:
+            self._turns.pop(application, None)
+            return
+        most = self._limits.application_runs_concurrent_max
+        if application not in self._in_row and self._running.get(application, 0) < most:
+            self._in_row.add(application)
+            self._applications.append(application)
+
     def _give_turn(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
         if queue.in_turn or not queue.ready or len(queue.running) >= self._limits.flow_runs_concurrent_max:
             return
         queue.in_turn = True
-        flows = self._turns.get(application)
-        if flows is None:
-            flows = self._turns[application] = deque()
-            self._applications.append(application)
-        flows.append(flow)
+        self._turns.setdefault(application, deque()).append(flow)
+        self._line_up(application)
 
     def _forget(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
         if not queue.lanes and not queue.running and not queue.in_turn:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import trio
+import trio.testing
+
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import (
     button,
@@ -65,3 +68,14 @@ async def test_a_failed_run_is_told_to_the_narrowest_scope(tmp_path: Path) -> No
         assert handled.debug[0][3]["data"]["erroredPayload"]["data"] == {"a": "fuel"}
         (elsewhere,) = kept_runs(house, told)
         assert elsewhere.debug[0][3]["data"]["errorInfo"]["error"]["name"] == "UnsupportedNode"
+
+
+async def test_nothing_works_when_there_is_nothing_to_run(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        flow = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
+        for _ in range(3):
+            await press(house, flow)
+        await runs_end(house)
+        with trio.fail_after(60):
+            await trio.testing.wait_all_tasks_blocked()
+        assert len(kept_runs(house, flow)) == 3
