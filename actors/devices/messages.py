@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.devices.terms import Attribute, Attributes, DataType, DeviceQuery, SystemAttribute
 from trunkline.actors.records.page import Page
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import FORM, Body, Message, Query
 from trunkline.actors.values.terms import (
     Description,
@@ -264,6 +265,7 @@ class SendState(Message, frozen=True):
 
     throttle: ClassVar[str | None] = "send_state"
     body: StateOrStates
+    origin: Origin | None = None
 
 
 class SendCommand(Message, frozen=True):

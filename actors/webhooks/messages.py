@@ -39,3 +39,14 @@ class CallAnswer(msgspec.Struct, frozen=True):
     status: int = 200
     text: str | None = None
     not_served: str | None = None
+
+
+class WebhookReply(msgspec.Struct, frozen=True):
+    """What a workflow answers a call with. It goes to `Replies.reply` with the `replyId` of the trigger's payload.
+
+    For a connection it is a message: only `body` counts.
+    """
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | str = b""
