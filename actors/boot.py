@@ -224,13 +224,14 @@ async def running(system: System) -> AsyncIterator[System]:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)
         await nursery.start(system.component(ScriptPool).run)
+        # Before the workflows, which may publish to them.
+        await nursery.start(system.component(Connections).run)
         await nursery.start(system.component(FlowRunner).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)
         nursery.start_soon(run_schedule, system)
         nursery.start_soon(system.component(RequestCounts).run)
-        await nursery.start(system.component(Connections).run)
         try:
             yield system
         finally:

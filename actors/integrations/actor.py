@@ -1,18 +1,26 @@
-"""The actor of an integration: takes what arrives on its connection.
+"""The actor of an integration: what arrives on its connection triggers workflows.
 
-Its record belongs to the application. A message is on disk before it is acknowledged. Workflows do not run yet, so it
-is counted and dropped.
+Its record belongs to the application. A message is on disk, as a trigger of each workflow that waits for it, before it
+is acknowledged. What no workflow waits for is counted and dropped.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 from trunkline.actors.integrations.messages import NoteConnection, TakeMessages
+from trunkline.actors.integrations.session import Arrived
 from trunkline.actors.plain.integrations import INTEGRATION
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.topics.filters import matches
+from trunkline.actors.triggers.index import FlowIndex, Triggers
+from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
+
+_BY_DEFAULT: Final = {"message": True}
+"""What starts a workflow whose trigger does not say."""
 
 
 class Integration(Actor):
@@ -28,10 +36,45 @@ class Integration(Actor):
         return self.system.journal.get(keys.RECORDS, key) is not None
 
     def on_take_messages(self, message: TakeMessages) -> None:
-        """Count messages."""
+        """Stage the triggers of messages, and count them."""
+        triggers = self._triggers()
+        for each in message.arrived:
+            self._stage(triggers, each.data)
+            if each.topic is not None:
+                self._stage_topic(triggers, each, each.topic)
         hour = self.system.clock.wall_ms() // HOUR_MS
         counts = {"integration": len(message.arrived)}
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), counts)
 
     def on_note_connection(self, message: NoteConnection) -> None:
-        """Take note of a beginning, an end or a failure of the connection."""
+        """Stage the triggers of a beginning, an end or a failure."""
+        self._stage(self._triggers(), message.data)
+
+    def _triggers(self) -> Triggers:
+        return self.system.component(FlowIndex).of(self.ref.parent)
+
+    def _stage(self, triggers: Triggers, data: dict[str, Any]) -> None:
+        """Stage what triggers of the integration wait for."""
+        id, type = self.ref.id.hex(), data["type"]
+        watchers = [
+            each
+            for each in triggers.of_type("integration")
+            if each.key.lower() == id and each.config.get(type, _BY_DEFAULT.get(type, False))
+        ]
+        if watchers:
+            stage(self, watchers, self._cause(id, data))
+
+    def _stage_topic(self, triggers: Triggers, arrived: Arrived, topic: str) -> None:
+        """Stage what triggers of a topic of this broker wait for."""
+        id = self.ref.id.hex()
+        watchers = [
+            each
+            for each in triggers.of_type("mqttTopic")
+            if each.config.get("integrationId", "").lower() == id and matches(each.key, topic)
+        ]
+        if watchers:
+            stage(self, watchers, self._cause(topic, arrived.text))
+
+    def _cause(self, trigger_id: str, data: Any) -> Cause:
+        origin = Origin(self.ref.id.hex(), "integration")
+        return Cause(trigger_id, data, self.system.clock.wall_ms(), origin=origin)

@@ -7,7 +7,7 @@ of the application; their topics are the filters of the streams. Messages are ke
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -15,9 +15,15 @@ from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.topics.filters import check_topic, matches
-from trunkline.actors.topics.messages import Publish, TopicMessage
+from trunkline.actors.topics.messages import Publish, PublishInRun, TopicMessage
+from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
+
+OWN: Final = ("", "losant", "local")
+"""How triggers and nodes of workflows name the topics of their application, where others name an integration."""
 
 
 def streams_ref(application: bytes) -> Ref:
@@ -41,14 +47,24 @@ class Publisher(Actor):
 
     def on_publish(self, message: Publish) -> None:
         """Publish a message for a caller of the API. Raises `Invalid` for its topic."""
-        self._publish(message.body.topic, message.body.message)
+        self._publish(message.body.topic, message.body.message, Origin(message.by.id, message.by.type))
 
-    def _publish(self, topic: str, text: str) -> None:
-        """Count the message; after the commit it goes to the streams."""
+    def on_publish_in_run(self, message: PublishInRun) -> None:
+        """Publish a message for the run of a workflow. Raises `Invalid` for its topic."""
+        self._publish(message.topic, message.message, message.origin)
+
+    def _publish(self, topic: str, text: str, origin: Origin) -> None:
+        """Stage what workflows wait for, and count the message; after the commit it goes to the streams."""
         check_topic(topic, "topic")
-        application = self.ref.parent
-        hour = self.system.clock.wall_ms() // HOUR_MS
-        self.add(keys.COUNTS, keys.app_counts_key(application, hour), {"mqttIn": 1})
+        application, now_ms = self.ref.parent, self.system.clock.wall_ms()
+        watchers = [
+            each
+            for each in self.system.component(FlowIndex).of(application).of_type("mqttTopic")
+            if each.config.get("integrationId", "") in OWN and matches(each.key, topic)
+        ]
+        if watchers:
+            stage(self, watchers, Cause(topic, text, now_ms, origin=origin))
+        self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"mqttIn": 1})
         self.after_commit(partial(_deliver, self.system, application, topic, text))
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 from trunkline.actors.devices.messages import KeepAlive
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.topics.filters import TOPIC_CHARS_MAX
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Body, Message, View
 
 TopicText = Annotated[str, Meta(min_length=1, max_length=TOPIC_CHARS_MAX)]
@@ -41,3 +42,11 @@ class Publish(Message, frozen=True):
     throttle: ClassVar[str | None] = "mqtt_publish"
     body: PublishPost
     by: Creator
+
+
+class PublishInRun(Message, frozen=True):
+    """Publish a message for the run of a workflow. `origin` is the run."""
+
+    topic: str
+    message: str
+    origin: Origin

@@ -1,0 +1,58 @@
+"""MqttMessageNode: publishes a message to a topic of the application, or to the MQTT broker of an integration.
+
+What it publishes to the application happens once, also if the run is repeated after a crash; to a broker at least once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, text_of, text_reader
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.integrations.connections import Connections
+from trunkline.actors.integrations.session import Unsent
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.topics.actor import OWN, Publisher
+from trunkline.actors.topics.messages import PublishInRun
+from trunkline.store import keys
+
+TYPE: Final = "MqttMessageNode"
+
+
+def prepare(config: Config) -> NodeStep:
+    topic, message = needed_text_reader(config, "topicTemplate"), text_reader(config, "messageTemplate")
+    broker = text_of(config, "integrationId").strip()
+    integration = b"" if broker in OWN else _id(broker)
+
+    async def step(visit: Visit) -> Any:
+        world, content = visit.world, message(visit).encode("utf-8", "replace")
+        bytes_max = world.system.limits.integration_message_bytes_max
+        if len(content) > bytes_max:
+            raise refused(
+                f"config.messageTemplate: gives {len(content)} bytes; a message has at most {bytes_max}."
+            )
+        text = content.decode()
+        if integration:
+            world.effect("publishes to a broker")
+            connections = world.system.component(Connections)
+            try:
+                await connections.publish(world.application, integration, topic(visit), text)
+            except Unsent as unsent:
+                raise NodeError("NotPublished", f"The message was not published: {unsent}") from None
+        else:
+            publish = PublishInRun(topic=topic(visit), message=text, origin=world.origin)
+            await visit.ask(Ref(Publisher.kind, world.application, world.flow), publish)
+        return 0
+
+    return step
+
+
+def _id(text: str) -> bytes:
+    try:
+        id = bytes.fromhex(text)
+    except ValueError:
+        id = b""
+    if len(id) != keys.ID_BYTES:
+        raise Unusable(f"config.integrationId: is {text!r}; give losant, or the id of an integration.")
+    return id
