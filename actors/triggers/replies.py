@@ -51,6 +51,10 @@ class Replies:
         finally:
             del self._expected[id]
 
+    def is_expected(self, id: str) -> bool:
+        """Whether a caller waits for `id`."""
+        return id in self._expected
+
     def reply(self, id: str, value: Any) -> bool:
         """Answer the caller who waits for `id`. False if nobody waits, or the caller has an answer."""
         expected = self._expected.get(id)

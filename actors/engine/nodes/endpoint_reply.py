@@ -68,7 +68,10 @@ def prepare(config: Config) -> NodeStep:
         reply = make(visit, status(visit), headers(visit), cookies(visit))
         world = visit.run.world
         if world is not None:
-            world.system.component(Replies).reply(waiting_key(world.application, id), reply)
+            replies, key = world.system.component(Replies), waiting_key(world.application, id)
+            if replies.is_expected(key):
+                world.effect("answers a request")
+                replies.reply(key, reply)
         return 0
 
     return step

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from tests.actors.engine.flow_cases import failure, run_node
+from tests.actors.engine.flow_cases import BOUNDS, IDENTITY, NOW_MS, failure, flow, node, run_node
+from tests.actors.house import running_house
+from trunkline.actors.engine.dry_run import FlowTest, dry_run
+from trunkline.actors.engine.visit import Run
+from trunkline.actors.engine.world import DryWorld
+from trunkline.actors.experience.replies import waiting_key
+from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.actors.triggers.replies import Replies
 
 TYPE = "EndpointReplyNode"
 DATA = {"replyId": "a.b", "text": "x", "list": [1]}
@@ -43,3 +53,20 @@ async def test_without_an_id_nothing_happens() -> None:
     for data in ({}, {"replyId": ""}, {"replyId": 7}):
         shown = await run_node(TYPE, {"bodyTemplate": "{", "bodyTemplateType": "json"}, data)
         assert (shown["output"], shown["problems"]) == (0, [])
+
+
+async def test_a_dry_run_answers_nobody(tmp_path: Path) -> None:
+    async with running_house(tmp_path) as at:
+        call_script = partial(at.system.component(ScriptPool).call, application=at.application)
+        definition = flow(node("n", TYPE, {"bodyTemplate": "x"}))
+
+        async def dry() -> str | None:
+            run = Run(BOUNDS, NOW_MS, Random(0), call_script, IDENTITY, [])
+            run.world = DryWorld(at.system, at.application, bytes(12), "flow")
+            shown = await dry_run(definition, FlowTest(data={"replyId": "a.b"}), run)
+            return shown["error"]["name"] if "error" in shown else None
+
+        with at.system.component(Replies).expect(waiting_key(at.application, "a.b")) as expected:
+            assert await dry() == "NotInDryRun"
+            assert expected.value is None
+        assert await dry() is None
