@@ -6,21 +6,17 @@ is acknowledged. What no workflow waits for is counted and dropped.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from trunkline.actors.integrations.messages import NoteConnection, TakeMessages
-from trunkline.actors.integrations.session import Arrived
 from trunkline.actors.plain.integrations import INTEGRATION
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.topics.filters import matches
-from trunkline.actors.triggers.index import FlowIndex, Triggers
+from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
-
-_BY_DEFAULT: Final = {"message": True}
-"""What starts a workflow whose trigger does not say."""
 
 
 class Integration(Actor):
@@ -37,43 +33,45 @@ class Integration(Actor):
 
     def on_take_messages(self, message: TakeMessages) -> None:
         """Stage the triggers of messages, and count them."""
-        triggers = self._triggers()
+        id, watchers, of_topics = self.ref.id.hex(), self._watchers("message"), self._topic_watchers()
         for each in message.arrived:
-            self._stage(triggers, each.data)
+            if watchers:
+                stage(self, watchers, self._cause(id, each.data))
             if each.topic is not None:
-                self._stage_topic(triggers, each, each.topic)
+                selected = [watcher for watcher in of_topics if matches(watcher.key, each.topic)]
+                if selected:
+                    stage(self, selected, self._cause(each.topic, each.text))
         hour = self.system.clock.wall_ms() // HOUR_MS
         counts = {"integration": len(message.arrived)}
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), counts)
 
     def on_note_connection(self, message: NoteConnection) -> None:
         """Stage the triggers of a beginning, an end or a failure."""
-        self._stage(self._triggers(), message.data)
+        watchers = self._watchers(message.data["type"])
+        if watchers:
+            stage(self, watchers, self._cause(self.ref.id.hex(), message.data))
 
+    def _watchers(self, event: str) -> list[Watcher]:
+        """The triggers of this integration that wait for the event."""
+        id, default = self.ref.id.hex(), event == "message"
+        return [
+            each
+            for each in self._triggers.of_type("integration")
+            if each.key.lower() == id and each.config.get(event, default)
+        ]
+
+    def _topic_watchers(self) -> list[Watcher]:
+        """The triggers that wait for topics of this broker."""
+        id = self.ref.id.hex()
+        return [
+            each
+            for each in self._triggers.of_type("mqttTopic")
+            if each.config.get("integrationId", "").lower() == id
+        ]
+
+    @property
     def _triggers(self) -> Triggers:
         return self.system.component(FlowIndex).of(self.ref.parent)
-
-    def _stage(self, triggers: Triggers, data: dict[str, Any]) -> None:
-        """Stage what triggers of the integration wait for."""
-        id, type = self.ref.id.hex(), data["type"]
-        watchers = [
-            each
-            for each in triggers.of_type("integration")
-            if each.key.lower() == id and each.config.get(type, _BY_DEFAULT.get(type, False))
-        ]
-        if watchers:
-            stage(self, watchers, self._cause(id, data))
-
-    def _stage_topic(self, triggers: Triggers, arrived: Arrived, topic: str) -> None:
-        """Stage what triggers of a topic of this broker wait for."""
-        id = self.ref.id.hex()
-        watchers = [
-            each
-            for each in triggers.of_type("mqttTopic")
-            if each.config.get("integrationId", "").lower() == id and matches(each.key, topic)
-        ]
-        if watchers:
-            stage(self, watchers, self._cause(topic, arrived.text))
 
     def _cause(self, trigger_id: str, data: Any) -> Cause:
         origin = Origin(self.ref.id.hex(), "integration")

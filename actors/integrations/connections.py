@@ -111,8 +111,7 @@ class Connections:
         if self._open.get(connection.ref.id) is connection:
             del self._open[connection.ref.id]
             for ref in list(self._waiting.values()):
-                self._changed(ref)
-                break
+                self._changed(ref)  # it waits again if there are still too many
 
     def _settings(self, ref: Ref) -> Doc | None:
         """What the connection of an integration is made from; None if it is not to be connected."""

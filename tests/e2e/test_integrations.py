@@ -135,6 +135,16 @@ async def test_a_connection_of_a_deleted_application_is_closed(start_server: Sta
         await until(lambda: server.system.component(Connections).connected == 0)
 
 
+async def test_the_integrations_of_a_clone_are_connected(start_server: Start, broker: Ports) -> None:
+    async with start_server(callback_private_networks=True, limits=QUICK) as server:
+        application = await server.application()
+        await connected(server, await mqtt(server, application, broker.v3, "a"))
+        made = await server.call("POST", f"{application}/clone", {}, status=201)
+        clone = f"/applications/{made['application']['id']}"
+        (copied,) = (await server.call("GET", f"{clone}/integrations"))["items"]
+        await connected(server, f"{clone}/integrations/{copied['id']}")
+
+
 async def test_a_broker_that_comes_back_is_connected_and_subscribed_again(
     start_server: Start, tmp_path: Path
 ) -> None:
