@@ -7,7 +7,6 @@ seed that the caller gives, so the same call has the same result.
 from __future__ import annotations
 
 from functools import partial
-from random import Random
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
@@ -114,8 +113,7 @@ def new_run(
     if body.time is not UNSET:
         now_ms = parse_report_time(body.time, now_ms, field="time")
     bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
-    random = Random(body.seed)  # noqa: S311 - a run must be repeatable
-    run = Run(bounds, now_ms, random, partial(pool.call, application=application), identity, [])
+    run = Run(bounds, now_ms, body.seed, partial(pool.call, application=application), identity, [])
     run.deadline_s = trio.current_time() + limits.run_deadline_s
     return run
 

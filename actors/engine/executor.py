@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
-from inspect import isawaitable
 from typing import Any, Final
 
 import trio
@@ -66,9 +65,9 @@ class _Walker:
             began_ns = time.perf_counter_ns()
             try:
                 output = node.step(visit)
-                if isawaitable(output):
+                if type(output) is not int:
                     output = await self._outside(output)
-                if not at % SIZE_STEPS:
+                if not run.steps % SIZE_STEPS:
                     self._check_size(visit.payload)
             except NodeError as error:
                 raise RunFailed(number, index, error, visit.payload) from None

@@ -11,7 +11,6 @@ inside the server is not done again (`world.py`). A trigger whose run was in pro
 from __future__ import annotations
 
 from functools import partial
-from random import Random
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -228,7 +227,7 @@ class FlowRunner:
         run = Run(
             Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max),
             entry.queued_ms,
-            Random(entry.number),  # noqa: S311 - a run must be repeatable
+            entry.number,
             partial(self._pool.call, application=entry.application),
             {
                 "applicationId": entry.application.hex(),

@@ -111,7 +111,7 @@ class Run:
 
     bounds: Bounds
     now_ms: int
-    random: Random
+    seed: int
     call_script: CallScript
     identity: dict[str, Any]
     """What nodes may know of the workflow: applicationId, flowId, and others as they stand in the payload."""
@@ -129,8 +129,16 @@ class Run:
     path: list[Step] = field(default_factory=list)
     """The first `PATH_MAX` steps."""
     debugged: list[Debugged] = field(default_factory=list)
+    _random: Random | None = None
     snapshots: list[Any] | None = None
     """The payload after each step, in a dry run."""
+
+    @property
+    def random(self) -> Random:
+        """The random numbers of the run. Made at the first use, since few runs need any."""
+        if self._random is None:
+            self._random = Random(self.seed)  # noqa: S311 - a run must be repeatable
+        return self._random
 
     def tell(self, message: Debugged) -> None:
         """Keep the message of a debug node; those beyond the bound are dropped."""

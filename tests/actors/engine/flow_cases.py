@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from random import Random
 from typing import Any
 
 import outcome
@@ -39,7 +38,7 @@ async def run_dry(definition: Json, bounds: Bounds = BOUNDS, **body: Any) -> Jso
         pool = ScriptPool(Limits())
         await nursery.start(pool.run)
         call_script = partial(pool.call, application=b"a" * 12)
-        run = Run(bounds, NOW_MS, Random(0), call_script, IDENTITY, [])
+        run = Run(bounds, NOW_MS, 0, call_script, IDENTITY, [])
         result = await outcome.acapture(dry_run, definition, FlowTest(**body), run)
         nursery.cancel_scope.cancel()
     return result.unwrap()
