@@ -21,7 +21,7 @@ _TOO_LARGE: Final = "Payload data omitted due to size"
 def error_watchers(compiled: CompiledFlow, version: str | None, triggers: Triggers) -> tuple[Watcher, ...]:
     """The triggers for the errors of a workflow: of the narrowest scope that has some."""
     local = tuple(
-        watcher_of(compiled.flow, index, each, compiled.flow_class, version)
+        watcher_of(compiled.flow, index, {"triggers": compiled.triggers}, compiled.flow_class, version)
         for index, each in enumerate(compiled.triggers)
         if (each["type"], each.get("key")) == (_TYPE, "local")
     )

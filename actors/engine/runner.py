@@ -32,7 +32,7 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.index import FlowIndex
-from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for
+from trunkline.actors.triggers.intake import RUN_TOPIC, Cause, TriggerRecord, decode_trigger, record_for
 from trunkline.actors.triggers.queue import Queued, TriggerQueue
 from trunkline.store import keys
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
-RUN_TOPIC: Final = "runs"
-"""The topic of the streams of a workflow that shows its runs."""
 
 _DROPS_TOLD_S: Final = 5.0
 
@@ -350,27 +348,41 @@ class FlowRunner:
             self._drops[place] = self._drops.get(place, 0) + 1
 
     async def _tell_drops(self) -> None:
-        """Store one error for all triggers of a workflow that were dropped in a few seconds."""
         while True:
             await trio.sleep(_DROPS_TOLD_S)
-            self._note_drops()
-            drops, self._drops = self._drops, {}
-            now_ms = self._system.clock.wall_ms()
-            for (application, flow, reason), count in drops.items():
-                compiled = self._programs.get(application, flow, None)
-                if compiled is None:
-                    continue
-                record = RunRecord(
-                    outcome="dropped",
-                    version=compiled.version,
-                    version_id=compiled.version_id,
-                    ended_ms=now_ms,
-                    error=[-1, "TriggersDropped", reason],
-                    dropped=count,
-                )
-                self._ends.keep(application, flow, self._queue.next_number(), record)
-                self._ends.count(application, flow, compiled.version_id, now_ms, {"dropped": count})
-            self._ends.flush()
+            self.tell()
+
+    def tell(self) -> None:
+        """Store what was passed over and dropped in the last seconds: one error for each workflow and reason."""
+        self._note_drops()
+        drops, self._drops = self._drops, {}
+        now_ms = self._system.clock.wall_ms()
+        self._count_passed_over(now_ms)
+        for (application, flow, reason), count in drops.items():
+            compiled = self._programs.get(application, flow, None)
+            if compiled is None:
+                continue
+            record = RunRecord(
+                outcome="dropped",
+                version=compiled.version,
+                version_id=compiled.version_id,
+                ended_ms=now_ms,
+                error=[-1, "TriggersDropped", reason],
+                dropped=count,
+            )
+            self._ends.keep(application, flow, self._queue.next_number(), record)
+            self._ends.count(application, flow, compiled.version_id, now_ms, {"dropped": count})
+        self._ends.flush()
+
+    def _count_passed_over(self, now_ms: int) -> None:
+        """Count the causes that needed no run as runs."""
+        passed, self._queue.passed_over = self._queue.passed_over, {}
+        for (application, flow, version), count in passed.items():
+            compiled = self._programs.get(application, flow, version)
+            if compiled is not None:
+                self.runs += count
+                counts = {"runs": count, "paths": count}
+                self._ends.count(application, flow, compiled.version_id, now_ms, counts)
 
 
 def _fault(run: Run) -> RunFailed:

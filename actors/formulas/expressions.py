@@ -31,7 +31,7 @@ from trunkline.actors.formulas.expression_terms import (
     joined,
 )
 from trunkline.actors.formulas.expression_tokens import END, Token, text_literal, tokens_of
-from trunkline.actors.formulas.paths import compile_path
+from trunkline.actors.formulas.paths import Path, compile_path
 from trunkline.actors.formulas.values import UNDEFINED, to_number, whole_as_int
 
 EXPRESSION_CHARS_MAX: Final = 32_767
@@ -67,12 +67,17 @@ def _with_whole_numbers(evaluate: Evaluate) -> Evaluate:
     return run
 
 
-def _path_variable(text: str) -> Evaluate:
+def path_of_variable(text: str) -> Path:
+    """The path that stands in braces. Raises `FormulaError` if it is none."""
     braces = 3 if text.startswith("{{{") else 2
     path = text[braces:-braces].strip()
     if _NO_PATH.search(_BRACKETS.sub("", path)) is not None:
         raise FormulaError(f"{text} is not a payload path.")
-    return compile_path(path).get
+    return compile_path(path)
+
+
+def _path_variable(text: str) -> Evaluate:
+    return path_of_variable(text).get
 
 
 _BRACKETS: Final = re.compile(r"\[[^\]]*\]")

@@ -82,7 +82,7 @@ class VirtualButton(Actor):
             return
         trigger = definition["triggers"][index]
         named_version = None if body.flow_version is UNSET else body.flow_version
-        watcher = watcher_of(flow, index, trigger, record["flowClass"], named_version)
+        watcher = watcher_of(flow, index, definition, record["flowClass"], named_version)
         data = _given(trigger) if body.payload is UNSET else body.payload
         device = None if not isinstance(body.device_id, str) else bytes.fromhex(body.device_id)
         more = {} if body.meta is UNSET else {"meta": body.meta}

@@ -8,13 +8,14 @@ at the next use. Memory of an older epoch of the journal is dropped, because it 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.kind import FLOW
 from trunkline.actors.flows.versions import VersionFound, default_version, find_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.host import Host
+from trunkline.actors.triggers.guards import Guard, guard_of
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -26,7 +27,10 @@ _VERSIONS_MAX: Final = 64
 
 
 class Watcher(NamedTuple):
-    """A trigger of an enabled workflow. `version` is the name of the version, None for the default version."""
+    """A trigger of an enabled workflow. `version` is the name of the version, None for the default version.
+
+    Where `guard` is false for the data of a cause, no run is needed.
+    """
 
     flow: bytes
     position: int
@@ -36,10 +40,12 @@ class Watcher(NamedTuple):
     meta: Doc
     flow_class: str
     version: str | None
+    guard: Guard | None = None
 
 
-def watcher_of(flow: bytes, position: int, trigger: Doc, flow_class: str, version: str | None) -> Watcher:
-    """The watcher of a trigger, which is at `position` in its definition."""
+def watcher_of(flow: bytes, position: int, definition: Doc, flow_class: str, version: str | None) -> Watcher:
+    """The watcher of the trigger at `position` in a definition."""
+    trigger: Doc = definition["triggers"][position]
     return Watcher(
         flow,
         position,
@@ -49,6 +55,7 @@ def watcher_of(flow: bytes, position: int, trigger: Doc, flow_class: str, versio
         trigger.get("meta") or {},
         flow_class,
         version,
+        guard_of(trigger, definition),
     )
 
 
@@ -146,6 +153,6 @@ class FlowIndex:
         if version is None or not version.doc.get("enabled", True):
             return
         raw = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
-        triggers: list[dict[str, Any]] = [] if raw is None else decode(raw).get("triggers", [])
-        for index, each in enumerate(triggers):
-            yield watcher_of(flow, index, each, record["flowClass"], named)
+        definition: Doc = {} if raw is None else decode(raw)
+        for position in range(len(definition.get("triggers", []))):
+            yield watcher_of(flow, position, definition, record["flowClass"], named)

@@ -14,12 +14,15 @@ import msgspec
 
 from trunkline.actors.records.placement import home_of_actor
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.index import Watcher
 from trunkline.actors.triggers.queue import Dropped, Queued, TriggerQueue
 from trunkline.actors.values.origin import HOPS_MAX, Origin
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
+RUN_TOPIC: Final = "runs"
+"""The topic of the streams of a workflow that shows its runs."""
 _NOBODY: Final = Origin("", "")
 
 
@@ -115,6 +118,11 @@ def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
             dropped = Dropped(application, watcher.flow, None, reason)
             actor.after_commit(partial(queue.drop, dropped))
             continue
+        if watcher.guard is not None and not watcher.guard(cause.data):
+            shows_all = actor.system.has_subscribers(Ref("flow", application, watcher.flow), RUN_TOPIC)
+            if not shows_all:
+                actor.after_commit(partial(queue.pass_over, application, watcher.flow, watcher.version))
+                continue
         number = queue.next_number()
         key = keys.trigger_key(number, home.place, home.id)
         raw = record_for(application, watcher, cause).encoded()

@@ -77,6 +77,8 @@ class TriggerQueue:
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self.dropped: list[Dropped] = []
+        self.passed_over: dict[tuple[bytes, bytes, str | None], int] = {}
+        """Causes that needed no run, by application, workflow and name of the version, until the runner counts them."""
         self.waiting = 0
         """Triggers that wait, of all workflows."""
         self.dropped_count = 0
@@ -138,6 +140,11 @@ class TriggerQueue:
         self.dropped.append(dropped)
         self.dropped_count += 1
         self.on_work()
+
+    def pass_over(self, application: bytes, flow: bytes, version: str | None) -> None:
+        """Note a cause that needs no run."""
+        place = (application, flow, version)
+        self.passed_over[place] = self.passed_over.get(place, 0) + 1
 
     def _drop_oldest(self, queue: _FlowQueue) -> None:
         while queue.order:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -61,7 +60,7 @@ async def test_a_dry_run_answers_nobody(tmp_path: Path) -> None:
         definition = flow(node("n", TYPE, {"bodyTemplate": "x"}))
 
         async def dry() -> str | None:
-            run = Run(BOUNDS, NOW_MS, Random(0), call_script, IDENTITY, [])
+            run = Run(BOUNDS, NOW_MS, 0, call_script, IDENTITY, [])
             run.world = DryWorld(at.system, at.application, bytes(12), "flow")
             shown = await dry_run(definition, FlowTest(data={"replyId": "a.b"}), run)
             return shown["error"]["name"] if "error" in shown else None

@@ -1,0 +1,57 @@
+"""Guards: a workflow that begins with a condition on the data is not run where the condition is false.
+
+The condition is judged in the turn of the cause, so a state that a filter rejects costs no record and no run. It counts
+as a run nevertheless (`TriggerQueue.passed_over`). A condition that needs more than `data` is left to the run, as is
+one that cannot be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.expressions import compile_expression, path_of_variable
+from trunkline.actors.formulas.values import truth
+from trunkline.actors.records.kind import Doc
+
+Guard = Callable[[Any], bool]
+"""Whether a run is needed, given the data of the cause."""
+
+_CONDITION: Final = "ConditionalNode"
+
+
+class _NeedsMore(Exception):
+    """The condition is about more than the data."""
+
+
+def guard_of(trigger: Doc, definition: Doc) -> Guard | None:
+    """The guard of a trigger; None if each of its causes needs a run."""
+    followers = [id for output in trigger.get("outputIds", []) for id in output]
+    if len(followers) != 1:
+        return None
+    node = next((each for each in definition.get("nodes", []) if each.get("id") == followers[0]), None)
+    if node is None or node["type"] != _CONDITION or any(node.get("outputIds", [])[:1]):
+        return None
+    text = (node.get("config") or {}).get("expression")
+    if not isinstance(text, str):
+        return None
+    try:
+        condition = compile_expression(text, _of_data)
+    except (FormulaError, _NeedsMore):
+        return None
+
+    def guard(data: Any) -> bool:
+        try:
+            return truth(condition({"data": data}))
+        except EvaluationError:
+            return True
+
+    return guard
+
+
+def _of_data(text: str) -> Callable[[Any], Any]:
+    path = path_of_variable(text)
+    if not path.keys or path.keys[0] != "data":
+        raise _NeedsMore
+    return path.get
