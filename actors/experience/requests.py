@@ -75,17 +75,11 @@ class EndpointRequests(Actor):
         keys = dict.fromkeys(
             [self.ref.id.hex(), NO_ENDPOINT.hex()] if message.is_served else [NO_ENDPOINT.hex()]
         )
+        versions = (None, "", message.version)
         of_version = index.of(application, message.version)
         others = index.of(application, message.flow_version)
         for key in keys:
             yield from (each for each in of_version.get(TRIGGER, key) if each.flow_class == "experience")
             for each in others.get(TRIGGER, key):
-                if each.flow_class == "cloud" and each.config.get("experienceVersion") in _any_or(
-                    message.version
-                ):
+                if each.flow_class == "cloud" and each.config.get("experienceVersion") in versions:
                     yield each
-
-
-def _any_or(version: str) -> tuple[str | None, ...]:
-    """What a trigger may say of the version of the experience."""
-    return None, "", version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
@@ -12,6 +13,9 @@ from trunkline.actors.values.terms import Key, Name
 
 TagMap = Annotated[dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
 By = Literal["flow", "user", "apiToken"]
+
+HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,255}")
+"""The name of a header, and of a cookie."""
 
 REPLIES: Final = ("staticReply", "unauthorizedReply", "notFoundReply")
 """The fields of endpoints and versions that hold a `Reply`."""

@@ -27,7 +27,7 @@ from trunkline.actors.experience.content import (
 )
 from trunkline.actors.experience.kind import DOMAIN, SLUG, VERSION
 from trunkline.actors.experience.resource import ExperienceResource
-from trunkline.actors.experience.terms import REPLIES, By, Reply
+from trunkline.actors.experience.terms import HEADER_NAME, REPLIES, By, Reply
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.page import Page, all_of, envelope, glob_match
@@ -52,7 +52,6 @@ _SETTINGS: Final = (
 )
 """What a new version takes from `develop` unless its body says otherwise."""
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ORIGIN: Final = re.compile(r"https?://[^/?#@\s]+")
 _Origins = Annotated[list[Annotated[str, Meta(min_length=8, max_length=270)]], Meta(max_length=100)]
 _Headers = Annotated[
@@ -227,7 +226,7 @@ def _check_settings(new: Doc) -> None:
         if not _ORIGIN.fullmatch(origin):
             raise Invalid(f"allowedCorsOrigins: {origin} is no origin; write it as https://www.example.com.")
     for name, value in new.setdefault("responseHeaders", {}).items():
-        if not _HEADER_NAME.fullmatch(name):
+        if not HEADER_NAME.fullmatch(name):
             raise Invalid(f"responseHeaders: {name!r} is not the name of a header.")
         if any(ord(sign) < 32 or ord(sign) > 255 or ord(sign) == 127 for sign in value):
             raise Invalid(

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.kind import FLOW
-from trunkline.actors.flows.versions import VersionFound, default_version, find_version
+from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED
+from trunkline.actors.flows.versions import VersionFound, default_version, find_version, id_bytes
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.listing import index_range
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.triggers.guards import Guard, guard_of
 from trunkline.store import keys
@@ -86,6 +87,9 @@ class Triggers:
         return self._by_type.get(type, ())
 
 
+_NONE: Final = Triggers(iter(()))
+
+
 class FlowIndex:
     """The triggers of all applications that were used. A component of the system."""
 
@@ -108,8 +112,21 @@ class FlowIndex:
             self._watchers.clear()
         found = self._found.get((application, version))
         if found is None:
+            if version is not None and not self._is_used(application, version):
+                return _NONE
             found = self._read(application, version)
         return found
+
+    def _is_used(self, application: bytes, version: str) -> bool:
+        """Whether a workflow has a version of this name or id. Anybody may name one, so one look has to tell."""
+        journal, id = self._system.journal, id_bytes(version)
+        if version in RESERVED:
+            return True
+        if id is not None and journal.get(keys.RECORDS, keys.record_key(FLOW_VERSION.name, application, id)):
+            return True
+        db, low, high = index_range(FLOW_VERSION, application, "version", keys.sortable(version))
+        assert high is not None
+        return bool(journal.range(db, low, high))
 
     def _changed(self, application: bytes, flow: bytes) -> None:
         self._watchers.get(application, {}).pop(flow, None)

@@ -8,7 +8,6 @@ anything about the whole host.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from trunkline.actors.experience.replies import Cookie, redirect_status
+from trunkline.actors.experience.terms import HEADER_NAME
 from trunkline.actors.records.kind import Doc
 from trunkline.http.calls.request import Headers
 from trunkline.http.wire.exchange import BODILESS
@@ -66,7 +66,6 @@ _SANDBOX: Final = (
 _TRANSPORT: Final = ("strict-transport-security", "max-age=31536000")
 
 _JSON: Final = ("content-type", "application/json")
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _IN_VALUE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 _IN_URL: Final = "!#$%&'()*+,/:;=?@[]~"
 
@@ -96,11 +95,6 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def is_header_name(name: str) -> bool:
-    """Whether a text can be the name of a header."""
-    return _NAME.fullmatch(name) is not None
-
-
 def answer_of(
     around: Surroundings,
     status: int,
@@ -110,7 +104,7 @@ def answer_of(
 ) -> Answer:
     """An answer with all its headers."""
     taboo = _FRAMING | _OF_HOST if around.prefix else _FRAMING
-    given = [(name.lower(), value) for name, value in headers if is_header_name(name)]
+    given = [(name.lower(), value) for name, value in headers if HEADER_NAME.fullmatch(name)]
     given = [(name, value) for name, value in given if name not in taboo]
     names = {name for name, _ in given}
     own = [(name.lower(), value) for name, value in around.settings.get("responseHeaders", {}).items()]

@@ -13,7 +13,6 @@ a header whose template is the path of an array is sent once for each item. A co
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -36,6 +35,7 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.experience.replies import Cookie, Page, Reply, redirect_status, waiting_key
+from trunkline.actors.experience.terms import HEADER_NAME
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.paths import compile_path
 from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
@@ -45,7 +45,6 @@ TYPE: Final = "EndpointReplyNode"
 
 _BODY_TYPES: Final = ("string", "path", "json", "payload", "none")
 _REPLY_TYPES: Final = ("custom", "page", "redirect", "mqtt")
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,255}")
 
 Make = Callable[[Visit, int, tuple[tuple[str, str], ...], tuple[Cookie, ...]], Reply]
 
@@ -234,6 +233,6 @@ def _cookies(config: Config) -> Callable[[Visit], tuple[Cookie, ...]]:
 
 
 def _checked_name(name: str, field: str) -> str:
-    if not _NAME.fullmatch(name.strip()):
+    if not HEADER_NAME.fullmatch(name.strip()):
         raise refused(f"config.{field}: {shortened(name)} is no name of a header or cookie.")
     return name.strip()
