@@ -86,7 +86,7 @@ class Limits:
     send_state: Rate | None = _throttle(30, 15, "device", "The API's limit: about two reports a second.")
     send_command: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from that of states.")
     set_connection_status: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from others.")
-    mqtt_publish: Rate | None = _throttle(30, 15, "device", "The API's limit for messages published by REST.")
+    mqtt_publish: Rate | None = _throttle(30, 15, "device", "The API's limit; a user or an API token is one.")
     event_create: Rate | None = _throttle(
         15, 15, "application", "The API's limit: events are read by people."
     )

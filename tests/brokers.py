@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from iotcore import Broker
 
+from tests.patience import PATIENCE_S
 from tests.ports import reserved_port
 
 PASSWORD: Final = "right"
@@ -61,5 +62,7 @@ def running_broker(directory: Path) -> Iterator[Ports]:
         )
         config = directory / "broker.toml"
         config.write_text(text, encoding="utf-8")
-        with Broker(config_path=str(config)):
-            yield ports
+        broker = Broker(config_path=str(config))
+        stack.callback(broker.stop)
+        broker.start(timeout=PATIENCE_S)
+        yield ports

@@ -106,9 +106,9 @@ class Connection:
     async def run(self, before: Connection | None) -> None:
         """Keep the connection until `end`, or until the integration is gone. Begins when the one before has ended."""
         try:
+            if before is not None:
+                await before.ended.wait()
             with self._scope:
-                if before is not None:
-                    await before.ended.wait()
                 await self._keep()
             if self._connected_ms is not None:
                 with trio.move_on_after(self._limits.outgoing_timeout_s, shield=True):

@@ -218,8 +218,10 @@ def _check_url(text: str) -> None:
         fits = url.scheme in ("ws", "wss") and bool(url.hostname) and url.port != 0
     except ValueError:
         fits = False
-    if not fits:
-        raise Invalid("websocketConfig.url: must begin with ws:// or wss:// and name a host.")
+    if not fits or not text.isascii() or not text.isprintable() or " " in text:
+        raise Invalid(
+            "websocketConfig.url: must begin with ws:// or wss:// and name a host; other characters as %20."
+        )
     if url.username is not None or url.password is not None:
         raise Invalid("websocketConfig.url: must not contain a user name or a password; give them beside it.")
 
