@@ -26,7 +26,7 @@ from trunkline.actors.engine.record_of_run import run_record
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
-from trunkline.actors.engine.world import RunWorld, done_at
+from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.flows.run_records import RunRecord, packed, run_id
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
@@ -182,7 +182,7 @@ class FlowRunner:
             compiled.name,
             hops=0 if record.cause.origin is None else record.cause.origin.hops,
             number=entry.number,
-            done={done_at(key): (key, value) for key, value in self._leftover.pop(entry.number, [])},
+            done=dict(self._leftover.pop(entry.number, [])),
             flush=self._ends.flush,
         )
         run = self._new_run(entry, compiled, application)

@@ -5,6 +5,7 @@ Owns the state of one run. Does not own the order of visits (`executor.py`) nor 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -195,6 +196,11 @@ class Visit:
     async def read(self, message: Message) -> Any:
         """Read as a caller of the API does."""
         return await self.world.read(message)
+
+    def new_id(self) -> bytes:
+        """The id of a record that this visit creates; the same one if the run is repeated."""
+        digest = hashlib.blake2b(self.world.key(self.place).encode(), digest_size=8).digest()
+        return (self.run.now_ms // 1000 & 0xFFFFFFFF).to_bytes(4, "big") + digest
 
     def tell(self, level: str, message: str, value: Any) -> None:
         """Tell who watches the workflow."""

@@ -1,13 +1,16 @@
 """What the nodes of a run reach outside of it: actors, reads, and the identity in whose name they do it.
 
 Owns that an effect inside happens once: a marker is written in the batch of the effect. If the server stops before the
-run has ended, the run is repeated, finds the marker, and goes on with the answer that it contains. The nth visit of a
-node is the same one in each repetition, because the time and the random numbers of a run are those of its trigger. An
-effect outside happens at least once, with the key of `key`.
+run has ended, the run is repeated, finds the marker, and goes on with the answer that it contains. The marker names the
+node, the device (or the application) that is changed, and how often the node has changed it in this run. So a
+repetition that reads another list of devices than the run before changes no device twice and leaves none out. The time
+and the random numbers of a run are those of its trigger. An effect outside happens at least once, with the key that
+`key` gives.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +19,7 @@ import trio
 
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.records.messages import Creator
-from trunkline.actors.records.placement import home_of_actor
+from trunkline.actors.records.placement import Home, home_of_actor
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.runtime.ref import Ref
@@ -124,24 +127,24 @@ class RunWorld(_Reads):
         *,
         hops: int,
         number: int,
-        done: dict[tuple[int, int], tuple[bytes, bytes]],
+        done: dict[bytes, bytes],
         flush: Callable[[], None],
     ) -> None:
         super().__init__(system, application, flow, name, hops + 1)
-        self.markers = [key for key, _ in done.values()]
+        self.markers = list(done)
         """The keys of the markers, which are removed at the end of the run."""
         self._number = number
         self._done = done
         self._flush = flush
-        self._visits: dict[int, int] = {}
+        self._visits: Counter[tuple[int, Home | None]] = Counter()
 
     async def ask(self, place: int, ref: Ref, message: Message) -> Any:
-        at = self._next(place)
-        done = self._done.get((place, at))
-        if done is not None:
-            return decode(done[1])
         home = home_of_actor(ref)
+        at = self._next(place, home)
         marker = keys.done_key(self._number, home.place, home.id or bytes(keys.ID_BYTES), place, at)
+        done = self._done.get(marker)
+        if done is not None:
+            return decode(done)
         answer: Any = None
 
         def stamp(actor: Actor, value: Any) -> None:
@@ -162,17 +165,12 @@ class RunWorld(_Reads):
         return answer
 
     def key(self, place: int) -> str:
-        return f"{self._number:016x}-{place}-{self._next(place)}"
+        return f"{self._number:016x}-{place}-{self._next(place, None)}"
 
     def effect(self, what: str) -> None:
         """Nothing prevents it."""
 
-    def _next(self, place: int) -> int:
-        at = self._visits.get(place, 0)
-        self._visits[place] = at + 1
+    def _next(self, place: int, home: Home | None) -> int:
+        at = self._visits[place, home]
+        self._visits[place, home] = at + 1
         return at
-
-
-def done_at(key: bytes) -> tuple[int, int]:
-    """The node and the visit of a marker."""
-    return int.from_bytes(key[21:25], "big"), int.from_bytes(key[25:29], "big")

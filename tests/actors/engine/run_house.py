@@ -69,3 +69,23 @@ def waiting_triggers(house: House) -> list[bytes]:
     """The keys of TRIGGERS."""
     with house.system.store.snapshot() as snapshot:
         return [bytes(key) for key in snapshot.keys(keys.TRIGGERS, b"", None)]
+
+
+async def node_runs(house: House, type: str, config: Json, data: Any = None) -> Json:
+    """Run one node in a real run: `data` and `output` after it, or the `error` as name and message."""
+    flow = await create_flow(
+        house,
+        [button(["n"])],
+        [
+            {"id": "n", "type": type, "config": config, "outputIds": [["no"], ["yes"]]},
+            {"id": "no", "type": "DebugNode", "config": {"property": "data"}},
+            {"id": "yes", "type": "DebugNode", "config": {"property": "data"}},
+        ],
+    )
+    await press(house, flow, data)
+    await runs_end(house)
+    (run,) = kept_runs(house, flow)
+    if run.error is not None:
+        return {"error": tuple(run.error[1:])}
+    ((node, _, _, shown),) = run.debug
+    return {"output": node - 1, "data": shown}

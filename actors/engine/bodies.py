@@ -1,0 +1,87 @@
+"""Bodies of messages, made of what the configuration and the payload of a node give.
+
+Each sentence names the field of the configuration. The empty `$or` and `$and` of exported workflows mean "all" here,
+at the top of a query only; the API refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, shortened, template_of
+from trunkline.actors.engine.visit import Visit, refused
+from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.values.errors import DomainError
+from trunkline.actors.values.ids import is_id
+
+
+def body_of(type: Any, value: Any, field: str) -> Any:
+    """A value as a body of this type. Raises `NodeError` that names the field."""
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError as error:
+        raise refused(f"config.{field}: {error}.") from None
+
+
+def json_reader(config: Config, name: str) -> Callable[[Visit], Any]:
+    """Reads a field whose template gives JSON. `Unusable` if it is not set."""
+    template = template_of(config, name)
+    if template is None:
+        raise Unusable(f"config.{name}: is not set; give a template that gives JSON.")
+
+    def read(visit: Visit) -> Any:
+        try:
+            return template.json(visit.payload, visit.run.now_ms)
+        except EvaluationError as error:
+            raise NodeError("InvalidJsonTemplate", f"config.{name}: {error}") from None
+
+    return read
+
+
+def query_reader(config: Config, name: str) -> Callable[[Visit], dict[str, Any]]:
+    """Reads a field whose template gives an advanced query."""
+    json = json_reader(config, name)
+
+    def read(visit: Visit) -> dict[str, Any]:
+        query = json(visit)
+        if not isinstance(query, dict):
+            raise refused(f"config.{name}: gives {shortened(query)}, not a query, which is an object.")
+        return {key: value for key, value in query.items() if key not in ("$or", "$and") or value != []}
+
+    return read
+
+
+def id_of(text: Any, field: str) -> bytes:
+    """An id that a field gives. Raises `NodeError` that names the field."""
+    if not isinstance(text, str) or not is_id(text):
+        raise refused(f"config.{field}: gives {shortened(text)}, not an id of 24 hexadecimal digits.")
+    return bytes.fromhex(text)
+
+
+def id_reader(config: Config, name: str) -> Callable[[Visit], bytes]:
+    """Reads a field whose template gives an id. `Unusable` if it is not set."""
+    text = needed_text_reader(config, name)
+    return lambda visit: id_of(text(visit).strip(), name)
+
+
+async def with_error(visit: Visit, path: Any, work: Awaitable[Any]) -> int:
+    """Put the result of the work at a path, or what it is refused with: `{"error": {"type", "message"}}`.
+
+    Without a path a refusal fails the run.
+    """
+    try:
+        result = await work
+    except DomainError as refusal:
+        if path is None:
+            raise
+        result = {"error": {"type": refusal.type, "message": refusal.message}}
+    except NodeError as error:
+        if path is None or error.name != "ValidationError":
+            raise
+        result = {"error": {"type": "Validation", "message": str(error)}}
+    visit.put(path, result)
+    return 0

@@ -1,0 +1,151 @@
+"""DeviceChangeStateNode: reports a state, or several, of a device.
+
+`deviceId` is a template, or a path if `deviceIdTemplateType` is `jsonPath`. The values come from `attrInfos`
+(`individualFields`: what is blank is not reported), from the JSON of `attrJsonTemplate` (`jsonTemplate`), or from
+`attrPayloadPath` (`payloadPath`). The latter two give the values by attribute, a whole state with `data`, and `time` if
+it has its own, or an array of these. States without a time have that of the payload, of now, or of `timeSourcePath`.
+`metaTemplate` and `flowVersionTemplate` are for states without a `meta` and a `flowVersion`.
+
+As in the API, a state with a value that does not fit its attribute is refused as a whole. `resultPath` gets
+`{"success": true}` or the error; without it an error fails the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from trunkline.actors.devices.messages import SendState, StateOrStates
+from trunkline.actors.engine.bodies import body_of, id_of, json_reader, with_error
+from trunkline.actors.engine.tools import (
+    Config,
+    choice_of,
+    list_of,
+    needed_path,
+    needed_template,
+    needed_text_reader,
+    path_of,
+    shortened,
+    template_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.paths import compile_path
+from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.runtime.ref import Ref
+
+TYPE: Final = "DeviceChangeStateNode"
+
+_Read = Callable[[Visit], Any]
+_PAYLOAD_TIME: Final = compile_path("time")
+
+
+def prepare(config: Config) -> NodeStep:
+    device, values, more = _device(config), _values(config), _more(config)
+    result = path_of(config, "resultPath")
+
+    async def send(visit: Visit) -> Any:
+        id = id_of(device(visit), "deviceId")
+        given, shared = values(visit), more(visit)
+        states = (
+            [_state(each, shared) for each in given] if isinstance(given, list) else _state(given, shared)
+        )
+        body = body_of(StateOrStates, states, _FIELDS[_method(config)])
+        ref = Ref("device", visit.world.application, id)
+        await visit.ask(ref, SendState(body=body, origin=visit.world.origin))
+        return {"success": True}
+
+    return lambda visit: with_error(visit, result, send(visit))
+
+
+_FIELDS: Final = {
+    "individualFields": "attrInfos",
+    "jsonTemplate": "attrJsonTemplate",
+    "payloadPath": "attrPayloadPath",
+}
+
+
+def _method(config: Config) -> str:
+    return choice_of(config, "attrDataMethod", tuple(_FIELDS))
+
+
+def _device(config: Config) -> _Read:
+    if choice_of(config, "deviceIdTemplateType", ("stringTemplate", "jsonPath")) == "jsonPath":
+        path = needed_path(config, "deviceId")
+        return lambda visit: path.get(visit.payload)
+    return needed_text_reader(config, "deviceId")
+
+
+def _values(config: Config) -> _Read:
+    """Reads the values by attribute, whole states, or an array of these."""
+    method = _method(config)
+    if method == "jsonTemplate":
+        return json_reader(config, "attrJsonTemplate")
+    if method == "payloadPath":
+        path = needed_path(config, "attrPayloadPath")
+        return lambda visit: path.get(visit.payload)
+    fields = [
+        (needed_text_reader(each, "key"), needed_template(each, "valueTemplate"))
+        for each in list_of(config, "attrInfos")
+        if each.get("valueTemplate") not in (None, "")
+    ]
+
+    def read(visit: Visit) -> dict[str, Any]:
+        # A bare reference keeps the type of the value.
+        values = {
+            name(visit).strip(): template.value(visit.payload, visit.run.now_ms) for name, template in fields
+        }
+        return {name: value for name, value in values.items() if value not in (UNDEFINED, None, "")}
+
+    return read
+
+
+def _state(given: Any, more: dict[str, Any]) -> dict[str, Any]:
+    """A state: what is given, or its `data`."""
+    if not isinstance(given, dict):
+        raise refused(
+            f"config.attrDataMethod: gives {shortened(given)}, not an object of values by attribute."
+        )
+    whole = given if isinstance(given.get("data"), dict) else {"data": given}
+    return {**more, **whole}
+
+
+def _more(config: Config) -> Callable[[Visit], dict[str, Any]]:
+    """Reads the fields of states that have none of their own: `time`, `meta` and `flowVersion`."""
+    time, meta, version = _time(config), _meta(config), text_reader(config, "flowVersionTemplate")
+
+    def read(visit: Visit) -> dict[str, Any]:
+        fields = {"time": time(visit), "meta": meta(visit), "flowVersion": version(visit) or UNDEFINED}
+        return {name: value for name, value in fields.items() if value is not UNDEFINED}
+
+    return read
+
+
+def _time(config: Config) -> _Read:
+    kind = choice_of(config, "timeSourceType", ("payloadTime", "now", "payloadPath"))
+    if kind == "now":
+        return lambda _visit: UNDEFINED
+    if kind == "payloadTime":
+        return lambda visit: _PAYLOAD_TIME.get(visit.payload)
+    path = needed_path(config, "timeSourcePath")
+
+    def read(visit: Visit) -> Any:
+        time = path.get(visit.payload)
+        if time is UNDEFINED or time is None:
+            raise refused("config.timeSourcePath: leads to nothing, so the state has no time.")
+        return time
+
+    return read
+
+
+def _meta(config: Config) -> _Read:
+    kind = choice_of(config, "metaTemplateType", ("stringTemplate", "jsonTemplate", "jsonPath"))
+    template = template_of(config, "metaTemplate")
+    if template is None:
+        return lambda _visit: UNDEFINED
+    if kind == "jsonPath":
+        path = needed_path(config, "metaTemplate")
+        return lambda visit: path.get(visit.payload)
+    if kind == "jsonTemplate":
+        return json_reader(config, "metaTemplate")
+    return lambda visit: template.value(visit.payload, visit.run.now_ms)

@@ -1,0 +1,129 @@
+"""A node reports states of a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.actors.engine.run_house import node_runs
+from tests.actors.house import START_MS, House, at, running_house
+
+Json = dict[str, Any]
+
+
+def config(device: bytes, **more: Any) -> Json:
+    return {"deviceId": device.hex(), "resultPath": "data.result", **more}
+
+
+def by_json(template: str) -> Json:
+    return {"attrDataMethod": "jsonTemplate", "attrJsonTemplate": template}
+
+
+FROM_PATH = {"attrDataMethod": "payloadPath", "attrPayloadPath": "data.given"}
+
+
+async def reported(house: House, device: bytes, config: Json, data: Json) -> list[Json]:
+    """The states of the device after the node has run."""
+    ran = await node_runs(house, "DeviceChangeStateNode", config, data)
+    assert ran["data"]["result"] == {"success": True}
+    return await house.states(device)
+
+
+async def test_fields_are_reported_with_the_time_of_the_payload_and_blank_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        infos = [
+            {"key": "a", "valueTemplate": "{{data.v}}"},
+            {"key": "{{data.name}}", "valueTemplate": "it is {{data.v}}"},
+            {"key": "b", "valueTemplate": "{{data.nothing}}"},
+        ]
+        given = {"deviceId": "{{data.id}}", "attrInfos": infos}
+        data = {"v": 2.5, "id": device.hex(), "name": "label"}
+        states = await reported(house, device, config(device, **given), data)
+        assert states == [{"time": at(0), "data": {"a": 2.5, "label": "it is 2.5"}}]
+
+
+@pytest.mark.parametrize(
+    ("given", "data", "states"),
+    [
+        (by_json('{"a": {{data.v}}}'), {"v": 1}, [{"time": at(0), "data": {"a": 1}}]),
+        (FROM_PATH, {"given": {"a": 1}}, [{"time": at(0), "data": {"a": 1}}]),
+        (
+            FROM_PATH,
+            {"given": [{"time": at(-5), "data": {"a": 1}, "meta": 7}, {"data": {"b": 2}}]},
+            [{"time": at(-5), "data": {"a": 1}, "meta": 7}, {"time": at(0), "data": {"b": 2}}],
+        ),
+        (
+            {**FROM_PATH, "timeSourceType": "payloadPath", "timeSourcePath": "data.at"},
+            {"given": {"a": 1}, "at": START_MS - 7},
+            [{"time": at(-7), "data": {"a": 1}}],
+        ),
+        (
+            {
+                **FROM_PATH,
+                "metaTemplate": '{"by": "{{data.who}}"}',
+                "metaTemplateType": "jsonTemplate",
+                "flowVersionTemplate": "v1",
+            },
+            {"given": {"a": 1}, "who": "me"},
+            [{"time": at(0), "data": {"a": 1}, "meta": {"by": "me"}, "flowVersion": "v1"}],
+        ),
+    ],
+)
+async def test_states_have_the_forms_of_the_api_and_of_values_alone(
+    tmp_path: Path, given: Json, data: Json, states: list[Json]
+) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        assert await reported(house, device, config(device, **given), data) == states
+
+
+async def test_the_device_may_stand_at_a_path_and_the_time_be_now(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        given = {
+            "deviceId": "data.id",
+            "deviceIdTemplateType": "jsonPath",
+            "timeSourceType": "now",
+            **FROM_PATH,
+        }
+        data = {"id": device.hex(), "given": {"a": 1}}
+        assert await reported(house, device, config(device, **given), data) == [
+            {"time": at(0), "data": {"a": 1}}
+        ]
+
+
+@pytest.mark.parametrize(
+    ("given", "data", "type", "part"),
+    [
+        ({}, {"given": {"a": "x"}}, "Validation", "data.a: "),
+        ({}, {"given": {"z": 1}}, "Validation", "declares no such attribute"),
+        ({}, {"given": 5}, "Validation", "config.attrDataMethod: gives 5, not an object"),
+        (
+            {"deviceId": "nobody"},
+            {"given": {"a": 1}},
+            "Validation",
+            "config.deviceId: gives 'nobody', not an id",
+        ),
+        ({"deviceId": "0" * 24}, {"given": {"a": 1}}, "NotFound", "There is no device 000"),
+    ],
+)
+async def test_what_is_refused_is_at_the_result_path_and_fails_the_run_without_one(
+    tmp_path: Path, given: Json, data: Json, type: str, part: str
+) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        whole = config(device, **FROM_PATH) | given
+        ran = await node_runs(house, "DeviceChangeStateNode", whole, data)
+        assert ran["data"]["result"]["error"]["type"] == type
+        assert part in ran["data"]["result"]["error"]["message"]
+        name, message = (await node_runs(house, "DeviceChangeStateNode", whole | {"resultPath": ""}, data))[
+            "error"
+        ]
+        assert name in (type, "ValidationError")
+        assert part in message
+        assert await house.states(device) == []

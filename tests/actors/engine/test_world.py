@@ -1,0 +1,34 @@
+"""Effects inside happen once, also if a run is repeated and reads something else than before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.actors.house import House, running_house
+from trunkline.actors.devices.messages import CommandPost, SendCommand
+from trunkline.actors.engine.world import RunWorld
+from trunkline.store import keys
+
+SWITCH = SendCommand(body=CommandPost(name="switch"))
+
+
+def world_of(house: House) -> RunWorld:
+    """The world of a run, with what the runs before it have left in the store."""
+    with house.system.store.snapshot() as snapshot:
+        done = {bytes(key): bytes(raw) for key, raw in snapshot.range(keys.TRIGGERS, b"", None)}
+    return RunWorld(
+        house.system, house.application, b"f" * 12, "flow", hops=0, number=1, done=done, flush=lambda: None
+    )
+
+
+async def test_a_repetition_over_other_devices_changes_each_once(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        one, two, three = [await house.device() for _ in range(3)]
+        first = world_of(house)
+        for device in (one, two, one):
+            await first.ask(3, house.ref(device), SWITCH)
+        again = world_of(house)
+        for device in (three, one, two, one, one):
+            await again.ask(3, house.ref(device), SWITCH)
+        assert [len(await house.commands(device)) for device in (one, two, three)] == [3, 1, 1]
+        assert len(set(again.markers)) == len(again.markers) == 5
