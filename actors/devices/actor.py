@@ -27,7 +27,11 @@ from trunkline.actors.devices.messages import (
     StateReport,
 )
 from trunkline.actors.devices.removal import DeviceRemoval
+from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_states
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
+from trunkline.actors.triggers.of_devices import watchers_of_device
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.terms import Timestamp
@@ -44,10 +48,13 @@ COMMAND_TOPIC = "commands"
 class Device(DeviceRemoval):
     """One device of one application. `ref.parent` is the application's id."""
 
-    __slots__ = ("_head_deferred",)
+    __slots__ = ("_flows", "_head_deferred", "_triggers", "_watchers")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self._head_deferred = False
+        self._flows: FlowIndex = system.component(FlowIndex)
+        self._triggers: Triggers | None = None
+        self._watchers: tuple[Watcher, ...] = ()
         super().__init__(system, ref)
 
     def flush(self) -> None:
@@ -63,7 +70,15 @@ class Device(DeviceRemoval):
         body = message.body
         now_ms = self.system.clock.wall_ms()
         head, id = self.head, self.ref.id
-        checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
+        triggers = self._flows.of(self.ref.parent)
+        if triggers is not self._triggers:
+            self._watch(triggers)
+        try:
+            checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
+        except Invalid:
+            if self._watchers:
+                stage_refused_states(self, self._watchers, message, now_ms)
+            raise
         if not checked:
             return
         writes = self.writes()
@@ -75,10 +90,41 @@ class Device(DeviceRemoval):
                 self._head_deferred = head.can_defer_write(now_ms)
                 head.points_ahead += self._head_deferred
             head.report(time_ms, point)
+            names_version = FLOW_VERSION in point
         else:
             head.report_all(checked)
+            names_version = any(FLOW_VERSION in point for _, point in checked)
         self._count(STATE_COUNT, len(checked), now_ms)
+        if self._watchers or names_version:
+            self._trigger(message, checked, now_ms)
         self.after_commit(partial(self._announce_states, self.attributes, checked))
+
+    def _trigger(self, message: SendState, checked: list[tuple[int, dict[int, Any]]], now_ms: int) -> None:
+        """Stage the triggers of states. Those that name a version trigger that version, the others the default one."""
+        names = self.attributes.names
+        told: dict[str | None, list[Told]] = {}
+        for time_ms, point in checked:
+            data = {names[number]: value for number, value in point.items() if number >= 0}
+            more = {"meta": point[META]} if META in point else {}
+            told.setdefault(point.get(FLOW_VERSION), []).append(Told(time_ms, data, more))
+        is_batch = isinstance(message.body, list)
+        for version, reports in told.items():
+            watchers = self._watchers
+            if version is not None:
+                watchers = self._watchers_of(self._flows.of(self.ref.parent, version))
+            stage_states(self, watchers, reports, is_batch=is_batch, origin=message.origin, now_ms=now_ms)
+
+    def _watch(self, triggers: Triggers) -> None:
+        """Note who waits for the states of this device. What is noted holds until a workflow or the record changes."""
+        self._triggers = triggers
+        self._watchers = self._watchers_of(triggers)
+
+    def _watchers_of(self, triggers: Triggers) -> tuple[Watcher, ...]:
+        return watchers_of_device(triggers, "", self.ref.id, self.doc["tags"]) if triggers else ()
+
+    def _store(self, doc: Doc) -> None:
+        super()._store(doc)
+        self._triggers = None
 
     def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
         """Publish states after their commit, with the attribute names of the time when they were reported.

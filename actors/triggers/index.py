@@ -23,6 +23,11 @@ from trunkline.store.codec import decode
 CLASSES: Final = frozenset({"cloud", "experience"})
 """The classes of workflows that run here; those of the others run on devices, or within other workflows."""
 
+_KEYED_BY_ID: Final = frozenset(
+    {"dataTable", "deviceId", "deviceIdConnect", "deviceIdDisconnect", "deviceIdInactivity", "webhook"}
+)
+"""Types of triggers whose key is an id, in capital or small letters."""
+
 _VERSIONS_MAX: Final = 64
 """Named versions of an application whose triggers are kept in memory."""
 
@@ -69,7 +74,7 @@ class Triggers:
         by_key: dict[tuple[str, str], tuple[Watcher, ...]] = {}
         by_type: dict[str, tuple[Watcher, ...]] = {}
         for each in watchers:
-            place = (each.type, each.key)
+            place = (each.type, each.key.lower() if each.type in _KEYED_BY_ID else each.key)
             by_key[place] = (*by_key.get(place, ()), each)
             by_type[each.type] = (*by_type.get(each.type, ()), each)
         self._by_key = by_key

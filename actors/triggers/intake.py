@@ -6,7 +6,7 @@ comes. After the commit it is in the queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,12 @@ from trunkline.actors.triggers.index import Watcher
 from trunkline.actors.triggers.queue import Dropped, Queued, TriggerQueue
 from trunkline.actors.values.origin import HOPS_MAX, Origin
 from trunkline.store import keys
+from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
+from trunkline.store.errors import StoreError
+
+Effect = Callable[[], None]
+"""What is done after a commit."""
 
 RUN_TOPIC: Final = "runs"
 """The topic of the streams of a workflow that shows its runs."""
@@ -106,6 +111,28 @@ def record_for(application: bytes, watcher: Watcher, cause: Cause) -> TriggerRec
 
 def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
     """Stage a trigger for each watcher in the turn of an actor: of an application, or in one."""
+    _stage(actor, watchers, cause, actor.put, actor.after_commit)
+
+
+def stage_refused(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
+    """Store triggers of a turn that is refused, so nothing else of it is stored: in a batch of their own."""
+    batch, effects = Batch(), list[Effect]()
+    _stage(actor, watchers, cause, batch.put, effects.append)
+    try:
+        group = actor.system.journal.submit(batch)
+    except StoreError:  # too much waits for the disk: the caller is refused in any case
+        return
+    for effect in effects:
+        group.then(effect)
+
+
+def _stage(
+    actor: Actor,
+    watchers: Iterable[Watcher],
+    cause: Cause,
+    put: Callable[[str, bytes, bytes], None],
+    after_commit: Callable[[Effect], None],
+) -> None:
     queue = actor.system.component(TriggerQueue)
     ref = actor.ref
     home = home_of_actor(ref)
@@ -115,8 +142,7 @@ def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
     for watcher in watchers:
         if cause.origin is not None and cause.origin.hops >= HOPS_MAX:
             reason = f"{HOPS_MAX} runs have caused each other, one after the other; the next one is dropped."
-            dropped = Dropped(application, watcher.flow, None, reason)
-            actor.after_commit(partial(queue.drop, dropped))
+            after_commit(partial(queue.drop, Dropped(application, watcher.flow, None, reason)))
             continue
         if watcher.guard is not None and not watcher.guard(cause.data):
             shows_all = actor.system.has_subscribers(Ref("flow", application, watcher.flow), RUN_TOPIC)
@@ -126,7 +152,7 @@ def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
         number = queue.next_number()
         key = keys.trigger_key(number, home.place, home.id)
         raw = record_for(application, watcher, cause).encoded()
-        actor.put(keys.TRIGGERS, key, raw)
+        put(keys.TRIGGERS, key, raw)
         entries.append(Queued(number, key, application, watcher.flow, cause.trigger_id, raw))
     if entries:
-        actor.after_commit(partial(queue.add, entries))
+        after_commit(partial(queue.add, entries))
