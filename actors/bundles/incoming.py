@@ -152,7 +152,7 @@ def _globals(item: Item) -> Iterator[Ask]:
 def _device(item: Item) -> Iterator[Ask]:
     ref = Ref("device", item.application, item.id)
     if item.existing is None:
-        yield ref, CreateDevice(body=item.body)
+        yield ref, CreateDevice(body=item.body, is_bulk=True)
     else:
         yield ref, PatchDevice(body=item.patch(DevicePatch))
 

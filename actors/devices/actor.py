@@ -28,10 +28,12 @@ from trunkline.actors.devices.messages import (
 )
 from trunkline.actors.devices.removal import DeviceRemoval
 from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_states
+from trunkline.actors.devices.told import told_connection
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
-from trunkline.actors.triggers.of_devices import watchers_of_device
+from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.triggers.of_devices import What, watchers_of_device
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.terms import Timestamp
@@ -231,6 +233,19 @@ class Device(DeviceRemoval):
             connection |= {"connected": 0, "time": time_ms, "disconnectedAt": time_ms}
             self._count("deviceDisconnect", 1, now_ms)
         self._store({**self.doc, "connection": connection})
+        self._trigger_connection(message, time_ms, connection.get("connectedAt"))
+
+    def _trigger_connection(
+        self, message: SetConnectionStatus, time_ms: int, connected_ms: int | None
+    ) -> None:
+        triggers = self._flows.of(self.ref.parent)
+        if not triggers:
+            return
+        what: What = "Connect" if isinstance(message.body, Connected) else "Disconnect"
+        watchers = watchers_of_device(triggers, what, self.ref.id, self.doc["tags"])
+        if watchers:
+            data, id = told_connection(message.body, connected_ms), self.ref.id
+            stage(self, watchers, Cause(id.hex(), data, time_ms, origin=message.origin, device=id))
 
     def _moment(self, moment: Timestamp | None, now_ms: int, field: str) -> int:
         return now_ms if moment is None else self._time(moment, now_ms, field)

@@ -242,9 +242,11 @@ class PayloadRange(Query, frozen=True):
 
 
 class CreateDevice(Message, frozen=True):
-    """Create a device."""
+    """Create a device. `is_bulk`: as one of many, which starts no workflows."""
 
     body: DevicePost
+    origin: Origin | None = None
+    is_bulk: bool = False
 
 
 class PatchDevice(Message, frozen=True):
@@ -280,6 +282,7 @@ class SetConnectionStatus(Message, frozen=True):
 
     throttle: ClassVar[str | None] = "set_connection_status"
     body: ConnectionStatus
+    origin: Origin | None = None
 
 
 class AddAttribute(Message, frozen=True):

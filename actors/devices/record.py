@@ -26,12 +26,16 @@ from trunkline.actors.devices.messages import (
     PatchAttribute,
     PatchDevice,
 )
+from trunkline.actors.devices.told import told_new_device
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import Invalid, NotFound
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Created, Message, Renamed
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
@@ -103,7 +107,15 @@ class DeviceRecord(Actor):
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
         self._check_size(0)
         self._count("deviceCreate", 1, now_ms)
+        if not message.is_bulk:
+            self._trigger_creation(doc, message.origin, now_ms)
         return Created(self.ref.id)
+
+    def _trigger_creation(self, doc: Doc, origin: Origin | None, now_ms: int) -> None:
+        watchers = self.system.component(FlowIndex).of(self.ref.parent).of_type("deviceCreate")
+        if watchers:
+            data = {"device": told_new_device(self.ref.parent, self.ref.id, doc)}
+            stage(self, watchers, Cause(self.ref.id.hex(), data, now_ms, origin=origin))
 
     def on_patch_device(self, message: PatchDevice) -> None:
         """Change the fields that the body sets."""

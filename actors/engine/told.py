@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.told import told_device
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.programs import CompiledFlow, decoded_globals
 from trunkline.actors.records.kind import Doc
@@ -90,14 +91,4 @@ def _told_of(id: bytes, doc: Doc) -> Doc:
     tags: dict[str, list[str]] = {}
     for tag in doc["tags"]:
         tags.setdefault(tag["key"], []).append(tag["value"])
-    shown = {
-        name: doc[name]
-        for name in ("name", "description", "deviceClass", "parentId", "gatewayId", "tags")
-        if doc.get(name) is not None
-    }
-    times = {name: iso(doc[name]) for name in ("creationDate", "lastUpdated")}
-    return {
-        "device": {"id": id.hex(), "deviceId": id.hex(), **shown, **times},
-        "deviceName": doc["name"],
-        "deviceTags": tags,
-    }
+    return {"device": told_device(id, doc), "deviceName": doc["name"], "deviceTags": tags}

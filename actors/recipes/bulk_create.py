@@ -58,7 +58,10 @@ async def create_at_once(
     now_ms = system.clock.wall_ms()
     ids = [system.ids.new(now_ms) for _ in rows.lines]
     posts, errors = _built(rows, range(len(rows)))
-    asks = [(Ref("device", application, ids[row]), CreateDevice(body=post)) for row, post in posts.items()]
+    asks = [
+        (Ref("device", application, ids[row]), CreateDevice(body=post, is_bulk=True))
+        for row, post in posts.items()
+    ]
 
     def keys_of(answers: list[Any]) -> tuple[Ref, Message]:
         bodies = [
@@ -97,7 +100,7 @@ async def create_devices(job: Job) -> Doc:
         part = range(first, min(first + limits.changed_devices_max, len(rows)))
         posts, errors = _built(rows, part)
         asks = [
-            (Ref("device", job.application, id_of(row)), CreateDevice(body=post))
+            (Ref("device", job.application, id_of(row)), CreateDevice(body=post, is_bulk=True))
             for row, post in posts.items()
         ]
         await job.do_part(asks, partial(_noted, job, part, list(posts), len(errors)))

@@ -1,0 +1,42 @@
+"""A device, its creation and its connection, as the runs of workflows are told of them."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from trunkline.actors.devices.attributes import shown_attribute
+from trunkline.actors.devices.messages import Connected, Disconnected
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.values.timestamps import iso
+
+_FIELDS = ("name", "description", "deviceClass", "parentId", "gatewayId", "tags")
+
+
+def told_device(id: bytes, doc: Doc) -> Doc:
+    """What every run is told of a device."""
+    shown = {name: doc[name] for name in _FIELDS if doc.get(name) is not None}
+    times = {name: iso(doc[name]) for name in ("creationDate", "lastUpdated")}
+    return {"id": id.hex(), "deviceId": id.hex(), **shown, **times}
+
+
+def told_new_device(application: bytes, id: bytes, doc: Doc) -> Doc:
+    """What a run is told of a device that is created."""
+    attributes = [shown_attribute(each) for each in doc["attributes"]]
+    return {**told_device(id, doc), "applicationId": application.hex(), "attributes": attributes}
+
+
+def told_connection(status: Connected | Disconnected, connected_ms: int | None) -> Doc:
+    """What a run is told of a change of the connection. `connected_ms` is when it began, if that is known."""
+    told: Doc = {}
+    if status.ip_address is not UNSET:
+        told["address"] = status.ip_address
+    if connected_ms is not None:
+        told["connectedAt"] = iso(connected_ms)
+    if isinstance(status, Disconnected):
+        counts = (
+            ("disconnectReason", status.disconnect_reason),
+            ("messagesFromDevice", status.messages_from_client),
+            ("messagesToDevice", status.messages_to_client),
+        )
+        told |= {name: value for name, value in counts if value is not UNSET}
+    return told
