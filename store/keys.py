@@ -93,6 +93,7 @@ _USES: Final = b"\x20"
 _RUN: Final = b"\x28"
 _MINUTE: Final = b"\x30"
 _TIMER: Final = b"\x38"
+_TOTAL: Final = b"\x40"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -424,6 +425,16 @@ def flow_minutes_prefix(app: bytes, flow: bytes) -> bytes:
 def flow_minute_key(app: bytes, flow: bytes, minute: int, version: bytes) -> bytes:
     """The key in FLOWS of the sums of the runs of a version that ended in a minute (since the epoch)."""
     return flow_minutes_prefix(app, flow) + _hour(minute) + _checked(version)
+
+
+def flow_totals_prefix(app: bytes, flow: bytes) -> bytes:
+    """The common prefix of the keys of the sums of all runs of a workflow."""
+    return flow_prefix(app, flow) + _TOTAL
+
+
+def flow_total_key(app: bytes, flow: bytes, version: bytes) -> bytes:
+    """The key in FLOWS of the sums of all runs of a version."""
+    return flow_totals_prefix(app, flow) + _checked(version)
 
 
 def flow_timers_key(app: bytes, flow: bytes) -> bytes:

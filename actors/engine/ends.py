@@ -1,7 +1,8 @@
 """The ends of runs: what is stored when a run is over, and which run records are kept.
 
-Owns one batch for several ends: the trigger and the markers of the run are removed, the sums of its minute are added,
-and its record is stored if it is kept. Because all of it is one batch, a crash leaves either the trigger or its sums.
+Owns one batch for several ends: the trigger and the markers of the run are removed, the sums of its minute and of its
+version are added, and its record is stored if it is kept. Because all of it is one batch, a crash leaves either the
+trigger or its sums. After the commit the records that are kept go to the streams of their workflows.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import structlog
 
-from trunkline.actors.flows.run_records import MINUTE_MS, RunRecord
+from trunkline.actors.flows.run_records import MINUTE_MS, RUN_TOPIC, RunRecord
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.shown_runs import shown_run
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode
@@ -31,6 +35,15 @@ _log = structlog.get_logger("trunkline.flows")
 class _Kept(NamedTuple):
     key: bytes
     size: int
+
+
+class _Ended(NamedTuple):
+    """A run whose record is kept, and its place in the order of ends."""
+
+    flow: Ref
+    position: int
+    number: int
+    record: RunRecord
 
 
 class _KeptRuns:
@@ -54,6 +67,8 @@ class Ends:
         self._system = system
         self._queue = queue
         self._batch = Batch()
+        self._counts: dict[tuple[bytes, bytes, bytes, int], dict[str, int]] = {}
+        self._ended: list[_Ended] = []
         self._kept: OrderedDict[tuple[bytes, bytes], _KeptRuns] = OrderedDict()
 
     def remove(self, key: bytes) -> None:
@@ -69,9 +84,10 @@ class Ends:
     def count(
         self, application: bytes, flow: bytes, version: bytes, ended_ms: int, counts: dict[str, int]
     ) -> None:
-        """Add to the sums of the minute."""
-        key = keys.flow_minute_key(application, flow, ended_ms // MINUTE_MS, version)
-        self._batch.add(keys.FLOWS, key, counts)
+        """Add to the sums of the minute and of the version."""
+        sums = self._counts.setdefault((application, flow, version, ended_ms // MINUTE_MS), {})
+        for name, count in counts.items():
+            sums[name] = sums.get(name, 0) + count
 
     def may_keep(self, application: bytes, flow: bytes, ended_ms: int, *, failed: bool) -> bool:
         """Whether the record of a run is kept; then it counts as kept."""
@@ -85,8 +101,8 @@ class Ends:
         kept.good_now += 1
         return kept.good_now <= limits.run_records_per_s
 
-    def keep(self, application: bytes, flow: bytes, number: int, record: RunRecord) -> int:
-        """Store a run record, and remove the oldest ones above the bounds; return its position."""
+    def keep(self, application: bytes, flow: bytes, number: int, record: RunRecord) -> None:
+        """Store a run record, and remove the oldest ones above the bounds."""
         kept, limits = self._kept_runs(application, flow), self._system.limits
         position = self._queue.next_number()
         key = keys.flow_run_key(application, flow, position, number)
@@ -101,32 +117,46 @@ class Ends:
             self._drop(kept, kept.failed)
         while kept.size > limits.run_records_bytes_max and (kept.good or kept.failed):
             self._drop(kept, kept.good or kept.failed)
-        return position
+        self._ended.append(_Ended(Ref("flow", application, flow), position, number, record))
 
     def flush(self) -> None:
         """Store what waits. If that fails, it waits again."""
-        batch = self._batch
+        batch, ended = self._batch, self._ended
+        for (application, flow, version, minute), sums in self._counts.items():
+            batch.add(keys.FLOWS, keys.flow_minute_key(application, flow, minute, version), sums)
+            batch.add(keys.FLOWS, keys.flow_total_key(application, flow, version), sums)
+        self._counts.clear()
         if not batch:
             return
-        self._batch = Batch()
+        self._batch, self._ended = Batch(), []
 
         def settled(error: StoreError | None) -> None:
-            if error is not None:
-                self._again(batch)
+            if error is None:
+                self._publish(ended)
+            else:
+                self._again(batch, ended)
 
         try:
             group = self._system.journal.submit(batch)
         except StoreError:  # too much waits for the disk
-            self._again(batch)
+            self._again(batch, ended)
             return
         if group.error is not None:
-            self._again(batch)
+            self._again(batch, ended)
         else:
             group.settled(settled)
 
-    def _again(self, batch: Batch) -> None:
+    def _publish(self, ended: list[_Ended]) -> None:
+        """Tell the streams, also those opened since the ends, which could not read them in the store then."""
+        for each in ended:
+            if self._system.has_subscribers(each.flow, RUN_TOPIC):
+                event = msgspec.json.encode(shown_run(each.number, each.record))
+                self._system.publish(each.flow, RUN_TOPIC, each.position, event)
+
+    def _again(self, batch: Batch, ended: list[_Ended]) -> None:
         batch.extend(self._batch)
         self._batch = batch
+        self._ended = ended + self._ended
 
     def _drop(self, kept: _KeptRuns, of_kind: deque[_Kept]) -> None:
         oldest = of_kind.popleft()

@@ -27,19 +27,18 @@ from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
-from trunkline.actors.flows.run_records import RunRecord, packed, run_id
+from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.index import FlowIndex
-from trunkline.actors.triggers.intake import RUN_TOPIC, Cause, TriggerRecord, decode_trigger, record_for
+from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for
 from trunkline.actors.triggers.queue import Queued, TriggerQueue
 from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
-
 
 _DROPS_TOLD_S: Final = 5.0
 
@@ -262,8 +261,7 @@ class FlowRunner:
             self.failed += 1
             counts["failed"] = 1
         ends.count(application, flow, compiled.version_id, ended_ms, counts)
-        ref = Ref("flow", application, flow)
-        is_watched = self._system.has_subscribers(ref, RUN_TOPIC)
+        is_watched = self._system.has_subscribers(Ref("flow", application, flow), RUN_TOPIC)
         may_keep = ends.may_keep(application, flow, ended_ms, failed=failed is not None)
         if may_keep or is_watched:
             kept = run_record(
@@ -276,17 +274,11 @@ class FlowRunner:
                 (began_ms, ended_ms, took_us),
                 self._system.limits.run_record_payload_bytes_max,
             )
-            position = ends.keep(application, flow, entry.number, kept)
-            if is_watched:
-                self._publish(ref, position, entry.number, kept)
+            ends.keep(application, flow, entry.number, kept)
         if failed is not None:
             cause = error_cause(record, compiled, run, failed, ended_ms)
             self._queue_error_runs(entry, cause, compiled, record)
         ends.remove(entry.key)
-
-    def _publish(self, ref: Ref, position: int, number: int, record: RunRecord) -> None:
-        shown = msgspec.json.encode({"id": run_id(number), **msgspec.structs.asdict(record)})
-        self._system.publish(ref, RUN_TOPIC, position, shown)
 
     def _remove(self, entry: Queued, markers: list[bytes]) -> None:
         self._ends.remove(entry.key)

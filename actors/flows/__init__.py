@@ -1,1 +1,1 @@
-"""Workflows: definitions, versions, storage entries. Runs nothing."""
+"""Workflows: definitions, versions, storage entries, and what is kept of their runs. Runs nothing."""

@@ -1,7 +1,7 @@
 """The workflow actor: the only writer of a workflow's record, its versions and its storage entries.
 
-It runs nothing. Its memory is the record and the sums; definitions are read when they are needed, because a workflow
-that nobody edits should cost no memory.
+It runs nothing; what runs leave behind is stored by the runner (`engine/ends.py`). Its memory is the record and the
+sums; definitions are read when they are needed, because a workflow that nobody edits should cost no memory.
 
 The editable state is called `develop`: its triggers, nodes and globals belong to the workflow itself. A version has a
 record of its own and never changes, but for its notes and whether it is enabled.
@@ -290,6 +290,7 @@ class Flow(Actor):
             records.erase(self, FLOW_VERSION, application, each.id, each.doc)
             self.delete(keys.FLOWS, keys.flow_definition_key(application, flow, each.id))
             self.delete(keys.FLOWS, keys.flow_version_key(application, flow, each.name))
+            self.delete(keys.FLOWS, keys.flow_total_key(application, flow, each.id))
             self._add_sums(versions=-1)
 
     # Storage entries.

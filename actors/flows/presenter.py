@@ -11,6 +11,7 @@ from trunkline.actors.flows.versions import (
     VersionFound,
     find_version,
     id_bytes,
+    version_by_id,
 )
 from trunkline.actors.flows.views import FlowVersionView, FlowView
 from trunkline.actors.records import records
@@ -29,7 +30,6 @@ INLINE_BYTES_MAX: Final = 32 * 1024
 
 _FLOW = Shape(FlowView)
 _VERSION = Shape(FlowVersionView)
-_NO_RUNS: Doc = {"runCount": 0, "errorCount": 0}
 
 
 def find_flow(snapshot: Snapshot, application: bytes, flow: bytes) -> Found:
@@ -82,7 +82,7 @@ class FlowPresenter:
         self._count(found.raw)
         shown: Doc = {"id": id, "flowId": id, "applicationId": self._application.hex(), **_FLOW.of(found.doc)}
         shown |= self._parts(found.id, ROOT)
-        shown["stats"] = {**_NO_RUNS, "byVersion": {}}
+        shown["stats"] = self._runs(found.id)
         if found.doc["flowClass"] == "customNode":
             raw = self._snapshot.get(keys.FLOWS, keys.flow_uses_key(self._application, found.id))
             shown["customNodeUseCount"] = 0 if raw is None else max(decode(raw).get("n", 0), 0)
@@ -109,7 +109,8 @@ class FlowPresenter:
         elif develop:
             shown.pop("description", None)
         shown |= self._parts(flow.id, version.id)
-        shown["stats"] = _NO_RUNS
+        total = self._snapshot.get(keys.FLOWS, keys.flow_total_key(self._application, flow.id, version.id))
+        shown["stats"] = _run_count({} if total is None else decode(total))
         revision = flow.revision if develop else revision_of(version.raw)
         return shown | {"_etag": revision, "_type": "flowVersion"}
 
@@ -139,6 +140,20 @@ class FlowPresenter:
         self._bytes += len(raw)
         self._reading.check_time(is_long=self._bytes > INLINE_BYTES_MAX)
 
+    def _runs(self, flow: bytes) -> Doc:
+        """How often a workflow and each of its versions ran."""
+        prefix = keys.flow_totals_prefix(self._application, flow)
+        total: Doc = _run_count({})
+        by_version: Doc = {}
+        for key, raw in self._snapshot.range(keys.FLOWS, prefix, keys.prefix_end(prefix)):
+            self._count(raw)
+            id = bytes(key[-keys.ID_BYTES :])
+            version = version_by_id(self._snapshot.get, self._application, flow, flow if id == ROOT else id)
+            if version is not None:
+                count = by_version[version.name] = _run_count(decode(raw))
+                total = {name: number + count[name] for name, number in total.items()}
+        return {**total, "byVersion": by_version}
+
     def _parts(self, flow: bytes, version: bytes) -> Doc:
         definition = read_definition(self._snapshot, self._application, flow, version, self._count)
         shown = shown_parts(definition)
@@ -157,3 +172,7 @@ class FlowPresenter:
             version = flow and find_version(get, self._application, flow.id, flow.doc, named)
             if flow and version:
                 yield self.palette_node(flow, version)
+
+
+def _run_count(sums: dict[str, int]) -> Doc:
+    return {"runCount": sums.get("runs", 0), "errorCount": sums.get("failed", 0)}

@@ -1,6 +1,7 @@
 """What is kept of runs: a record of each failed one and of a sample of the others, and sums of minutes of all.
 
-Owns the form of both. Writing them is up to the runner (`actors/engine/runner.py`), showing them to `flows/runs.py`.
+Owns the form of both, Writing them is up to the runner (`actors/engine/ends.py`), showing them to `flows/runs.py` and
+`triggers/shown_runs.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import msgspec
 from trunkline.store.codec import decode, encode
 
 MINUTE_MS: Final = 60_000
+RUN_TOPIC: Final = "runs"
+"""The topic of the streams of a workflow that show its runs."""
 
 Outcome = Literal["completed", "failed", "dropped", "abandoned"]
 """Dropped: the queue was full. Abandoned: the server has crashed too often during the run."""

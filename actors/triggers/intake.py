@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.flows.run_records import RUN_TOPIC
 from trunkline.actors.records.placement import home_of_actor
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
@@ -26,8 +27,6 @@ from trunkline.store.errors import StoreError
 Effect = Callable[[], None]
 """What is done after a commit."""
 
-RUN_TOPIC: Final = "runs"
-"""The topic of the streams of a workflow that shows its runs."""
 _NOBODY: Final = Origin("", "")
 
 

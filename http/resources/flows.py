@@ -1,4 +1,4 @@
-"""Workflows of an application and their versions. Nothing runs them yet."""
+"""Workflows of an application and their versions."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _of_runs(path: str, name: str, errors: type, stats: type, what: str) -> tupl
         Route(
             path=path + "/errors",
             operation=f"{name}.errors",
-            summary=f"List the errors of {what}; empty, because workflows do not run yet",
+            summary=f"List the errors of {what}",
             message=GetFlowErrors,
             query=errors,
             reply=FlowErrorsView,
@@ -158,7 +158,7 @@ def _of_runs(path: str, name: str, errors: type, stats: type, what: str) -> tupl
             path=path + "/logs",
             operation=f"{name}.getLogEntries",
             scope=f"{name}.log",
-            summary=f"List the newest runs of {what}; empty, because workflows do not run yet",
+            summary=f"List figures and errors of the newest minutes of {what}",
             message=GetFlowLog,
             query=FlowLogQuery,
             reply=FlowLog,
@@ -167,7 +167,7 @@ def _of_runs(path: str, name: str, errors: type, stats: type, what: str) -> tupl
         Route(
             path=path + "/stats",
             operation=f"{name}.stats",
-            summary=f"Get figures of the runs of {what}; empty, because workflows do not run yet",
+            summary=f"Get figures of the runs of {what}",
             message=GetFlowStats,
             query=stats,
             reply=FlowStatsView,

@@ -41,9 +41,9 @@ async def create_flow(house: House, triggers: list[Json], nodes: list[Json], **f
     return ref
 
 
-async def press(house: House, flow: Ref, payload: Any = None) -> None:
+async def press(house: House, flow: Ref, payload: Any = None, **more: Any) -> None:
     """Press the button of a workflow."""
-    body = ButtonPress(key="button", payload={} if payload is None else payload)
+    body = ButtonPress(key="button", payload={} if payload is None else payload, **more)
     await house.system.ask(
         button_ref(house.application, flow.id, "button"), PressButton(flow=flow.id, body=body)
     )

@@ -1,0 +1,71 @@
+"""Runs that have ended, as callers see them: in lists, and one with its path."""
+
+from __future__ import annotations
+
+from trunkline.actors.flows.run_records import RunRecord, run_id, unpacked
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.triggers.intake import decode_trigger
+from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.timestamps import iso
+
+
+def summary_of_run(number: int, record: RunRecord) -> Doc:
+    """A run as lists show it."""
+    shown: Doc = {
+        "id": run_id(number),
+        "outcome": record.outcome,
+        "time": iso(record.ended_ms),
+        "flowVersion": record.version,
+    }
+    if record.version_id != ROOT:
+        shown["flowVersionId"] = record.version_id.hex()
+    if record.outcome == "dropped":
+        shown["dropped"] = record.dropped
+    else:
+        shown |= {
+            "triggerType": record.trigger_type,
+            "triggerKey": record.trigger_key,
+            "triggerId": record.trigger_id,
+            "queued": iso(record.queued_ms),
+            "began": iso(record.began_ms),
+            "wallTime": record.took_us / 1000,
+            "steps": record.steps,
+            "canReplay": record.trigger is not None,
+        }
+    if record.device is not None:
+        shown["deviceId"] = record.device.hex()
+    if record.replays is not None:
+        shown["replayOf"] = run_id(record.replays)
+    if record.error is not None:
+        shown["error"] = shown_error(record)
+    return shown
+
+
+def shown_run(number: int, record: RunRecord) -> Doc:
+    """A run with its path, its messages, and what it was given."""
+    shown = summary_of_run(number, record)
+    path = iter(record.path)
+    shown["path"] = [
+        {**_node(record, at), "output": output, "tookUs": took_us}
+        for at, output, took_us in zip(path, path, path, strict=True)
+    ]
+    shown["debug"] = [
+        {**_node(record, at), "level": level, "message": message, "value": value}
+        for at, level, message, value in record.debug
+    ]
+    if record.trigger is not None:
+        cause = decode_trigger(unpacked(record.trigger)).cause
+        shown["payload"] = {"time": iso(cause.time_ms), "data": cause.data, **cause.more}
+    return shown
+
+
+def shown_error(record: RunRecord) -> Doc:
+    """The error of a run: the node, unless it is about none, name and message."""
+    assert record.error is not None
+    at, name, message = record.error
+    return {**({} if at < 0 else _node(record, at)), "name": name, "message": message}
+
+
+def _node(record: RunRecord, at: int) -> Doc:
+    id, type, label = record.nodes[at]
+    return {"nodeId": id, "nodeType": type, "nodeLabel": label}
