@@ -41,6 +41,7 @@ from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.flows.changes import FlowChanges
+from trunkline.actors.flows.due_times import DueTimes
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
@@ -64,6 +65,7 @@ from trunkline.actors.templates.catalogue import load_catalogue
 from trunkline.actors.triggers.index import FlowIndex
 from trunkline.actors.triggers.queue import TriggerQueue
 from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.triggers.timers import Timers
 from trunkline.actors.values.clock import Clock, SystemClock
 from trunkline.actors.values.errors import DomainError, Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
@@ -181,6 +183,8 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(TriggerQueue(system.limits, system.clock))
     system.add_component(Replies())
     system.add_component(FlowChanges())
+    system.add_component(DueTimes())
+    system.add_component(Timers(system))
     system.add_component(FlowIndex(system))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
@@ -227,6 +231,7 @@ async def running(system: System) -> AsyncIterator[System]:
         # Before the workflows, which may publish to them.
         await nursery.start(system.component(Connections).run)
         await nursery.start(system.component(FlowRunner).run)
+        await nursery.start(system.component(Timers).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
         await nursery.start(system.component(Jobs).run)

@@ -92,7 +92,6 @@ _VERSION: Final = b"\x18"
 _USES: Final = b"\x20"
 _RUN: Final = b"\x28"
 _MINUTE: Final = b"\x30"
-_TIMER: Final = b"\x38"
 _TOTAL: Final = b"\x40"
 
 _NULL: Final = b"\x10"
@@ -437,11 +436,6 @@ def flow_total_key(app: bytes, flow: bytes, version: bytes) -> bytes:
     return flow_totals_prefix(app, flow) + _checked(version)
 
 
-def flow_timers_key(app: bytes, flow: bytes) -> bytes:
-    """The key in FLOWS of when the timers of a workflow are due."""
-    return flow_prefix(app, flow) + _TIMER
-
-
 def flow_head_key(app: bytes, flow: bytes) -> bytes:
     """The key in FLOWS of the sums of a workflow: its versions, and its storage entries with their bytes."""
     return flow_prefix(app, flow) + _HEAD
@@ -583,6 +577,19 @@ def flow_sweep_key(prefix: bytes) -> bytes:
     The prefix of a workflow: it is deleted, and its versions are obsolete as well.
     """
     return FLOW_SWEEP_PREFIX + prefix
+
+
+FLOW_TIMERS_PREFIX: Final = b"flowTimers\x00"
+
+
+def flow_timers_key(app: bytes, flow: bytes) -> bytes:
+    """The key in META of when the timers of a workflow are due."""
+    return flow_timers_prefix(app) + _checked(flow)
+
+
+def flow_timers_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application; the id of a workflow follows."""
+    return FLOW_TIMERS_PREFIX + _checked(app)
 
 
 EVENT_JOB_PREFIX: Final = b"eventJob\x00"

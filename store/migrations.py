@@ -116,8 +116,19 @@ def _join_arrivals(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, 
     transaction.drop(before)
 
 
-def _begin_triggers(_transaction: lmdb.Transaction[bytes], _memory_map: MemoryMap, _keyring: Keyring) -> None:
-    """Format 7: there are triggers of workflows. A program that does not know them must not drop them."""
+def _begin_triggers(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
+    """Format 7: there are triggers of workflows. A program that does not know them must not drop them.
+
+    Each workflow gets an empty list of timers: at the start it looks whether it has some.
+    """
+    none = codec.encode([])
+    with transaction.cursor(memory_map.handles[RECORDS]) as cursor:
+        found = cursor.set_range(keys.kind_prefix("flow"))
+        while found and cursor.key().startswith(keys.kind_prefix("flow")):
+            ids = cursor.key()[-2 * keys.ID_BYTES :]
+            key = keys.flow_timers_key(ids[: keys.ID_BYTES], ids[keys.ID_BYTES :])
+            transaction.put(key, sealed(key, none), db=memory_map.handles[META])
+            found = cursor.next()
 
 
 MIGRATIONS: dict[int, Migration] = {

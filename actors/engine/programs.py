@@ -10,11 +10,10 @@ import msgspec
 from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.visit import CustomNode, Program
 from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.kind import DEFAULT, FLOW
+from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.versions import find_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.host import Host
-from trunkline.actors.triggers.index import CLASSES
 from trunkline.store import keys
 from trunkline.store.codec import decode
 

@@ -10,12 +10,11 @@ record of its own and never changes, but for its notes and whether it is enabled
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from typing import ClassVar
 
 import msgspec
 
 from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
-from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.definition import check_definition, split, trigger_keys, used_custom_nodes
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
 from trunkline.actors.flows.messages import (
@@ -31,6 +30,7 @@ from trunkline.actors.flows.messages import (
     PatchFlowVersion,
     SetStorageEntry,
 )
+from trunkline.actors.flows.stored import StoredFlow
 from trunkline.actors.flows.versions import (
     VersionFound,
     default_version,
@@ -44,7 +44,6 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.revision import check_match
-from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.nesting import check_nesting
@@ -52,42 +51,20 @@ from trunkline.actors.values.structs import Created, Message
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
-_NO_SUMS: Final = {"versions": 0, "generation": 0, "keys": 0, "bytes": 0}
-
 
 def record_fields(named: Doc) -> Doc:
     """The fields of a workflow's body as its record has them. None removes a field, as does a blank category."""
     return {**named, "category": None} if named.get("category") == "" else named
 
 
-class Flow(Actor):
+class Flow(StoredFlow):
     """One workflow of one application. `ref.parent` is the application's id."""
 
     kind: ClassVar[str] = "flow"
     noun: ClassVar[str] = "workflow"
     creation_messages: ClassVar[frozenset[type[Message]]] = frozenset({CreateFlow, ImportFlows})
 
-    __slots__ = ("doc", "raw", "sums")
-
-    def __init__(self, system: Any, ref: Any) -> None:
-        self.doc: Doc = {}
-        self.raw = b""
-        self.sums: dict[str, int] = dict(_NO_SUMS)
-        super().__init__(system, ref)
-
-    def load(self) -> bool:
-        journal = self.system.journal
-        raw = journal.get(keys.RECORDS, keys.record_key(FLOW.name, self.ref.parent, self.ref.id))
-        if raw is None:
-            return False
-        self.raw, self.doc = raw, decode(raw)
-        sums = journal.get(keys.FLOWS, self._head_key)
-        if sums is not None:
-            self.sums = decode(sums)
-        return True
-
-    def flush(self) -> None:
-        self.system.component(FlowChanges).changed(self.ref.parent, self.ref.id)
+    __slots__ = ()
 
     # The workflow.
 
@@ -105,12 +82,9 @@ class Flow(Actor):
     def on_import_flows(self, message: ImportFlows) -> None:
         """Create the workflow with its versions."""
         new: NewFlow = message.flows[self.ref.id]
-        running = new.definition
         for version in new.versions:
             self._write_version(version.id, None, version.doc, version.definition, message.by)
-            if version.id.hex() == new.doc.get("defaultVersionId"):
-                running = version.definition
-        self._create(new.doc, new.definition, message.by, running)
+        self._create(new.doc, new.definition, message.by)
 
     def on_patch_flow(self, message: PatchFlow) -> None:
         """Change the fields that the body contains."""
@@ -126,7 +100,7 @@ class Flow(Actor):
             check_definition(definition, new["flowClass"], self.system.limits)
             self._put_definition(ROOT, definition)
             new[USED] = self._count_uses(before, definition)
-        running = self._running_triggers(new, definition if changed else None)
+        running = self._running_triggers(new)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         self._write({**new, TRIGGER_KEYS: running, "lastUpdated": now_ms, **_by("lastUpdated", message.by)})
 
@@ -138,8 +112,8 @@ class Flow(Actor):
         self.put(keys.META, keys.flow_sweep_key(keys.flow_prefix(self.ref.parent, self.ref.id)), encode(True))
         self.exists = False
 
-    def _create(self, fields: Doc, definition: Doc, by: Creator, running: Doc | None = None) -> None:
-        """Stage the new workflow; `running` is the definition of its default version, if that is not `develop`."""
+    def _create(self, fields: Doc, definition: Doc, by: Creator) -> None:
+        """Stage the new workflow, after its versions."""
         if self.exists:
             raise Invalid(f"id: there is already a workflow {self.ref.id.hex()}.")
         if not self._parent_exists():
@@ -153,7 +127,7 @@ class Flow(Actor):
                 **_by("created", by),
                 **_by("lastUpdated", by),
                 **fields,
-                TRIGGER_KEYS: trigger_keys(definition if running is None else running),
+                TRIGGER_KEYS: self._running_triggers(fields),
                 USED: self._count_uses({}, definition),
             }
         )
@@ -174,13 +148,13 @@ class Flow(Actor):
             )
         return id.lower()
 
-    def _running_triggers(self, doc: Doc, develop: Doc | None) -> list[list[str]]:
-        """The keys of the triggers of the version that runs; `develop` is its new definition, if that changed."""
-        running = default_version(self.system.journal.get, self.ref.parent, self.ref.id, doc)
+    def _running_triggers(self, doc: Doc) -> list[list[str]]:
+        """The keys of the triggers of the version that runs."""
+        running = default_version(self._get, self.ref.parent, self.ref.id, doc)
         if running.id != ROOT:
             found: list[list[str]] = running.doc[TRIGGER_KEYS]
             return found
-        return trigger_keys(self._definition(ROOT) if develop is None else develop)
+        return trigger_keys(self._definition(ROOT))
 
     def _count_uses(self, before: Doc, after: Doc) -> list[str]:
         """Stage the changed numbers of workflows that use a custom node; return the ids of those that are used now."""
@@ -336,19 +310,9 @@ class Flow(Actor):
 
     # Parts.
 
-    @property
-    def _head_key(self) -> bytes:
-        return keys.flow_head_key(self.ref.parent, self.ref.id)
-
     def _add_sums(self, **changes: int) -> None:
         self.sums = {name: value + changes.get(name, 0) for name, value in self.sums.items()}
         self.put(keys.FLOWS, self._head_key, encode(self.sums))
-
-    def _definition(self, version: bytes) -> Doc:
-        raw = self.system.journal.get(
-            keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version)
-        )
-        return {} if raw is None else decode(raw)
 
     def _put_definition(self, version: bytes, definition: Doc) -> None:
         key = keys.flow_definition_key(self.ref.parent, self.ref.id, version)

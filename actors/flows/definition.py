@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.flows.due_times import TIMER
+from trunkline.actors.flows.schedules import schedule_of
 from trunkline.actors.flows.triggers import CLASSES
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
@@ -22,6 +24,7 @@ PARTS: Final = ("triggers", "nodes", "globals", "minimumAgentVersion", "customNo
 """The fields of a definition."""
 
 _LISTS: Final = ("triggers", "nodes", "globals")
+_EDGE_SECONDS_MIN: Final = 0.1
 _CUSTOM_NODE: Final = "CustomNodeExecuteNode"
 
 
@@ -51,6 +54,8 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
                 f"{place}.type: {trigger['type']} is not valid for {flow_class} workflows; "
                 f"it is valid for {valid} workflows."
             )
+        if trigger["type"] == TIMER:
+            _check_timer(trigger, flow_class, place)
         _check_outputs(trigger, known, place)
     for position, node in enumerate(nodes):
         _check_outputs(node, known, f"{at}nodes[{position}]")
@@ -61,6 +66,13 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
             f"{at.removesuffix('.') or 'The workflow'}: has {size} bytes of triggers, nodes and globals as JSON; "
             f"at most {most} are allowed."
         )
+
+
+def _check_timer(trigger: Doc, flow_class: str, place: str) -> None:
+    try:
+        schedule_of(trigger.get("config", {}), seconds_min=_EDGE_SECONDS_MIN if flow_class == "edge" else 1)
+    except Invalid as refusal:
+        raise Invalid(f"{place}.config.{refusal.message}") from None
 
 
 def _check_ids(nodes: list[Doc], at: str) -> None:

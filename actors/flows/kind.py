@@ -19,6 +19,9 @@ DEFAULT: Final = "default"
 
 RESERVED: Final = (DEVELOP, DEFAULT)
 
+CLASSES: Final = frozenset({"cloud", "experience"})
+"""The classes of workflows that run here; those of the others run on devices, or within other workflows."""
+
 TRIGGER_KEYS: Final = "triggerKeys"
 """The field of a record with `[type, key]` of each trigger: of a version its own, of a workflow those that run."""
 

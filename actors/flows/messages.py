@@ -327,6 +327,10 @@ class GetImported(Message, frozen=True):
     versions: list[bytes]
 
 
+class FireTimers(Message, frozen=True):
+    """Let the timers of a workflow fire that are due."""
+
+
 class GetFlowVersion(Message, frozen=True):
     """One version, by its id or its name."""
 

@@ -100,6 +100,7 @@ _OF_APPLICATION: Final = (
     keys.PURGE_PREFIX,
     keys.BUILDING_PREFIX,
     keys.CONTENT_PREFIX,
+    keys.FLOW_TIMERS_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
 

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import UNSET
 
 from trunkline.actors.flows.definition import button_of
-from trunkline.actors.flows.kind import DEFAULT, FLOW
+from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.messages import PressButton
 from trunkline.actors.flows.versions import find_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.triggers.index import CLASSES, watcher_of
+from trunkline.actors.triggers.index import watcher_of
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.nesting import check_nesting

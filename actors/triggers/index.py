@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED
+from trunkline.actors.flows.kind import CLASSES, FLOW, FLOW_VERSION, RESERVED
 from trunkline.actors.flows.versions import VersionFound, default_version, find_version, id_bytes
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import index_range
@@ -19,9 +19,6 @@ from trunkline.actors.runtime.host import Host
 from trunkline.actors.triggers.guards import Guard, guard_of
 from trunkline.store import keys
 from trunkline.store.codec import decode
-
-CLASSES: Final = frozenset({"cloud", "experience"})
-"""The classes of workflows that run here; those of the others run on devices, or within other workflows."""
 
 _KEYED_BY_ID: Final = frozenset(
     {"dataTable", "deviceId", "deviceIdConnect", "deviceIdDisconnect", "deviceIdInactivity", "webhook"}

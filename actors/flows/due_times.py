@@ -1,0 +1,144 @@
+"""Due times: when the timers of a workflow are due, as they are stored and as they are known in memory.
+
+Owns the form of the stored value and how it follows a change of the workflow: a timer that did not change keeps its due
+time. The actor of the workflow writes it, `triggers/timers.py` waits for it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from trunkline.actors.flows.schedules import Schedule, schedule_of
+from trunkline.actors.records.kind import Doc
+from trunkline.actors.values.errors import Invalid
+from trunkline.store.codec import decode, encode
+
+TIMER: Final = "timer"
+
+
+class Timer(NamedTuple):
+    """A timer of the version that runs. `position` is that of its trigger, `since_ms` when `due_ms` was determined."""
+
+    position: int
+    key: str
+    seconds: int | float | None
+    cron: str | None
+    zone: str | None
+    since_ms: int
+    due_ms: int
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it is due."""
+        found = schedule_of({"seconds": self.seconds, "cron": self.cron, "tz": self.zone})
+        assert found is not None
+        return found
+
+
+class Firing(NamedTuple):
+    """A timer that was due. `missed` due times after this one are over as well, and are not made up."""
+
+    position: int
+    key: str
+    due_ms: int
+    missed: int
+
+
+def encode_timers(timers: Iterable[Timer]) -> bytes:
+    """The stored bytes."""
+    return encode([list(each) for each in timers])
+
+
+def decode_timers(raw: bytes) -> list[Timer]:
+    """The timers of which `raw` are the stored bytes."""
+    return [Timer(*each) for each in decode(raw)]
+
+
+def aligned(triggers: list[Doc], before: list[Timer], now_ms: int) -> list[Timer]:
+    """The timers of a definition. One that was there `before` keeps its due time, any other begins now."""
+    known: dict[tuple[object, ...], list[Timer]] = {}
+    for each in before:
+        known.setdefault(each[1:5], []).append(each)
+    timers: list[Timer] = []
+    for position, trigger in enumerate(triggers):
+        if trigger["type"] != TIMER:
+            continue
+        config = trigger.get("config") or {}
+        try:
+            schedule = schedule_of(config)
+        except Invalid:
+            continue  # stored before timers were checked; the next save tells of it
+        if schedule is None:
+            continue
+        names = (trigger.get("key", ""), config.get("seconds"), config.get("cron"), config.get("tz"))
+        same = known.get(names)
+        if same:
+            timers.append(same.pop(0)._replace(position=position))
+        else:
+            timers.append(Timer(position, *names, now_ms, schedule.first(now_ms)))
+    return timers
+
+
+def fire(timers: list[Timer], now_ms: int) -> tuple[list[Timer], list[Firing]]:
+    """The timers after those that are due have fired, and the firings. Due times follow a clock that was set back."""
+    after: list[Timer] = []
+    firings: list[Firing] = []
+    for each in timers:
+        due_ms = each.due_ms
+        if due_ms <= now_ms:
+            next_ms, missed = each.schedule.after(due_ms, now_ms)
+            firings.append(Firing(each.position, each.key, due_ms, missed))
+        elif now_ms < each.since_ms:
+            next_ms = each.schedule.corrected(due_ms, each.since_ms, now_ms)
+        else:
+            next_ms = due_ms
+        after.append(each if next_ms == due_ms else each._replace(since_ms=now_ms, due_ms=next_ms))
+    return after, firings
+
+
+Place = tuple[bytes, bytes]
+"""An application and a workflow of it."""
+
+
+class DueTimes:
+    """The first due time of each workflow, of what is on disk. A component of the system."""
+
+    def __init__(self) -> None:
+        self._first: dict[Place, int] = {}
+        self._heap: list[tuple[int, Place]] = []
+        self.on_earlier: Callable[[], None] = lambda: None
+        """Called when the first of all due times is earlier than before."""
+
+    def set(self, place: Place, due_ms: int | None) -> None:
+        """Note the first due time of a workflow; None if it has no timers (any more)."""
+        if due_ms is None:
+            self._first.pop(place, None)
+            return
+        if self._first.get(place) == due_ms:
+            return
+        self._first[place] = due_ms
+        heapq.heappush(self._heap, (due_ms, place))
+        if len(self._heap) > 2 * len(self._first) + 64:
+            self._heap = [(at_ms, each) for each, at_ms in self._first.items()]
+            heapq.heapify(self._heap)
+        if self._heap[0] == (due_ms, place):
+            self.on_earlier()
+
+    @property
+    def first_ms(self) -> int | None:
+        """The first of all due times."""
+        heap = self._heap
+        while heap and self._first.get(heap[0][1]) != heap[0][0]:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def take(self, now_ms: int, most: int) -> list[Place]:
+        """Remove and return workflows with due timers, those that are due for the longest time first."""
+        found: list[Place] = []
+        while len(found) < most and (first_ms := self.first_ms) is not None and first_ms <= now_ms:
+            place = heapq.heappop(self._heap)[1]
+            del self._first[place]
+            found.append(place)
+        return found

@@ -1,0 +1,109 @@
+"""Timers: a task that waits for the first due time, and lets the workflow fire.
+
+Owns the waiting, and what a run is told of its timer. A firing is one turn of the workflow: the record of the trigger
+and the next due time are in one batch, so each due time is queued once, also when the server is killed.
+
+While the server was down due times pass: then a timer fires once, and says how many it missed. The wall clock is looked
+at every few seconds, because somebody may set it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from trunkline.actors.flows.due_times import TIMER, DueTimes, Firing, Place
+from trunkline.actors.flows.messages import FireTimers
+from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.index import Watcher
+from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.values.errors import DomainError, NotFound
+from trunkline.actors.values.timestamps import iso
+from trunkline.store import keys
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.system import System
+    from trunkline.store.snapshot import Snapshot
+
+_LOOK_S: Final = 10.0
+_AT_ONCE: Final = 256
+"""Workflows whose timers fire together: their batches are in one commit."""
+_RETRY_MS: Final = 1_000
+
+_log = structlog.get_logger("trunkline.flows")
+
+
+class Timers:
+    """Fires the timers of one system. A component; run `run` in a nursery for as long as it is used."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._due = system.component(DueTimes)
+        self._changed = trio.Event()
+        self.is_waiting = False
+        """Whether all that was due at the last look has fired."""
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Fire what is due, until cancelled."""
+        looked_ms = self._system.clock.wall_ms()
+        await self._load(looked_ms)
+        self._due.on_earlier = self.look
+        task_status.started()
+        while True:
+            now_ms = self._system.clock.wall_ms()
+            if now_ms < looked_ms:
+                await self._load(now_ms)
+            looked_ms = now_ms
+            self._changed = trio.Event()
+            if places := self._due.take(now_ms, _AT_ONCE):
+                async with trio.open_nursery() as nursery:
+                    for place in places:
+                        nursery.start_soon(self._fire, place)
+                continue
+            first_ms = self._due.first_ms
+            wait_s = _LOOK_S if first_ms is None else min(_LOOK_S, (first_ms - now_ms) / 1000)
+            self.is_waiting = not self._changed.is_set()
+            with trio.move_on_after(wait_s):
+                await self._changed.wait()
+
+    def look(self) -> None:
+        """Look at the clock now."""
+        self.is_waiting = False
+        self._changed.set()
+
+    async def _load(self, now_ms: int) -> None:
+        """Let each workflow with timers look at its due times, and correct those that a clock set back has changed."""
+
+        def stored(snapshot: Snapshot) -> list[Place]:
+            prefix = keys.FLOW_TIMERS_PREFIX
+            ids = [
+                bytes(key[len(prefix) :]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix))
+            ]
+            return [(each[: keys.ID_BYTES], each[keys.ID_BYTES :]) for each in ids]
+
+        for place in await self._system.store.read(stored):
+            self._due.set(place, now_ms)
+
+    async def _fire(self, place: Place) -> None:
+        application, flow = place
+
+        def stamp(actor: Actor, firings: list[Firing]) -> None:
+            for each in firings:
+                watcher = Watcher(flow, each.position, TIMER, each.key, {}, {}, "", None)
+                stage(actor, (watcher,), _cause(each, self._system.clock.wall_ms()))
+
+        try:
+            await self._system.ask(Ref("flow", application, flow), FireTimers(), stamp)
+        except NotFound:
+            return  # deleted meanwhile
+        except DomainError as refusal:
+            _log.warning("timer postponed", flow=flow.hex(), reason=refusal.message)
+            self._due.set(place, self._system.clock.wall_ms() + _RETRY_MS)
+
+
+def _cause(firing: Firing, now_ms: int) -> Cause:
+    told = {"dueTime": iso(firing.due_ms), "missedCount": firing.missed}
+    return Cause(firing.key, {}, now_ms, {"timer": told})
