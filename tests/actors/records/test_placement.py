@@ -53,7 +53,9 @@ def test_every_database_has_a_home() -> None:
         keys.UNIQUE: Home("root"),
         keys.ARRIVALS: Home("device", DEVICE),
     }
-    assert {*known, keys.RECORDS, keys.INDEXES, keys.SEGMENTS, keys.RUNS} == set(keys.DATABASES)
+    assert {*known, keys.RECORDS, keys.INDEXES, keys.SEGMENTS, keys.RUNS, keys.TRIGGERS} == set(
+        keys.DATABASES
+    )
     for db, home in known.items():
         assert home_of_key(KINDS, db, DEVICE + b"rest") == home
 
@@ -86,6 +88,20 @@ def test_every_database_has_a_home() -> None:
             keys.record_key("application", ROOT, OTHER),
             False,
         ),
+        (
+            Ref("device", APPLICATION, DEVICE),
+            keys.TRIGGERS,
+            keys.trigger_key(7, "device", DEVICE),
+            True,
+        ),
+        (
+            Ref("device", APPLICATION, DEVICE),
+            keys.TRIGGERS,
+            keys.trigger_key(7, "application", APPLICATION),
+            False,
+        ),
+        (Ref("flow", APPLICATION, OTHER), keys.META, keys.flow_timers_key(APPLICATION, OTHER), True),
+        (Ref("flow", APPLICATION, OTHER), keys.META, keys.flow_timers_key(DEVICE, OTHER), False),
         (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", OTHER, DEVICE), True),
         (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", APPLICATION, DEVICE), False),
     ],
