@@ -214,6 +214,15 @@ class Limits:
     webhook_body_bytes_max: int = _bound(
         256_000, "bytes", "The API's limit for the body of a webhook call.", "request"
     )
+    webhook_reply_wait_s: float = _bound(
+        60.0,
+        "seconds",
+        "The API's limit: how long a call of a webhook waits for the reply of a workflow.",
+        "call",
+    )
+    webhook_waiting_calls_max: int = _bound(
+        1000, "calls", "Calls that wait for workflows at the same time; more are 503.", "application"
+    )
     string_bytes_max: int = _bound(
         64 * KIB, "bytes", "The API's limit for a string attribute; also used for a cell.", "value"
     )

@@ -11,6 +11,8 @@ from typing import Any
 
 import trio
 
+from trunkline.actors.values.errors import Overloaded
+
 
 class Expected:
     """A caller who waits. `value` is None until the answer is there."""
@@ -41,6 +43,7 @@ class Replies:
 
     def __init__(self) -> None:
         self._expected: dict[str, Expected] = {}
+        self._waiting: dict[bytes, int] = {}
 
     @contextmanager
     def expect(self, id: str) -> Iterator[Expected]:
@@ -50,6 +53,23 @@ class Replies:
             yield expected
         finally:
             del self._expected[id]
+
+    @contextmanager
+    def expect_few(self, application: bytes, id: str, most: int) -> Iterator[Expected]:
+        """The same for a call of which only `most` may wait in one application. Raises `Overloaded`."""
+        waiting = self._waiting.get(application, 0)
+        if waiting >= most:
+            raise Overloaded(
+                f"{waiting} calls of this application wait for workflows; try again in a second."
+            )
+        self._waiting[application] = waiting + 1
+        try:
+            with self.expect(id) as expected:
+                yield expected
+        finally:
+            self._waiting[application] -= 1
+            if not self._waiting[application]:
+                del self._waiting[application]
 
     def is_expected(self, id: str) -> bool:
         """Whether a caller waits for `id`."""

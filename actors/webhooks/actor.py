@@ -10,7 +10,10 @@ from typing import ClassVar, Final
 
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.triggers.index import FlowIndex, Watcher
+from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.actors.webhooks.alexa import AlexaCertificates, check_call
 from trunkline.actors.webhooks.kind import WEBHOOK
@@ -21,10 +24,10 @@ from trunkline.store.codec import decode
 from trunkline.store.keyring import Keyring
 
 _FINAL_STATUS_MIN: Final = 200
-_NOT_SERVED: Final = {
-    "waitForReply": "This webhook waits for the reply of a workflow, and this server runs no workflows yet.",
-    "isWebsocket": "This webhook takes WebSocket connections, which this server does not serve yet.",
-}
+_WEBSOCKET: Final = "This webhook takes WebSocket connections, which this server does not serve yet."
+_NO_REPLY: Final = (
+    "This webhook waits for the reply of a workflow, and no enabled workflow is triggered by it."
+)
 
 
 class Webhook(Actor):
@@ -47,7 +50,7 @@ class Webhook(Actor):
         handshake = check_sender(doc, call)
         if handshake is not None:
             return handshake
-        return self._answer(doc)
+        return self._answer(doc, call)
 
     async def on_receive_signed_call(self, call: ReceiveSignedCall) -> CallAnswer:
         """The same for a call of Alexa; it waits for the certificate of the signer, if that is not known yet."""
@@ -60,25 +63,33 @@ class Webhook(Actor):
         key = await self.system.component(AlexaCertificates).key(url, clock.wall_ms())
         doc = self._doc()
         check_call(call, key, doc.get("verificationCode") or "", clock.wall_ms())
-        return self._answer(doc)
+        return self._answer(doc, call)
 
-    def _answer(self, doc: Doc) -> CallAnswer:
+    def _answer(self, doc: Doc, call: ReceiveCall) -> CallAnswer:
         """Take a call that is verified, and answer it."""
-        for reason, sentence in _NOT_SERVED.items():
-            if doc[reason]:
-                return CallAnswer(not_served=sentence)
-        self._take()
+        if doc["isWebsocket"]:
+            return CallAnswer(not_served=_WEBSOCKET)
+        waits = doc["waitForReply"] and call.reply_id != ""
+        triggers = self.system.component(FlowIndex).of(self.ref.parent, call.flow_version)
+        watchers = triggers.get("webhook", self.ref.id.hex())
+        if waits and not watchers:
+            return CallAnswer(not_served=_NO_REPLY)
+        self._take(call, watchers, waits=waits)
+        if waits:
+            return CallAnswer(waits=True)
         # Codes below 200 announce an answer and are none themselves.
         code = int(doc["responseCode"])
         return CallAnswer(code if code >= _FINAL_STATUS_MIN else 200)
 
-    def _take(self) -> None:
-        """Stage what a call leaves behind, as one batch: so what it triggers is on disk before it is answered.
-
-        Today it is only counted. The triggers of workflows that name this webhook will be staged here.
-        """
-        hour = self.system.clock.wall_ms() // HOUR_MS
+    def _take(self, call: ReceiveCall, watchers: tuple[Watcher, ...], *, waits: bool) -> None:
+        """Stage what a call leaves behind, as one batch: so what it triggers is on disk before it is answered."""
+        now_ms, id = self.system.clock.wall_ms(), self.ref.id.hex()
+        hour = now_ms // HOUR_MS
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {"webhook": 1})
+        data = {**call.told, "replyId": call.reply_id} if waits else call.told
+        # Calls need not wait for each other, so each is a lane of its own.
+        lane = call.reply_id or id
+        stage(self, watchers, Cause(lane, data, now_ms, {"triggerId": id}, Origin(id, "webhook")))
 
     def _check_password(self, doc: Doc, call: ReceiveCall) -> None:
         username, sealed = doc.get("basicAuthUsername"), doc.get("basicAuthPassword")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
+from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.structs import Message
 
 
@@ -14,7 +15,8 @@ class ReceiveCall(Message, frozen=True):
     """A call of the address. The answer is a `CallAnswer`.
 
     `url` is the whole address as the caller knows it. Names of `headers` are in lower case. Everything comes from
-    somebody who knows the token, and is not checked yet.
+    somebody who knows the token, and is not checked yet. `told` is what workflows get of the call, in the version
+    `flow_version`; a reply goes to who waits for `reply_id`.
     """
 
     throttle: ClassVar[str | None] = "webhook_call"
@@ -24,6 +26,9 @@ class ReceiveCall(Message, frozen=True):
     query: bytes
     headers: Mapping[bytes, bytes]
     body: bytes
+    told: Doc = msgspec.field(default_factory=dict)
+    flow_version: str | None = None
+    reply_id: str = ""
 
 
 class ReceiveSignedCall(ReceiveCall, frozen=True):
@@ -33,11 +38,13 @@ class ReceiveSignedCall(ReceiveCall, frozen=True):
 class CallAnswer(msgspec.Struct, frozen=True):
     """The answer to a call: a status, with `{"success": true}` or the text that a sender expects of a handshake.
 
-    `not_served` says why the webhook cannot take the call; then nothing was stored.
+    `waits`: the answer is the reply of a workflow. `not_served` says why the webhook cannot take the call; then nothing
+    was stored.
     """
 
     status: int = 200
     text: str | None = None
+    waits: bool = False
     not_served: str | None = None
 
 

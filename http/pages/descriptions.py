@@ -407,7 +407,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "responseCode": "The status of the answer to a call; below 200 it is 200",
     "verificationType": "How a sender proves who it is, or verifies the address",
     "verificationCode": "The code for that: the verify token, the auth token of Twilio, or the id of a skill",
-    "waitForReply": "Whether the answer waits for a workflow; such calls are refused with 501, as no workflow runs yet",
+    "waitForReply": "Whether the answer is the reply of a workflow; 504 if none replies in time",
     "isWebsocket": "Whether the address takes WebSocket connections; not served yet, calls are refused with 501",
     "annotateMultipart": "Whether parts of a multipart body are described",
     "enabled": "Whether the webhook takes requests",

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
+import secrets
+from typing import Any, Final
+
+import msgspec
 
 from trunkline.actors.jobs.results import Results
-from trunkline.actors.values.errors import PayloadTooLarge, Unauthorized
+from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.values.errors import Invalid, PayloadTooLarge, Unauthorized
 from trunkline.actors.webhooks.address import find_webhook
-from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall, ReceiveSignedCall
+from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall, ReceiveSignedCall, WebhookReply
 from trunkline.actors.webhooks.resource import WEBHOOKS, WebhookRemoval
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, protocol_error, rate_limit
-from trunkline.http.calls.request import Headers, Response
+from trunkline.http.calls.request import Headers, Request, Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.experiences.answers import Surroundings, answer_of, sentence
+from trunkline.http.experiences.bodies import body_of, values_of
 from trunkline.http.resources.triggered_flows import remove_with_flows
 
+_NOT_TOLD: Final = frozenset({b"authorization", b"cookie"})
 _BODILESS: Final = frozenset({204, 205, 304})
 _METHODS: Final = "POST, GET, PUT, PATCH, DELETE"
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
@@ -27,8 +34,9 @@ _NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
 async def receive(call: Call) -> Response:
     """Call the address of a webhook. The answer is `{"success": true}` with the response code of the webhook.
 
-    Any body is taken. A disabled webhook answers with 200 and takes nothing. Facebook and Fitbit get the answers that
-    they expect when they verify the address.
+    Any body is taken, and told to the workflows that the webhook starts. A disabled webhook answers with 200 and takes
+    nothing. Facebook and Fitbit get the answers that they expect when they verify the address. A webhook that waits for
+    a reply answers with that of the first workflow that replies, or with 504.
     """
     system, request = call.service.system, call.request
     if request.method == "HEAD":
@@ -43,20 +51,72 @@ async def receive(call: Call) -> Response:
     system.check_load()
     query = f"?{request.query.decode('latin1')}" if request.query else ""
     kind = ReceiveSignedCall if doc["verificationType"] == "alexa" else ReceiveCall
+    reply_id = f"{ref.id.hex()}-{secrets.token_hex(16)}"
     message = kind(
         method=request.method,
         url=f"{system.component(Results).base_url}{request.path}{query}",
         query=request.query,
         headers=request.headers,
         body=request.body,
+        told=_told(request, system.limits.form_parts_max) if doc["enabled"] else {},
+        flow_version=request.header(b"x-flow-version"),
+        reply_id=reply_id,
     )
+    limits, reply = system.limits, None
     try:
-        answer = await system.ask(ref, message)
+        if doc["waitForReply"]:
+            replies = system.component(Replies)
+            with replies.expect_few(ref.parent, reply_id, limits.webhook_waiting_calls_max) as expected:
+                answer = await system.ask(ref, message)
+                if answer.value.waits:
+                    reply = await expected.wait(limits.webhook_reply_wait_s)
+        else:
+            answer = await system.ask(ref, msgspec.structs.replace(message, reply_id=""))
     except Unauthorized as refusal:
         status, _, body = error_response(refusal)
         return Response(status, [JSON, (b"www-authenticate", b'Basic realm="webhook"')], body)
     headers = [] if answer.verdict is None else rate_limit("webhook_call", answer.verdict)
+    if answer.value.waits:
+        return _replied(call, reply, headers)
     return _response(answer.value, headers)
+
+
+def _told(request: Request, parts_max: int) -> dict[str, Any]:
+    """What workflows get of a call. A body that is not what it says it is, is told as text."""
+    headers = {
+        name.decode("latin1"): value.decode("latin1")
+        for name, value in request.headers.items()
+        if name not in _NOT_TOLD
+    }
+    try:
+        body = body_of(headers, request.body, parts_max)
+    except Invalid:
+        body = request.body.decode("utf-8", "replace")
+    query = values_of(request.query.decode("latin1"))
+    return {"body": body, "headers": headers, "method": request.method.lower(), "path": "/", "query": query}
+
+
+def _replied(call: Call, reply: WebhookReply | None, headers: Headers) -> Response:
+    """The answer with the reply of a workflow. It is no page of this server, so browsers give it no origin."""
+    base_url = call.service.system.component(Results).base_url
+    around = Surroundings({}, "/webhooks", base_url.startswith("https:"), None, None)
+    if reply is None:
+        sent = sentence(around, 504, "Time out waiting for workflow reply")
+    else:
+        body = reply.body.encode("utf-8", "replace") if isinstance(reply.body, str) else reply.body
+        given = list(reply.headers)
+        if body and all(name.lower() != "content-type" for name, _ in given):
+            given.append(("content-type", _type_of(body)))
+        sent = answer_of(around, reply.status if 200 <= reply.status <= 599 else 200, given, body=body)
+    return Response(sent.status, [*headers, *sent.headers], sent.body)
+
+
+def _type_of(body: bytes) -> str:
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return "text/plain; charset=utf-8"
+    return "application/json"
 
 
 def _response(answer: CallAnswer, headers: Headers) -> Response:
@@ -86,7 +146,7 @@ _ADDRESS: Final = tuple(
             404: "There is no webhook at this address",
             413: "The body has more bytes than a webhook takes",
             429: "The webhook was called too often",
-            501: "The webhook needs something that this server does not have yet",
+            501: "The webhook needs something that this server does not have yet, or a workflow that replies",
         },
     )
     for method in _METHODS.split(", ")

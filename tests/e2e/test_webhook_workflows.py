@@ -1,0 +1,164 @@
+"""Calls of webhooks start workflows, and wait for their replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from tests.actors.engine.run_house import kept_runs, runs_end
+from tests.actors.house import House, ManualClock
+from tests.e2e.conftest import Server
+from tests.e2e.test_webhooks import send, webhook
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.webhooks.messages import WebhookReply
+
+StartServer = Callable[..., Any]
+
+
+async def watch(server: Server, hook: Any, **fields: Any) -> Any:
+    """A workflow that shows what it is told."""
+    body = {
+        "name": "teller",
+        "triggers": [{"type": "webhook", "key": hook["id"], "outputIds": [["d"]]}],
+        "nodes": [{"id": "d", "type": "DebugNode", "config": {}}],
+        **fields,
+    }
+    return await server.call("POST", f"/applications/{hook['applicationId']}/flows", body, status=201)
+
+
+async def told(server: Server, flow: Any) -> list[Any]:
+    """The payloads of the runs of a workflow."""
+    application = bytes.fromhex(flow["applicationId"])
+    house = House(server.system, ManualClock(), application)
+    await runs_end(house)
+    return [run.debug[0][3] for run in kept_runs(house, Ref("flow", application, bytes.fromhex(flow["id"])))]
+
+
+async def test_a_call_is_told_without_its_secrets(server: Server) -> None:
+    hook = await webhook(server, basicAuthUsername="u", basicAuthPassword="p")
+    flow = await watch(server, hook)
+    answer = await send(
+        server,
+        hook["address"] + "?a=1&a=2&b=%C3%A9",
+        json={"level": 3},
+        headers={"X-Kind": "Tank", "Cookie": "c=1"},
+        auth=("u", "p"),
+    )
+    assert (answer.status_code, answer.json()) == (200, {"success": True})
+    (payload,) = await told(server, flow)
+    data = payload["data"]
+    assert (data["body"], data["method"], data["path"]) == ({"level": 3}, "post", "/")
+    assert data["query"] == {"a": ["1", "2"], "b": "é"}
+    assert data["headers"]["x-kind"] == "Tank"
+    assert not {"cookie", "authorization"} & data["headers"].keys()
+    assert "replyId" not in data
+    assert (payload["triggerId"], payload["triggerType"]) == (hook["id"], "webhook")
+    assert (payload["relayId"], payload["relayType"]) == (hook["id"], "webhook")
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        ({"content": b""}, None),
+        ({"content": b"a=1"}, "a=1"),
+        ({"data": {"a": ["1", "2"], "b": "x y"}}, {"a": ["1", "2"], "b": "x y"}),
+        ({"content": b"{no", "headers": {"Content-Type": "application/json"}}, "{no"),
+        ({"content": b"[1]", "headers": {"Content-Type": "application/vnd.a+json"}}, [1]),
+        (
+            {"data": {"a": "1"}, "files": {"f": ("x.txt", b"\xff", "text/plain")}},
+            {"a": "1", "f": {"fileName": "x.txt", "contentType": "text/plain", "data": "/w=="}},
+        ),
+    ],
+)
+async def test_a_body_is_told_as_its_type_says(server: Server, given: Any, body: Any) -> None:
+    hook = await webhook(server)
+    flow = await watch(server, hook)
+    assert (await send(server, hook["address"], **given)).status_code == 200
+    (payload,) = await told(server, flow)
+    assert payload["data"]["body"] == body
+
+
+async def test_a_header_names_the_version_that_is_run(server: Server) -> None:
+    hook = await webhook(server)
+    flow = await watch(server, hook)
+    version = {
+        "version": "v1",
+        "triggers": [{"type": "webhook", "key": hook["id"].upper(), "outputIds": [["d"]]}],
+        "nodes": [{"id": "d", "type": "DebugNode", "config": {"message": "one"}}],
+    }
+    path = f"/applications/{hook['applicationId']}/flows/{flow['id']}"
+    await server.call("POST", f"{path}/versions", version, status=201)
+    for name in ("v1", "gone"):
+        answer = await send(server, hook["address"], headers={"X-Flow-Version": name})
+        assert answer.status_code == 200
+    assert [each["flowVersion"] for each in await told(server, flow)] == ["v1"]
+    await server.call("PATCH", path, {"enabled": False})
+    await send(server, hook["address"])
+    assert len(await told(server, flow)) == 1
+
+
+async def test_a_call_waits_for_the_first_reply(server: Server) -> None:
+    hook = await webhook(server, waitForReply=True, responseCode=201)
+    flow = await watch(server, hook)
+    replies = [
+        WebhookReply(202, (("X-Tank", "full\r\nx: y"), ("Content-Length", "9")), b'{"a":1}'),
+        WebhookReply(999, (), "<b>"),
+        WebhookReply(204, (), ""),
+    ]
+    answers: list[httpx.Response] = []
+    for number, reply in enumerate(replies):
+        async with trio.open_nursery() as calls:
+            calls.start_soon(call_once, server, hook, answers)
+            with trio.fail_after(60):
+                while len(payloads := await told(server, flow)) <= number:
+                    await trio.lowlevel.checkpoint()
+            id = payloads[-1]["data"]["replyId"]
+            waiting = server.system.component(Replies)
+            assert waiting.reply(id, reply)
+            assert not waiting.reply(id, WebhookReply(500))
+    first, second, third = answers
+    assert (first.status_code, first.json()) == (202, {"a": 1})
+    assert first.headers["x-tank"] == "full  x: y"
+    assert first.headers["content-type"] == "application/json"
+    assert first.headers["content-security-policy"].startswith("sandbox")
+    assert (second.status_code, second.text) == (200, "<b>")
+    assert second.headers["content-type"] == "text/plain; charset=utf-8"
+    assert (third.status_code, third.content) == (204, b"")
+
+
+async def call_once(server: Server, hook: Any, answers: list[httpx.Response]) -> None:
+    answers.append(await send(server, hook["address"]))
+
+
+async def test_a_call_without_a_reply_is_a_time_out(start_server: StartServer) -> None:
+    async with start_server(limits={"webhook_reply_wait_s": 0.05}) as server:
+        hook = await webhook(server, waitForReply=True)
+        answer = await send(server, hook["address"])
+        assert (answer.status_code, answer.json()["type"]) == (501, "NotImplemented")
+        flow = await watch(server, hook)
+        answer = await send(server, hook["address"])
+        assert (answer.status_code, answer.json()) == (
+            504,
+            {"error": "Time out waiting for workflow reply"},
+        )
+        assert len(await told(server, flow)) == 1
+
+
+async def test_few_calls_wait(start_server: StartServer) -> None:
+    async with start_server(limits={"webhook_waiting_calls_max": 1}) as server:
+        hook = await webhook(server, waitForReply=True)
+        flow = await watch(server, hook)
+        answers: list[httpx.Response] = []
+        async with trio.open_nursery() as calls:
+            calls.start_soon(call_once, server, hook, answers)
+            with trio.fail_after(60):
+                while not (payloads := await told(server, flow)):
+                    await trio.lowlevel.checkpoint()
+            refused = await send(server, hook["address"])
+            server.system.component(Replies).reply(payloads[0]["data"]["replyId"], WebhookReply())
+        assert (refused.status_code, answers[0].status_code) == (503, 200)
