@@ -177,7 +177,8 @@ class Settings:
     smtp_password_file: str | None = _setting(None, "A file with the password, instead of smtp_password.")
     callback_private_networks: bool = _setting(
         False,
-        "Also allow callbacks of jobs, and connections of integrations, to private, loopback and link-local addresses.",
+        "Also allow callbacks of jobs, connections of integrations, and requests of workflows to private, loopback and "
+        "link-local addresses.",
     )
 
     codehost_url: str | None = _setting(

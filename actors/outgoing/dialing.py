@@ -29,7 +29,7 @@ Connection = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 async def dial(host: str, port: int, tls: Tls | None, *, private: bool) -> Connection:
     """Connect to a host, with TLS if `tls` is given. Raises `Undelivered`. The caller sets a deadline."""
-    context = None if tls is None else await trio.to_thread.run_sync(_context, tls)
+    context = None if tls is None else await trio.to_thread.run_sync(tls_context, tls)
     stream = await _connect(host, port, await resolve(host, port, private=private))
     if context is None:
         return stream
@@ -54,7 +54,7 @@ async def _connect(host: str, port: int, addresses: list[Address]) -> trio.Socke
     raise Undelivered(f"{host} cannot be reached at port {port}: {failure}.")
 
 
-def _context(tls: Tls) -> ssl.SSLContext:
+def tls_context(tls: Tls) -> ssl.SSLContext:
     """The context of a connection. Raises `Undelivered` for a certificate or a key that cannot be used."""
     context = ssl.create_default_context()
     if tls.authority is not None:

@@ -1,5 +1,5 @@
 """Outgoing HTTP calls: posting JSON to a URL that a caller gives, protected against request forgery, and getting JSON
-from a URL that an operator has configured.
+from a URL that an operator has configured. `http_requests.py` has requests of other forms.
 
 Whoever may queue a job can make this server send a request from inside its network. So a URL must be public:
 http or https, without credentials, and every network address of its host must be public. The request is sent to
@@ -13,9 +13,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
@@ -85,7 +85,7 @@ async def post(url: str, body: bytes, headers: dict[str, str], *, timeout_s: flo
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
         sent = {"Content-Type": "application/json", **headers}
-        status, _ = await _send("POST", parsed, body, sent, timeout_s, private=private)
+        status = (await send("POST", parsed, body, sent, timeout_s, private=private)).status
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
     if not 200 <= status < 300:
@@ -103,7 +103,9 @@ async def get_json(url: str, headers: dict[str, str], *, timeout_s: float, bytes
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
-        status, content = await _send("GET", parsed, None, sent, timeout_s, private=True, bytes_max=bytes_max)
+        status, _, content = await send(
+            "GET", parsed, None, sent, timeout_s, private=True, bytes_max=bytes_max
+        )
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not answer within {2 * timeout_s:g} seconds.")
     if status != 200:
@@ -122,7 +124,7 @@ async def get_public(url: str, *, timeout_s: float, bytes_max: int, private: boo
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:
         sent = {"Accept-Encoding": "identity"}
-        status, content = await _send(
+        status, _, content = await send(
             "GET", parsed, None, sent, timeout_s, private=private, bytes_max=bytes_max
         )
     if timeout.cancelled_caught:
@@ -153,40 +155,48 @@ async def download(
     parsed = httpx.URL(url)
     with trio.move_on_after(total_s) as timeout:
         sent = {"Accept-Encoding": "identity"}
-        status, _ = await _send(
+        received = await send(
             "GET", parsed, None, sent, timeout_s, private=private, bytes_max=bytes_max, take=take
         )
     if timeout.cancelled_caught:
         raise Undelivered(f"{parsed.host} did not send everything within {total_s:g} seconds.")
-    if status != 200:
-        raise Undelivered(f"{parsed.host} answered with {status}; 200 was expected.")
+    if received.status != 200:
+        raise Undelivered(f"{parsed.host} answered with {received.status}; 200 was expected.")
 
 
-async def _send(
+class Received(NamedTuple):
+    """An answer. `content` is its body as it was sent, so it may be compressed."""
+
+    status: int
+    headers: httpx.Headers
+    content: bytes
+
+
+async def send(
     method: str,
     url: httpx.URL,
     body: bytes | None,
-    headers: dict[str, str],
+    headers: Mapping[str, str] | httpx.Headers,
     timeout_s: float,
     *,
     private: bool,
     bytes_max: int = 0,
     take: Callable[[bytes], Awaitable[None]] | None = None,
-) -> tuple[int, bytes]:
-    """Send a request once. Returns the status and, if `bytes_max` is given, the body of the answer.
+    context: ssl.SSLContext | None = None,
+) -> Received:
+    """Send a request once. If `bytes_max` is given, the body of the answer is read.
 
-    With `take`, the pieces of the body of an answer with status 200 are given to it instead.
+    With `take`, the pieces of the body of an answer with status 200 are given to it instead. `context` says how TLS is
+    verified, if not by the well-known authorities.
     """
     port = url.port or (443 if url.scheme == "https" else 80)
     addresses = await resolve(url.raw_host.decode("ascii"), port, private=private)
     verify: ssl.SSLContext | bool = False
     if url.scheme == "https":
-        verify = await trio.to_thread.run_sync(_tls_context)
-    request_headers = {
-        "User-Agent": "trunkline",
-        **headers,
-        "Host": url.netloc.decode("ascii"),
-    }
+        verify = context if context is not None else await trio.to_thread.run_sync(_tls_context)
+    request_headers = httpx.Headers(headers)
+    request_headers.setdefault("User-Agent", "trunkline")
+    request_headers.setdefault("Host", url.netloc.decode("ascii"))
     extensions: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")}
     failure = ""
     async with httpx.AsyncClient(
@@ -210,33 +220,30 @@ async def _send(
             try:
                 content = b""
                 if take is None and bytes_max:
-                    content = await _content(response, bytes_max)
+                    content = await _content(response, url.host, bytes_max)
                 elif take is not None and response.status_code == 200:
-                    async for piece in _pieces(response, bytes_max):
+                    async for piece in _pieces(response, url.host, bytes_max):
                         await take(piece)
-                return response.status_code, content
+                return Received(response.status_code, response.headers, content)
             finally:
                 await response.aclose()
     raise Undelivered(f"{url.host} cannot be reached: {failure}.")
 
 
-async def _content(response: httpx.Response, bytes_max: int) -> bytes:
-    content = b""
-    async for piece in _pieces(response, bytes_max):
-        content += piece
-    return content
+async def _content(response: httpx.Response, host: str, bytes_max: int) -> bytes:
+    return b"".join([piece async for piece in _pieces(response, host, bytes_max)])
 
 
-async def _pieces(response: httpx.Response, bytes_max: int) -> AsyncIterator[bytes]:
+async def _pieces(response: httpx.Response, host: str, bytes_max: int) -> AsyncIterator[bytes]:
     size = 0
     try:
         async for piece in response.aiter_raw():
             size += len(piece)
             if size > bytes_max:
-                raise Undelivered(f"{response.url.host} answered with more than {bytes_max} bytes.")
+                raise Undelivered(f"{host} answered with more than {bytes_max} bytes.")
             yield piece
     except httpx.HTTPError as error:
-        raise Undelivered(f"{response.url.host} did not answer completely: {_reason(error)}.") from None
+        raise Undelivered(f"{host} did not answer completely: {_reason(error)}.") from None
 
 
 async def resolve(host: str, port: int, *, private: bool) -> list[Address]:

@@ -157,10 +157,13 @@ class House:
 
 
 @asynccontextmanager
-async def running_house(data_dir: Path, *, limits: Limits | None = None) -> AsyncIterator[House]:
+async def running_house(
+    data_dir: Path, *, limits: Limits | None = None, **settings_given: Any
+) -> AsyncIterator[House]:
     """A system on `data_dir`, without throttles unless `limits` has them."""
     clock = ManualClock()
-    settings = Settings(data_dir=str(data_dir), limits=Limits.off() if limits is None else limits)
+    given_limits = Limits.off() if limits is None else limits
+    settings = Settings(data_dir=str(data_dir), limits=given_limits, **settings_given)
     with boot.opened(settings, clock) as system:
         hold_placement(system)
         async with boot.running(system):

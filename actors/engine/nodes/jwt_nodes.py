@@ -8,28 +8,30 @@ if it is not set, the token does not expire.
 Create puts `{"error": {"type": ..., "message": ...}}` at `destinationPath` if the token cannot be made. Decode does not
 verify, and puts null there for a text that is no token; `complete` adds header and signature. Verify has output 1 for a
 valid token, and output 0 for others, with `{"type": ..., "message": ...}` at `errorPath`. `Bearer ` before a token is
-ignored. Service credentials cannot be reached from nodes yet: a node that names one is refused.
+ignored. A credential of the type jwt (`credentialNameTemplate`) has the secret or the private key, the one algorithm,
+and an issuer, which `issuerTemplate` replaces.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 from jwt.algorithms import HMACAlgorithm
 from jwt.api_jws import PyJWS
 from jwt.exceptions import PyJWTError
 
 from trunkline.actors.engine.copies import size_of
+from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import in_thread
 from trunkline.actors.engine.tools import (
     Config,
-    Unusable,
     choice_of,
     needed_path,
     needed_template,
@@ -58,7 +60,17 @@ _KEY_ALGORITHMS: Final = (
 )
 _KEY_ERRORS: Final = (PyJWTError, ValueError, TypeError, UnsupportedAlgorithm)
 _PEM: Final = "-----BEGIN "
+_PRIVATE: Final = "PRIVATE KEY-----"
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE-----"
+
+
+class _Signer(NamedTuple):
+    """What signs and verifies. `algorithm` is "" if it is not given."""
+
+    key: str
+    algorithm: str
+    issuer: str
+    allowed: tuple[str, ...]
 
 
 class _Invalid(Exception):
@@ -90,26 +102,23 @@ _SIGNER: Final = _signer()
 
 def _create(config: Config) -> NodeStep:
     destination = needed_path(config, "destinationPath")
-    secret, algorithm = _secret(config), text_reader(config, "algorithmTemplate")
-    issuer, expires_in = text_reader(config, "issuerTemplate"), number_reader(config, "expiresIn")
+    signer, expires_in = _signer_reader(config), number_reader(config, "expiresIn")
     data, header = _object(config, "dataTemplate", is_needed=True), _object(config, "headerTemplate")
 
     def step(visit: Visit) -> Any:
         now = visit.run.now_ms // 1000
         try:
-            headers = header(visit) or {}
-            name = headers.get("alg") or algorithm(visit).strip() or "HS256"
-            claims = _claims(
-                data(visit) or {}, now, None if expires_in is None else expires_in(visit), issuer(visit)
-            )
-            key = secret(visit)
+            headers, by = header(visit) or {}, signer(visit)
+            name = headers.get("alg") or by.algorithm or "HS256"
+            seconds = None if expires_in is None else expires_in(visit)
+            claims = _claims(data(visit) or {}, now, seconds, by.issuer)
         except _Invalid as error:
             visit.put(destination, {"error": error.shown})
             return 0
 
         def token() -> Any:
             try:
-                return _sign(claims, key, name, headers)
+                return _sign(claims, by, name, headers)
             except _Invalid as error:
                 return {"error": error.shown}
 
@@ -117,7 +126,7 @@ def _create(config: Config) -> NodeStep:
             visit.put(destination, made)
             return 0
 
-        return _answered(key, token, answered)
+        return _answered(by.key, token, answered)
 
     return step
 
@@ -134,9 +143,9 @@ def _claims(data: dict[str, Any], now: _Now, expires_in: float | None, issuer: s
     return claims
 
 
-def _sign(claims: dict[str, Any], key: str, algorithm: Any, headers: dict[str, Any]) -> str:
+def _sign(claims: dict[str, Any], by: _Signer, algorithm: Any, headers: dict[str, Any]) -> str:
     """Sign. Raises `_Invalid`."""
-    allowed = _algorithms_of(key)
+    allowed = by.allowed
     if algorithm not in allowed:
         raise _Invalid(
             f"The algorithm is {algorithm!r:.100}; for this secret give one of {', '.join(allowed)}."
@@ -146,7 +155,9 @@ def _sign(claims: dict[str, Any], key: str, algorithm: Any, headers: dict[str, A
     if "b64" in headers or "crit" in headers:
         raise _Invalid("The header must not have b64 or crit.")
     try:
-        token = _SIGNER.encode(str(json_text(claims)).encode(), key, algorithm, headers, sort_headers=False)
+        token = _SIGNER.encode(
+            str(json_text(claims)).encode(), by.key, algorithm, headers, sort_headers=False
+        )
     except (*_KEY_ERRORS, EvaluationError, RecursionError) as error:
         raise _Invalid(f"The token cannot be signed: {error}") from None
     if len(token) > TOKEN_CHARS_MAX:
@@ -174,8 +185,7 @@ def _decode(config: Config) -> NodeStep:
 
 
 def _verify(config: Config) -> NodeStep:
-    secret, token = _secret(config), _token(config)
-    issuer, problem = text_reader(config, "issuerTemplate"), path_of(config, "errorPath")
+    signer, token, problem = _signer_reader(config), _token(config), path_of(config, "errorPath")
     has_issuer = bool(text_of(config, "issuerTemplate"))
 
     def step(visit: Visit) -> Any:
@@ -187,31 +197,35 @@ def _verify(config: Config) -> NodeStep:
 
         now = visit.run.now_ms // 1000
         try:
-            key, text, wanted = secret(visit), token(visit), issuer(visit)
-            if has_issuer and not wanted:
+            by, text = signer(visit), token(visit)
+            if has_issuer and not by.issuer:
                 raise _Invalid("config.issuerTemplate: gives nothing, so no issuer is the right one.")
         except _Invalid as error:
             return answered(error.shown)
 
         def check() -> Any:
             try:
-                _check(text, key, now, wanted)
+                _check(text, by, now)
             except _Invalid as error:
                 return error.shown
             return None
 
-        return _answered(key, check, answered)
+        return _answered(by.key, check, answered)
 
     return step
 
 
-def _check(token: str, key: str, now: _Now, issuer: str) -> None:
+def _check(token: str, by: _Signer, now: _Now) -> None:
     """Verify a token. Raises `_Invalid` if it is not valid."""
+    public: Any = by.key
     try:
-        public: Any = load_pem_x509_certificate(key.encode()).public_key() if _CERTIFICATE in key else key
-    except (ValueError, UnsupportedAlgorithm):
-        raise _Invalid("config.secretTemplate: the certificate cannot be read.") from None
-    claims = _read(token, key=public, algorithms=list(_algorithms_of(key)))["payload"]
+        if _CERTIFICATE in public:
+            public = load_pem_x509_certificate(public.encode()).public_key()
+        elif _PRIVATE in public:
+            public = load_pem_private_key(public.encode(), None).public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise _Invalid("The certificate or the key cannot be read.") from None
+    claims = _read(token, key=public, algorithms=list(by.allowed))["payload"]
     if not isinstance(claims, dict):
         claims = {}
     for name in ("exp", "nbf"):
@@ -221,8 +235,8 @@ def _check(token: str, key: str, now: _Now, issuer: str) -> None:
         raise _Invalid("The token is not valid yet.", "NotBeforeError")
     if claims.get("exp", now + 1) <= now:
         raise _Invalid("The token has expired.", "TokenExpiredError")
-    if issuer and claims.get("iss") != issuer:
-        raise _Invalid(f"The issuer of the token is not {issuer:.100}.")
+    if by.issuer and claims.get("iss") != by.issuer:
+        raise _Invalid(f"The issuer of the token is not {by.issuer:.100}.")
 
 
 def _read(token: str, **how: Any) -> dict[str, Any]:
@@ -255,24 +269,32 @@ def _algorithms_of(key: str) -> tuple[str, ...]:
     return _KEY_ALGORITHMS if _PEM in key else _SECRET_ALGORITHMS
 
 
-def _secret(config: Config) -> Callable[[Visit], str]:
-    """Reads the secret or the key."""
+def _signer_reader(config: Config) -> Callable[[Visit], _Signer]:
+    """Reads the secret or the key, with the algorithm and the issuer."""
+    issuer = text_reader(config, "issuerTemplate")
     if text_of(config, "credentialNameTemplate"):
-        raise Unusable(
-            "config.credentialNameTemplate: service credentials cannot be reached from workflows yet; give the secret "
-            "or the key in config.secretTemplate."
-        )
-    read = needed_text_reader(config, "secretTemplate")
+        name = text_reader(config, "credentialNameTemplate")
 
-    def secret(visit: Visit) -> str:
-        text = read(visit)
-        if not text:
+        def of_credential(visit: Visit) -> _Signer:
+            found = credential_of(visit.world, name(visit), "jwt")
+            algorithm = found["algorithm"]
+            if algorithm not in _algorithms_of(found["secret"]):
+                raise _Invalid(f"The secret of the credential cannot sign with its algorithm, {algorithm}.")
+            by = issuer(visit) or found.get("issuer") or ""
+            return _Signer(found["secret"], algorithm, by, (algorithm,))
+
+        return of_credential
+    secret, algorithm = needed_text_reader(config, "secretTemplate"), text_reader(config, "algorithmTemplate")
+
+    def read(visit: Visit) -> _Signer:
+        key = secret(visit)
+        if not key:
             raise _Invalid("config.secretTemplate: gives nothing, so nothing can be signed or verified.")
-        if len(text) > SECRET_CHARS_MAX:
+        if len(key) > SECRET_CHARS_MAX:
             raise _Invalid(f"config.secretTemplate: a secret has at most {SECRET_CHARS_MAX} characters.")
-        return text
+        return _Signer(key, algorithm(visit).strip(), issuer(visit), _algorithms_of(key))
 
-    return secret
+    return read
 
 
 def _token(config: Config) -> Callable[[Visit], str]:

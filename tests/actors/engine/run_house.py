@@ -12,10 +12,12 @@ from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.flows.bodies import ButtonPress, FlowPost
 from trunkline.actors.flows.messages import CreateFlow, PressButton
 from trunkline.actors.flows.run_records import RunRecord, decode_run
-from trunkline.actors.records.messages import Creator
+from trunkline.actors.plain.credentials import CREDENTIALS, CredentialPost
+from trunkline.actors.records.messages import CreateRecord, Creator
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.button import button_ref
 from trunkline.actors.triggers.queue import TriggerQueue
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 
 BY = Creator("0" * 24, "user", "Ada")
@@ -41,6 +43,13 @@ async def create_flow(house: House, triggers: list[Json], nodes: list[Json], **f
     return ref
 
 
+async def add_credential(house: House, name: str, **config: Any) -> None:
+    """A new credential of the application."""
+    body = msgspec.convert({"name": name, **config}, CredentialPost)
+    ref = Ref("application", ROOT, house.application)
+    await house.system.ask(ref, CreateRecord(resource=CREDENTIALS.name, body=body, by=BY))
+
+
 async def press(house: House, flow: Ref, payload: Any = None, **more: Any) -> None:
     """Press the button of a workflow."""
     body = ButtonPress(key="button", payload={} if payload is None else payload, **more)
@@ -63,6 +72,25 @@ def kept_runs(house: House, flow: Ref) -> list[RunRecord]:
     end = keys.prefix_end(prefix)
     assert end is not None
     return [decode_run(raw) for _, raw in house.system.journal.range(keys.FLOWS, prefix, end)]
+
+
+async def run_one(house: House, type: str, config: Json, data: Any = None) -> RunRecord:
+    """The run of a workflow with one node, and a debug node that tells the payload."""
+    nodes: list[Json] = [
+        {"id": "n", "type": type, "config": config, "outputIds": [["d"]]},
+        {"id": "d", "type": "DebugNode", "config": {}, "outputIds": []},
+    ]
+    flow = await create_flow(house, [button(["n"])], nodes)
+    await press(house, flow, data)
+    await runs_end(house)
+    return kept_runs(house, flow)[-1]
+
+
+def told(run: RunRecord) -> Json:
+    """The payload that the last debug node told."""
+    assert run.outcome == "completed", run.error
+    payload: Json = run.debug[-1][3]
+    return payload
 
 
 def waiting_triggers(house: House) -> list[bytes]:

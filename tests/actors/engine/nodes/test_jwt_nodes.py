@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -13,7 +14,18 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from cryptography.x509.oid import NameOID
 
-from tests.actors.engine.flow_cases import NOW_MS, failure, run_node
+from tests.actors.engine.flow_cases import NOW_MS, failure, node, run_node
+from tests.actors.engine.run_house import (
+    add_credential,
+    button,
+    create_flow,
+    kept_runs,
+    press,
+    run_one,
+    runs_end,
+    told,
+)
+from tests.actors.house import running_house
 
 NOW = NOW_MS // 1000
 SECRET = "a secret & with = marks, of a good length: 64 bytes for HS512 or more"
@@ -280,12 +292,6 @@ async def test_what_cannot_be_signed_is_told(config: dict[str, Any], message: st
             "ValidationError",
             "config.secretTemplate: is not set",
         ),
-        (
-            "JWTVerifyNode",
-            {**VERIFY, "credentialNameTemplate": "mine"},
-            "ValidationError",
-            "config.credentialNameTemplate: service credentials cannot be reached from workflows yet; give the secret",
-        ),
     ],
 )
 async def test_what_does_not_fit_is_refused(
@@ -294,3 +300,39 @@ async def test_what_does_not_fit_is_refused(
     told = await failure(type, config, DATA)
     assert told[0] == name
     assert told[1].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "secret"), [("HS512", SECRET), ("RS256", pem(RSA)), ("ES256", pem(CURVE))]
+)
+async def test_a_credential_signs_and_verifies(tmp_path: Path, algorithm: str, secret: str) -> None:
+    async with running_house(tmp_path / "data") as house:
+        config = {"algorithm": algorithm, "secret": secret, "issuer": "us"}
+        await add_credential(house, "mine", type="jwt", jwtConfig=config)
+        nodes: list[dict[str, Any]] = [
+            node("c", "JWTCreateNode", {**CREATE, "credentialNameTemplate": "mine"}, ["v"]),
+            node("v", "JWTVerifyNode", {**VERIFY, "credentialNameTemplate": "mine"}, ["d"], ["d"]),
+            node("d", "DebugNode"),
+        ]
+        flow = await create_flow(house, [button(["c"])], nodes)
+        await press(house, flow, {"user": "u1"})
+        await runs_end(house)
+        (run,) = kept_runs(house, flow)
+        token = told(run)["data"]["t"]
+        assert run.path[1::3][:2] == [0, 1], told(run)
+    assert jwt.get_unverified_header(token)["alg"] == algorithm
+    assert jwt.decode(token, options={"verify_signature": False})["iss"] == "us"
+
+
+async def test_a_credential_verifies_only_its_algorithm_and_its_issuer(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "data") as house:
+        config = {"algorithm": "HS512", "secret": SECRET, "issuer": "us"}
+        await add_credential(house, "mine", type="jwt", jwtConfig=config)
+        for token, problem in (
+            (signed({"iss": "us"}), "The token is not valid"),
+            (signed({"iss": "them"}, algorithm="HS512"), "The issuer of the token is not us."),
+        ):
+            run = await run_one(
+                house, "JWTVerifyNode", {**VERIFY, "credentialNameTemplate": "mine"}, {"t": token}
+            )
+            assert told(run)["data"]["error"]["message"].startswith(problem)

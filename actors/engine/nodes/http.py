@@ -1,0 +1,369 @@
+"""HttpNode: sends a request to a URL, and puts the answer into the payload.
+
+`responsePath` gets `statusCode`, `headers`, `body` (the value of JSON, else a text as `encodingTemplate` says),
+`requestDuration` in milliseconds and the `request`, without what proves who sent it. Every status is an answer. No
+answer within `timeoutTemplate` seconds (10, at most 30), an address that is not public, and an answer of more than 5 MB
+are errors: they end the run, or are at `errorPath` with `name` and `message` if `errorBehavior` is `payloadPath`. A
+configuration that gives no URL or no JSON always ends the run.
+
+Requests that change something have an `Idempotency-Key` unless `headerInfo` has one: it is the same one if the run is
+repeated after a crash, which may send the request once more. Headers about the connection and the length of the body
+are those of the server. A credential proves the sender to the URLs under its `uriMatch`, and a URL without a host
+begins with that. Redirects are followed, with what proves the sender only where it is meant for.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+import httpx
+import msgspec
+
+from trunkline.actors.engine.bodies import json_reader
+from trunkline.actors.engine.credentials import credential_of
+from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    list_of,
+    needed_path,
+    needed_template,
+    needed_text_reader,
+    number_reader,
+    path_of,
+    template_of,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT
+from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.formulas.values import UNDEFINED, to_text
+from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.outgoing.http_calls import Received, Undelivered
+from trunkline.actors.outgoing.http_requests import Late, Proof, Request, fetch
+from trunkline.actors.values.errors import Invalid
+
+TYPE: Final = "HttpNode"
+ANSWER_BYTES_MAX: Final = 5_000_000
+TIMEOUT_S: Final = 10.0
+TIMEOUT_S_MAX: Final = 30.0
+ROWS_MAX: Final = 100
+"""Headers or fields of a form."""
+
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+_BODY_TYPES: Final = ("string", "jsonTemplate", "multipart", "urlencoded", "url", "none")
+_AUTH_TYPES: Final = ("none", "basic", "clientCert", "credential")
+_OF_THE_SERVER: Final = frozenset(
+    {"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HIDDEN: Final = "(hidden)"
+
+
+class _Body(NamedTuple):
+    """What is sent, its type, and what is shown of it."""
+
+    content: bytes | None = None
+    content_type: str | None = None
+    shown: tuple[str, str] | None = None
+
+
+class _Sender(NamedTuple):
+    """Makes the URL whole, and proves who sends the request."""
+
+    url: str
+    proof: Proof | None = None
+
+
+def prepare(config: Config) -> NodeStep:
+    method = choice_of({"method": text_of(config, "method").upper()}, "method", _METHODS)
+    uri, timeout = needed_text_reader(config, "uriTemplate"), number_reader(config, "timeoutTemplate")
+    body, headers, sender = _body(config, method), _headers(config), _sender(config)
+    authority, encoding = text_reader(config, "caCertTemplate"), text_reader(config, "encodingTemplate")
+    verifies, follows = (
+        config.get("disableSSLVerification") is not True,
+        config.get("disableRedirects") is not True,
+    )
+    result = path_of(config, "responsePath")
+    throws = choice_of(config, "errorBehavior", ("throw", "payloadPath")) == "throw"
+    problem = None if throws else needed_path(config, "errorPath")
+
+    def step(visit: Visit) -> Any:
+        world = visit.world
+        url = uri(visit).strip()
+        if not url:
+            raise refused("config.uriTemplate: gives nothing; give the URL to call.")
+        sent, seconds = body(visit), _seconds(timeout, visit)
+        write, given = _writer(encoding(visit)), headers(visit)
+        names = {name.lower() for name, _ in given}
+        key = f"{world.flow.hex()}-{world.key(visit.place)}"
+        added = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        if sent.content_type is not None:
+            added["Content-Type"] = sent.content_type
+        if method not in ("GET", "HEAD"):
+            added["Idempotency-Key"] = key
+        given = [*((name, value) for name, value in added.items() if name.lower() not in names), *given]
+        whole = sender(visit, url)
+        request = Request(
+            method,
+            whole.url,
+            httpx.Headers([(name.encode(), value.encode()) for name, value in given]),
+            sent.content,
+            whole.proof,
+            authority(visit) or None,
+            verifies,
+            follows,
+            "config.uriTemplate",
+        )
+        world.effect(f"calls {whole.url[:300]}")
+        return call(visit, request, sent, given, seconds, write)
+
+    async def call(
+        visit: Visit,
+        request: Request,
+        sent: _Body,
+        given: list[tuple[str, str]],
+        seconds: float,
+        write: Callable[[bytes], Any],
+    ) -> int:
+        private = visit.world.system.component(JobQueue).calls_private_networks
+        began_ns = time.perf_counter_ns()
+        try:
+            if sent.shown is not None and sent.shown[0] == "bodyUrl":
+                source = Request("GET", sent.shown[1], httpx.Headers(), field="config.bodyTemplate")
+                fetched = await fetch(source, timeout_s=seconds, bytes_max=ANSWER_BYTES_MAX, private=private)
+                if not 200 <= fetched.status < 300:
+                    raise Undelivered(f"config.bodyTemplate: this URL answered with {fetched.status}.")
+                request = request._replace(body=fetched.content)
+                seconds = max(0.0, seconds - (time.perf_counter_ns() - began_ns) / 1e9)
+            received = await fetch(request, timeout_s=seconds, bytes_max=ANSWER_BYTES_MAX, private=private)
+        except (Undelivered, Invalid) as error:
+            name = "HttpTimeout" if isinstance(error, Late) else "HttpError"
+            if problem is None:
+                raise NodeError(name, str(error)) from None
+            visit.put(problem, {"name": name, "message": str(error)})
+            return 0
+        visit.put(
+            result,
+            {
+                **_shown(received, write),
+                "requestDuration": (time.perf_counter_ns() - began_ns) // 1_000_000,
+                "request": _shown_request(request, sent, given),
+            },
+        )
+        check_payload(visit)
+        return 0
+
+    return step
+
+
+def _shown(received: Received, write: Callable[[bytes], Any]) -> dict[str, Any]:
+    headers: dict[str, Any] = {name.lower(): value for name, value in received.headers.items()}
+    if "set-cookie" in headers:
+        headers["set-cookie"] = received.headers.get_list("set-cookie")
+    return {"statusCode": received.status, "headers": headers, "body": write(received.content)}
+
+
+def _shown_request(request: Request, sent: _Body, given: list[tuple[str, str]]) -> dict[str, Any]:
+    """The request, without what proves who sent it."""
+    headers = dict(given)
+    if request.proof is not None:
+        headers |= {name: _HIDDEN for name, _ in request.proof.headers}
+    shown: dict[str, Any] = {"method": request.method, "uri": request.url, "headers": headers}
+    if sent.shown is not None:
+        shown[sent.shown[0]] = sent.shown[1]
+    return shown
+
+
+def _seconds(timeout: Callable[[Visit], float] | None, visit: Visit) -> float:
+    seconds = TIMEOUT_S if timeout is None else timeout(visit)
+    if seconds <= 0:
+        raise refused(
+            f"config.timeoutTemplate: gives {seconds:g}; give seconds above 0, at most {TIMEOUT_S_MAX:g}."
+        )
+    return min(seconds, TIMEOUT_S_MAX)
+
+
+def _writer(encoding: str) -> Callable[[bytes], Any]:
+    """Writes the body of an answer: JSON as its value, other bytes as a text."""
+    name = encoding.strip().lower() or "utf8"
+    as_text = TO_TEXT.get(name)
+    if as_text is not None and name not in ("latin1", "binary"):
+        return as_text  # what is no text is not JSON either
+    if name not in FROM_TEXT:
+        raise refused(
+            f"config.encodingTemplate: is {encoding[:100]!r}; give one of {', '.join(sorted(FROM_TEXT))}."
+        )
+    codec = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ascii": "ascii"}.get(name, "utf-8")
+
+    def write(content: bytes) -> Any:
+        text = content.decode(codec, "replace") if as_text is None else as_text(content)
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return text
+
+    return write
+
+
+def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
+    """Reads the headers; those that give nothing are left out."""
+    readers: list[tuple[str, Callable[[Visit], str]]] = []
+    for row in _rows(config, "headerInfo"):
+        name = text_of(row, "key").strip()
+        if not name or name.lower() in _OF_THE_SERVER:
+            continue
+        if not _TOKEN.fullmatch(name):
+            raise Unusable(f"config.headerInfo: {name[:100]!r} is not the name of a header.")
+        readers.append((name, text_reader(row, "valueTemplate")))
+
+    def read(visit: Visit) -> list[tuple[str, str]]:
+        found = [(name, value(visit).strip()) for name, value in readers]
+        for name, value in found:
+            if any(each < " " and each != "\t" for each in value):
+                raise refused(
+                    f"config.headerInfo: the value of {name} has a line break or another control character."
+                )
+        return [(name, value) for name, value in found if value]
+
+    return read
+
+
+def _rows(config: Config, name: str) -> list[Config]:
+    rows = list_of(config, name)
+    if len(rows) > ROWS_MAX:
+        raise Unusable(f"config.{name}: has {len(rows)} items; give at most {ROWS_MAX}.")
+    return rows
+
+
+def _body(config: Config, method: str) -> Callable[[Visit], _Body]:
+    """Reads the body. Requests of the methods GET and HEAD have none."""
+    kind = choice_of(config, "bodyType", _BODY_TYPES)
+    if kind == "none" or method in ("GET", "HEAD"):
+        return lambda _visit: _Body()
+    if kind in ("multipart", "urlencoded"):
+        return _form(config, kind)
+    if kind == "jsonTemplate":
+        return _json(config)
+    text = text_reader(config, "bodyTemplate")
+    if kind == "url":
+        needed_template(config, "bodyTemplate")
+        return lambda visit: _Body(shown=("bodyUrl", text(visit).strip()))
+    encoding = text_reader(config, "requestEncodingTemplate")
+
+    def raw(visit: Visit) -> _Body:
+        written, name = text(visit), encoding(visit).strip().lower() or "utf8"
+        if name not in FROM_TEXT:
+            raise refused(
+                f"config.requestEncodingTemplate: is {name[:100]!r}; give one of {', '.join(FROM_TEXT)}."
+            )
+        try:
+            content = FROM_TEXT[name](written)
+        except ValueError:
+            raise refused(f"config.bodyTemplate: gives a text that is not written as {name}.") from None
+        return _Body(content, None, ("body", written)) if content else _Body()
+
+    return raw
+
+
+def _json(config: Config) -> Callable[[Visit], _Body]:
+    value = json_reader(config, "bodyTemplate")
+
+    def read(visit: Visit) -> _Body:
+        text = str(json_text(value(visit)))
+        return _Body(FROM_TEXT["utf8"](text), "application/json", ("body", text))
+
+    return read
+
+
+def _form(config: Config, kind: str) -> Callable[[Visit], _Body]:
+    """Reads a form; objects and arrays are written as JSON."""
+    fields = [
+        (text_reader(row, "keyTemplate"), template_of(row, "valueTemplate"))
+        for row in _rows(config, "bodyFields")
+    ]
+
+    def pairs(visit: Visit) -> list[tuple[str, str]]:
+        found = []
+        for key, template in fields:
+            value = "" if template is None else template.value(visit.payload, visit.run.now_ms)
+            is_json = isinstance(value, dict | list)
+            text = (
+                json_text(value) if is_json else "" if value is None or value is UNDEFINED else to_text(value)
+            )
+            found.append((key(visit), text))
+        return found
+
+    def urlencoded(visit: Visit) -> _Body:
+        text = urlencode(pairs(visit), errors="replace")
+        return _Body(text.encode(), "application/x-www-form-urlencoded;charset=utf-8", ("body", text))
+
+    def multipart(visit: Visit) -> _Body:
+        parts = [(key, (None, FROM_TEXT["utf8"](text))) for key, text in pairs(visit)]
+        form = httpx.Request("POST", "http://form", files=parts)
+        content = form.read()
+        return _Body(content, form.headers["Content-Type"], ("body", content.decode("utf-8", "replace")))
+
+    return urlencoded if kind == "urlencoded" else multipart
+
+
+def _sender(config: Config) -> Callable[[Visit, str], _Sender]:
+    """Reads what proves who sends the request."""
+    kind = choice_of(config, "authType", _AUTH_TYPES)
+    if kind == "none":
+        return lambda _visit, url: _Sender(url)
+    if kind == "credential":
+        name = needed_text_reader(config, "credentialNameTemplate")
+        return lambda visit, url: _with_credential(credential_of(visit.world, name(visit), "http"), url)
+    given = config.get("authCredentials") or {}
+    if not isinstance(given, dict):
+        raise Unusable("config.authCredentials: is not an object.")
+    if kind == "basic":
+        user, password = text_reader(given, "usernameTemplate"), text_reader(given, "passwordTemplate")
+        return lambda visit, url: _Sender(url, Proof(_origin(url), _basic(user(visit), password(visit))))
+    certificate, key = needed_text_reader(given, "certTemplate"), needed_text_reader(given, "keyTemplate")
+    return lambda visit, url: _Sender(
+        url, Proof(_origin(url), certificate=certificate(visit), private_key=key(visit))
+    )
+
+
+def _with_credential(credential: Config, url: str) -> _Sender:
+    base, public, secret = credential["uriMatch"], credential["publicValue"], credential["secretValue"]
+    if not re.match(r"https?://", url, re.IGNORECASE):
+        url = base.rstrip("/") + ("" if url.startswith("?") else "/") + url.lstrip("/")
+    proof = Proof(_url(base, "uriMatch of the credential"))
+    if not proof.covers(_url(url, "config.uriTemplate")):
+        raise refused(f"config.uriTemplate: is not under {base}, which the credential is for.")
+    how = credential["authMethod"]
+    if how == "header":
+        proof = proof._replace(headers=((public, secret),))
+    elif how == "queryParam":
+        proof = proof._replace(query=((public, secret),))
+    elif how == "basicAuth":
+        proof = proof._replace(headers=_basic(public, secret))
+    else:
+        proof = proof._replace(certificate=public, private_key=secret)
+    return _Sender(url, proof)
+
+
+def _basic(user: str, password: str) -> tuple[tuple[str, str]]:
+    return (("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"),)
+
+
+def _origin(url: str) -> httpx.URL:
+    return _url(url, "config.uriTemplate").copy_with(raw_path=b"/", fragment=None)
+
+
+def _url(text: str, field: str) -> httpx.URL:
+    try:
+        return httpx.URL(text)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise refused(f"{field}: is not a URL: {error}.") from None
