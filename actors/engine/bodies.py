@@ -20,10 +20,10 @@ from trunkline.actors.values.ids import is_id
 
 
 def body_of(type: Any, value: Any, field: str) -> Any:
-    """A value as a body of this type. Raises `NodeError` that names the field."""
+    """A value as a body of this type, as if it came as JSON. Raises `NodeError` that names the field."""
     try:
-        return msgspec.convert(value, type)
-    except msgspec.ValidationError as error:
+        return msgspec.json.decode(msgspec.json.encode(value), type=type)
+    except (msgspec.ValidationError, UnicodeEncodeError, OverflowError, RecursionError) as error:
         raise refused(f"config.{field}: {error}.") from None
 
 

@@ -1,0 +1,88 @@
+"""Which devices a node means: the queries over devices that its find methods stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from trunkline.actors.engine.bodies import body_of, id_of
+from trunkline.actors.engine.tools import Config, Unusable, list_of, text_of, text_reader
+from trunkline.actors.engine.visit import Visit
+from trunkline.actors.experience.resource import ListExperienceRecords
+from trunkline.actors.experience.users import EXPERIENCE_USERS, ExperienceUserPage
+from trunkline.actors.values.ids import is_id
+
+Query = dict[str, Any]
+QueryReader = Callable[[Visit], Awaitable[Query]]
+
+NO_DEVICE: Final[Query] = {"id": {"$in": []}}
+"""Matches no device."""
+
+
+def by_parent(config: Config, *names: str) -> QueryReader:
+    """The children of a device, whose id the first of these fields that is set gives; without one: those of none."""
+    name = next((each for each in names if text_of(config, each)), None)
+    read = text_reader(config, name or "")
+
+    async def query(visit: Visit) -> Query:
+        text = read(visit).strip()
+        return {"parentId": None if name is None or text == "null" else id_of(text, name).hex()}
+
+    return query
+
+
+def by_group(config: Config, name: str) -> QueryReader:
+    """The devices of a group of the experience and of those below it."""
+    read = text_reader(config, name)
+
+    async def query(visit: Visit) -> Query:
+        return {"experienceGroupId": id_of(read(visit).strip(), name).hex()}
+
+    return query
+
+
+def by_user(config: Config, name: str) -> QueryReader:
+    """The devices of the groups of a user of the experience, by its id or its e-mail address."""
+    read = text_reader(config, name)
+
+    async def query(visit: Visit) -> Query:
+        text = read(visit).strip()
+        if is_id(text):
+            return {"experienceUserId": text}
+        page = body_of(
+            ExperienceUserPage, {"perPage": 1, "query": {"email": {"$eq": text, "$ci": True}}}, name
+        )
+        world = visit.world
+        message = ListExperienceRecords(
+            resource=EXPERIENCE_USERS.name,
+            ids={"application": world.application},
+            query=page,
+            now_ms=world.system.clock.wall_ms(),
+        )
+        users = (await visit.read(message))["items"]
+        return {"experienceUserId": users[0]["id"]} if users else NO_DEVICE
+
+    return query
+
+
+def by_tags(config: Config, name: str, *, join: str) -> QueryReader:
+    """The devices with one of the tags (`$or`) or with all (`$and`), each by key, by value, or by both.
+
+    A tag of which nothing is left when its templates are filled in is one that no device has.
+    """
+    tags = [
+        (text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
+        for each in list_of(config, name)
+    ]
+    if not tags:
+        raise Unusable(f"config.{name}: is empty; give at least one tag.")
+
+    async def query(visit: Visit) -> Query:
+        return {join: [_with_tag(key(visit), value(visit)) for key, value in tags]}
+
+    return query
+
+
+def _with_tag(key: str, value: str) -> Query:
+    parts = {name: text for name, text in (("$tagKey", key), ("$tagValue", value)) if text}
+    return {"tags": parts} if parts else NO_DEVICE

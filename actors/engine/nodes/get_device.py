@@ -1,0 +1,194 @@
+"""GetDeviceNode: finds a device, or a page of devices, and puts it at `resultPath`.
+
+`findMethod` is `id`, `name` (both by `idTemplate`), `findByAllTags`, `findByAnyTags` (by `tags`), `findByParentId` (by
+`parentIdTemplate` or `idTemplate`; if neither is set, devices without a parent), `experienceGroupId`,
+`experienceUserIdOrEmail` (both by `idTemplate`) or `query` (by `queryTemplate`).
+
+The result is the first device, null if there is none. With `findMultiple` it is an array, and with `findMetadata` the
+answer of the list of devices. A device by its id is always one. `includeState` adds the newest values as
+`compositeState`, of `attributes` if they are named.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from trunkline.actors.devices.history import get_composite_state
+from trunkline.actors.devices.messages import CompositeRange, DevicePage, DeviceShape
+from trunkline.actors.devices.read_messages import GetCompositeState, GetDevice, ListDevices
+from trunkline.actors.engine.bodies import query_reader
+from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
+from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    needed_text_reader,
+    path_of,
+    shortened,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.values import to_number
+from trunkline.actors.records.reading import Reading
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.ids import is_id
+from trunkline.store.snapshot import Snapshot
+
+TYPE: Final = "GetDeviceNode"
+METHODS: Final = (
+    "id",
+    "name",
+    "findByAllTags",
+    "findByAnyTags",
+    "findByParentId",
+    "experienceGroupId",
+    "experienceUserIdOrEmail",
+    "query",
+)
+
+
+def prepare(config: Config) -> NodeStep:
+    result = path_of(config, "resultPath")
+    find = _one(config) if choice_of(config, "findMethod", METHODS) == "id" else _page(config)
+
+    async def step(visit: Visit) -> int:
+        visit.put(result, await find(visit))
+        check_payload(visit)
+        return 0
+
+    return step
+
+
+def _one(config: Config) -> Any:
+    id, shape, states = (
+        needed_text_reader(config, "idTemplate"),
+        DeviceShape(**_shape(config)),
+        _states(config),
+    )
+
+    async def find(visit: Visit) -> Any:
+        text = id(visit).strip()
+        if not is_id(text):
+            return None
+        message = GetDevice(application=visit.world.application, device=bytes.fromhex(text), query=shape)
+        try:
+            device = await visit.read(message)
+        except NotFound:
+            return None
+        await states(visit, [device])
+        return device
+
+    return find
+
+
+def _page(config: Config) -> Any:
+    query, shape, states = _query(config), _shape(config), _states(config)
+    is_list = config.get("findMultiple") is True
+    has_metadata = is_list and config.get("findMetadata") is True
+    size, number = _whole(config, "resultsPerPage", 100), _whole(config, "resultsPage", 0)
+    order: dict[str, Any] = {
+        "sort_field": choice_of(config, "sortField", ("name", "id", "creationDate", "lastUpdated")),
+        "sort_direction": choice_of(config, "sortDirection", ("asc", "desc")),
+    }
+
+    async def find(visit: Visit) -> Any:
+        per_page = size(visit) if is_list else 1
+        if not 1 <= per_page <= 1000:
+            raise refused(f"config.resultsPerPage: gives {per_page}; a page has 1 to 1000 devices.")
+        page = number(visit) if is_list else 0
+        if not 0 <= page <= 10_000_000:
+            raise refused(f"config.resultsPage: gives {page}; the first page is 0, and 10000000 the last.")
+        asked = DevicePage(query=await query(visit), page=page, per_page=per_page, **order, **shape)
+        listed = await visit.read(ListDevices(application=visit.world.application, query=asked, reach=None))
+        devices = listed["items"]
+        await states(visit, devices)
+        if is_list:
+            return listed if has_metadata else devices
+        return devices[0] if devices else None
+
+    return find
+
+
+def _query(config: Config) -> QueryReader:
+    match choice_of(config, "findMethod", METHODS):
+        case "findByAllTags":
+            return by_tags(config, "tags", join="$and")
+        case "findByAnyTags":
+            return by_tags(config, "tags", join="$or")
+        case "findByParentId":
+            return by_parent(config, "parentIdTemplate", "idTemplate")
+        case "experienceGroupId":
+            return by_group(config, "idTemplate")
+        case "experienceUserIdOrEmail":
+            return by_user(config, "idTemplate")
+        case "query":
+            read = query_reader(config, "queryTemplate")
+        case _:
+            name = needed_text_reader(config, "idTemplate")
+
+            def read(visit: Visit) -> dict[str, Any]:
+                return {"name": name(visit)}
+
+    async def query(visit: Visit) -> dict[str, Any]:
+        return read(visit)
+
+    return query
+
+
+def _shape(config: Config) -> dict[str, Any]:
+    return {
+        "exclude_connection_info": config.get("includeConnectionStatus") is False,
+        "tags_as_object": config.get("tagsAsObject") is True,
+        "attributes_as_object": config.get("attributesAsObject") is True,
+    }
+
+
+def _states(config: Config) -> Any:
+    """Adds the composite states to devices, if they are wanted."""
+    is_wanted = config.get("includeState") is True
+    names = config.get("attributes") or None
+    if isinstance(names, list):
+        names = ",".join(map(str, names))
+    if names is not None and not isinstance(names, str):
+        raise Unusable("config.attributes: give a list of names of attributes.")
+    asked = CompositeRange(attributes=names)
+
+    async def add(visit: Visit, devices: list[dict[str, Any]]) -> None:
+        if not is_wanted or not devices:
+            return
+        world = visit.world
+        limits, now_ms = world.system.limits, world.system.clock.wall_ms()
+
+        def read(snapshot: Snapshot) -> list[dict[str, Any]]:
+            reading = Reading(snapshot, limits, in_loop=False, system=world.system)
+            return [_composite(reading, each["id"]) for each in devices]
+
+        def _composite(reading: Reading, id: str) -> dict[str, Any]:
+            message = GetCompositeState(
+                application=world.application, device=bytes.fromhex(id), query=asked, now_ms=now_ms
+            )
+            try:
+                return get_composite_state(reading, message)
+            except NotFound:  # deleted since
+                return {}
+
+        for device, state in zip(devices, await world.query(read), strict=True):
+            device["compositeState"] = state
+
+    return add
+
+
+def _whole(config: Config, name: str, default: int) -> Any:
+    """Reads a field whose template gives a whole number; blank is the default."""
+    read = text_reader(config, name)
+
+    def whole(visit: Visit) -> int:
+        text = read(visit).strip()
+        number = to_number(text) if text else default
+        if not math.isfinite(number) or number != int(number):
+            raise refused(f"config.{name}: gives {shortened(text)}, not a whole number.")
+        return int(number)
+
+    return whole
