@@ -18,6 +18,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.button import button_ref
 from trunkline.actors.triggers.queue import TriggerQueue
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.origin import Origin
 from trunkline.store import keys
 
 BY = Creator("0" * 24, "user", "Ada")
@@ -50,11 +51,13 @@ async def add_credential(house: House, name: str, **config: Any) -> None:
     await house.system.ask(ref, CreateRecord(resource=CREDENTIALS.name, body=body, by=BY))
 
 
-async def press(house: House, flow: Ref, payload: Any = None, **more: Any) -> None:
+async def press(
+    house: House, flow: Ref, payload: Any = None, origin: Origin | None = None, **more: Any
+) -> None:
     """Press the button of a workflow."""
     body = ButtonPress(key="button", payload={} if payload is None else payload, **more)
     await house.system.ask(
-        button_ref(house.application, flow.id, "button"), PressButton(flow=flow.id, body=body)
+        button_ref(house.application, flow.id, "button"), PressButton(flow=flow.id, body=body, origin=origin)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
@@ -18,6 +19,14 @@ from tests.actors.engine.run_house import (
     waiting_triggers,
 )
 from tests.actors.house import running_house
+from trunkline.actors.engine.runner import FlowRunner
+from trunkline.actors.engine.visit import PATH_MAX
+from trunkline.actors.triggers.intake import Cause, TriggerRecord
+from trunkline.actors.values.origin import HOPS_MAX, Origin
+from trunkline.limits.table import Limits
+from trunkline.store import keys
+from trunkline.store.batch import Batch
+from trunkline.store.codec import encode
 
 SUM = {"statements": [{"expression": "{{data.a}} + 1", "resultPath": "data.b"}]}
 
@@ -79,3 +88,74 @@ async def test_nothing_works_when_there_is_nothing_to_run(tmp_path: Path) -> Non
         with trio.fail_after(60):
             await trio.testing.wait_all_tasks_blocked()
         assert len(kept_runs(house, flow)) == 3
+
+
+async def test_an_endless_loop_delays_no_other_workflow(tmp_path: Path) -> None:
+    limits = Limits(run_steps_max=100_000)
+    async with running_house(tmp_path / "d", limits=limits) as house:
+        endless = await create_flow(
+            house,
+            [button(["a"])],
+            [node("a", "MutateNode", {}, ["b"]), node("b", "MutateNode", {}, ["a"])],
+        )
+        good = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
+        await press(house, endless)
+        await press(house, good)
+        with trio.fail_after(60):
+            while not kept_runs(house, good):
+                await trio.lowlevel.checkpoint()
+        assert not kept_runs(house, endless)
+        await runs_end(house)
+        (run,) = kept_runs(house, endless)
+        assert run.error is not None
+        assert run.error[1:] == ["TooManySteps", "A run has at most 100000 steps."]
+        assert (run.steps, len(run.path)) == (100_000, 3 * PATH_MAX)
+
+
+async def test_a_run_ends_at_its_deadline(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d", limits=Limits(run_deadline_s=0.05)) as house:
+        flow = await create_flow(
+            house, [button(["f"])], [node("f", "RawFunctionNode", {"script": "while (true) {}"})]
+        )
+        await press(house, flow)
+        await runs_end(house)
+        (run,) = kept_runs(house, flow)
+        assert run.error == [0, "RunTimeout", "The run has reached its deadline."]
+
+
+async def test_runs_that_cause_each_other_end(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        flow = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
+        await press(house, flow, origin=Origin("f" * 24, "flow", HOPS_MAX - 1))
+        await press(house, flow, origin=Origin("f" * 24, "flow", HOPS_MAX))
+        await runs_end(house)
+        house.system.component(FlowRunner).tell()
+        run, dropped = kept_runs(house, flow)
+        assert run.outcome == "completed"
+        assert (dropped.outcome, dropped.dropped) == ("dropped", 1)
+
+
+@pytest.mark.parametrize(("attempts", "outcome"), [(0, "completed"), (1, "completed"), (2, "abandoned")])
+async def test_what_a_crash_has_left_is_run_at_the_next_start(
+    tmp_path: Path, attempts: int, outcome: str
+) -> None:
+    """A trigger is left, as by a crash, with the marker of an effect that its run has had already."""
+    async with running_house(tmp_path / "d") as house:
+        flow = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
+        house.system.component(FlowRunner)._scope.cancel()
+        batch = Batch()
+        cause = Cause("t", {"n": 1}, house.clock.wall_ms())
+        record = TriggerRecord(
+            house.application, flow.id, None, 0, "virtualButton", "button", attempts, cause
+        )
+        key = keys.trigger_key(7, "application", house.application)
+        batch.put(keys.TRIGGERS, key, record.encoded())
+        batch.put(keys.TRIGGERS, keys.done_key(7, "application", house.application, 0, 0), encode(None))
+        await house.system.journal.submit(batch).wait()
+        application = house.application
+    async with running_house(tmp_path / "d") as house:
+        house.application = application
+        await runs_end(house)
+        (run,) = kept_runs(house, flow)
+        assert run.outcome == outcome
+        assert waiting_triggers(house) == []
