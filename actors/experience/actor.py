@@ -16,6 +16,7 @@ from trunkline.actors.experience.content import find, find_version, staged
 from trunkline.actors.experience.copies import ImportVersion, import_version
 from trunkline.actors.experience.counts import AddCounts, add_counts
 from trunkline.actors.experience.kind import DEVELOP
+from trunkline.actors.experience.log_in import NoteLogIn, note_log_in
 from trunkline.actors.experience.removal import RemoveSome, remove_some
 from trunkline.actors.experience.sites import SERVED, Sites
 from trunkline.actors.experience.versions import VERSIONS
@@ -75,6 +76,10 @@ class Experience(RecordParent):
     def on_bootstrap(self, message: Bootstrap) -> str:
         """Create a first experience; the answer is the suffix of its names."""
         return bootstrap(self, message)
+
+    def on_note_log_in(self, message: NoteLogIn) -> int:
+        """Store a log-in of a user; the answer is the time of a token that is valid afterwards."""
+        return note_log_in(self, message)
 
     def on_remove_some(self, message: RemoveSome) -> bool:
         """Remove a part of the experience; the answer is whether there may be more."""

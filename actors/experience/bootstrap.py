@@ -28,6 +28,7 @@ from trunkline.actors.experience.versions import VERSIONS, VersionPatch
 from trunkline.actors.experience.views import VIEWS, ViewPatch, ViewPost, ViewType, view_of_name
 from trunkline.actors.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
 from trunkline.actors.records.owner import RecordParent
+from trunkline.actors.records.revision import Found
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Body, Message, View
 
@@ -157,7 +158,7 @@ def _free_names(owner: RecordParent, body: BootstrapBody) -> Names:
         names = Names("" if number == 1 else f"-{number}")
         views = (view_of_name(owner, type, names.view(name)) for name, type, _ in _VIEWS)
         routes = (tree.clashing("get", route) for route in (names.home, names.log_in))
-        users = [user_with_email(owner, names.email)] if body.create_users else []
+        users = [_user_of(owner, names)] if body.create_users else []
         groups = [_group_of_name(owner, names.group)] if body.create_groups else []
         if all(found is None for found in (*views, *routes, *users, *groups)):
             return names
@@ -169,6 +170,10 @@ def _free_names(owner: RecordParent, body: BootstrapBody) -> Names:
 def _routes(owner: RecordParent) -> RouteTree:
     endpoints = all_of_kind(staged(owner), ENDPOINT, owner.ref.id)
     return RouteTree((each.id, each.doc["method"], each.doc["route"]) for each in endpoints)
+
+
+def _user_of(owner: RecordParent, names: Names) -> Found | None:
+    return user_with_email(staged(owner), owner.ref.id, names.email)
 
 
 def _group_of_name(owner: RecordParent, name: str) -> bytes | None:
@@ -217,7 +222,8 @@ class _Work(NamedTuple):
             "password": password_hash,
             "experience_group_ids": groups,
         }
-        found = user_with_email(self.owner, names.email)
+        user = _user_of(self.owner, names)
+        found = None if user is None else user.id
         return self._put(
             EXPERIENCE_USERS.name, found, ExperienceUserPost(**fields), ExperienceUserPatch(**fields)
         )

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email
 from trunkline.actors.accounts.passwords import hash_password
-from trunkline.actors.experience.content import staged
+from trunkline.actors.experience.content import Source, find, looks_like_id, staged
 from trunkline.actors.experience.kind import GROUP, USER
 from trunkline.actors.experience.relations import GROUPS_OF_USER, relate, unrelate
 from trunkline.actors.experience.resource import ExperienceResource, Scene
@@ -20,12 +20,12 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.resource import Change
+from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Body, View
 from trunkline.actors.values.terms import Id, Ids, IsoText, IsoTime, RecordView
 from trunkline.store import keys
-from trunkline.store.codec import decode
 
 USER_FIELDS: Final = Fields(
     "experience user",
@@ -121,8 +121,8 @@ def _check(change: Change) -> None:
         new["passwordHash"] = new.pop("password")
         new["passwordLastUpdated"] = change.now_ms
     if "email" in named:
-        other = user_with_email(change.owner, named["email"])
-        if other not in (None, change.id):
+        other = user_with_email(staged(change.owner), change.owner.ref.id, named["email"])
+        if other is not None and other.id != change.id:
             raise Invalid(
                 f"email: {named['email']} belongs to another user of this application; use another address."
             )
@@ -130,17 +130,23 @@ def _check(change: Change) -> None:
     relate(change, GROUPS_OF_USER)
 
 
-def user_with_email(owner: Actor, email: str) -> bytes | None:
-    """The id of the user with this e-mail address, regardless of case; None if there is none."""
-    _, low, high = index_range(USER, owner.ref.id, "email", keys.sortable_folded(email))
+def user_with_email(source: Source, application: bytes, email: str) -> Found | None:
+    """The user with this e-mail address, regardless of case; None if there is none."""
+    _, low, high = index_range(USER, application, "email", keys.sortable_folded(email))
     assert high is not None
-    for key, _ in staged(owner).range(keys.INDEXES, low, high):
-        id = key[-keys.ID_BYTES :]
+    for key, _ in source.range(keys.INDEXES, low, high):
+        found = find(source, USER, application, bytes(key[-keys.ID_BYTES :]))
         # The index holds only the beginning of a long address.
-        raw = staged(owner).get(keys.RECORDS, keys.record_key(USER.name, owner.ref.id, id))
-        if raw is not None and decode(raw)["email"].casefold() == email.casefold():
-            return id
+        if found is not None and found.doc["email"].casefold() == email.casefold():
+            return found
     return None
+
+
+def find_user(source: Source, application: bytes, email_or_id: str) -> Found | None:
+    """The user with this e-mail address or id; None if there is none."""
+    if looks_like_id(email_or_id):
+        return find(source, USER, application, bytes.fromhex(email_or_id))
+    return user_with_email(source, application, email_or_id)
 
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:

@@ -118,5 +118,5 @@ async def node_runs(house: House, type: str, config: Json, data: Any = None) -> 
     (run,) = kept_runs(house, flow)
     if run.error is not None:
         return {"error": tuple(run.error[1:])}
-    ((node, _, _, shown),) = run.debug
-    return {"output": node - 1, "data": shown}
+    ((_, _, _, shown),) = run.debug
+    return {"output": run.path[1], "data": shown}

@@ -1,0 +1,124 @@
+"""ExperienceUserAuthNode and ExperienceUserTokenNode: users of an experience are recognized, and get tokens.
+
+What ExperienceUserAuthNode checks follows from the fields that are set: `emailTemplate` and `passwordTemplate`, or
+`tokenTemplate`, or both. With both a token that is not valid counts as none, and then address and password decide;
+beside a valid token the address and the password must fit as far as they are given. Output 1 follows a success,
+output 0 a failure, which leaves the payload as it is. A success with the password counts as a log-in. A valid token is
+the token of the result, unless `invalidateExistingTokens` has ended it: then there is a new one.
+
+ExperienceUserTokenNode makes a token without a check, null for a user that does not exist. It counts as a log-in if
+`treatAsLogin` is set. The life of a token, `ttlTemplate`, is in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from trunkline.actors.accounts.passwords import simulate_verification, verify_password
+from trunkline.actors.engine.experience import MakeToken, experience_of, shown, token_reader, user_of
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    needed_path,
+    needed_text_reader,
+    path_of,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.experience.log_in import NoteLogIn
+from trunkline.actors.experience.tokens import ExperienceTokens
+from trunkline.actors.experience.users import EXPERIENCE_USERS, user_with_email
+from trunkline.actors.records.revision import Found
+from trunkline.actors.values.errors import Unauthorized
+
+
+def _authenticate(config: Config) -> NodeStep:
+    has_token, has_email, has_password = (
+        bool(text_of(config, name)) for name in ("tokenTemplate", "emailTemplate", "passwordTemplate")
+    )
+    if not has_token and not (has_email and has_password):
+        raise Unusable(
+            "config.emailTemplate, config.passwordTemplate: are not both set; give both of them, or "
+            "config.tokenTemplate."
+        )
+    email, password = text_reader(config, "emailTemplate"), text_reader(config, "passwordTemplate")
+    given, new = text_reader(config, "tokenTemplate"), token_reader(config)
+    user_path, token_path = path_of(config, "userResultPath"), path_of(config, "tokenResultPath")
+    ends_tokens = config.get("invalidateExistingTokens") is True
+
+    async def recognized(visit: Visit, token: str) -> tuple[Found | None, bool]:
+        """The user, and whether the token was enough to know who it is."""
+        journal, application = visit.world.system.journal, visit.world.application
+        address, secret = email(visit).strip(), password(visit)
+        user = None
+        if token:
+            tokens, now_ms = (
+                visit.world.system.component(ExperienceTokens),
+                visit.world.system.clock.wall_ms(),
+            )
+            with suppress(Unauthorized):
+                user = tokens.check_token(journal, application, token, now_ms).user
+        has_valid_token = user is not None
+        if user is not None:
+            is_compared = has_email and (address or not has_password)
+            if is_compared and address.casefold() != user.doc["email"].casefold():
+                return None, False
+        elif has_email and has_password:
+            user = user_with_email(journal, application, address)
+            if user is None:
+                await simulate_verification()
+        is_checked = user is not None and (bool(secret) or not has_valid_token)
+        if user is not None and is_checked and not await verify_password(user.doc["passwordHash"], secret):
+            return None, False
+        return user, has_valid_token
+
+    async def authenticate(visit: Visit) -> int:
+        token = given(visit).strip().removeprefix("Bearer ").strip()
+        user, has_valid_token = await recognized(visit, token)
+        if user is None:
+            return 0
+        if ends_tokens or not has_valid_token:
+            token = await _new_token(visit, user, new, is_log_in=not has_valid_token, ends_tokens=ends_tokens)
+        visit.put(token_path, token)
+        if user_path is not None:
+            visit.put(user_path, await shown(visit, EXPERIENCE_USERS, user.id))
+        return 1
+
+    return authenticate
+
+
+def _make_token(config: Config) -> NodeStep:
+    who, path = needed_text_reader(config, "emailOrIdTemplate"), needed_path(config, "resultPath")
+    is_log_in, ends_tokens = (
+        config.get(name) is True for name in ("treatAsLogin", "invalidateExistingTokens")
+    )
+    new = token_reader(config)
+
+    async def make_token(visit: Visit) -> int:
+        user, token = user_of(visit, who(visit)), None
+        if user is not None:
+            token = await _new_token(visit, user, new, is_log_in=is_log_in, ends_tokens=ends_tokens)
+        visit.put(path, token)
+        return 0
+
+    return make_token
+
+
+async def _new_token(
+    visit: Visit, user: Found, new: Callable[[Visit], MakeToken], *, is_log_in: bool, ends_tokens: bool
+) -> str:
+    make, world = new(visit), visit.world
+    made_ms = world.system.clock.wall_ms()
+    if is_log_in or ends_tokens:
+        message = NoteLogIn(user=user.id, by=world.creator, is_log_in=is_log_in, ends_tokens=ends_tokens)
+        made_ms = await visit.ask(experience_of(visit), message)
+    return make(user.id, made_ms)
+
+
+TYPES: Final[dict[str, Prepare]] = {
+    "ExperienceUserAuthNode": _authenticate,
+    "ExperienceUserTokenNode": _make_token,
+}
