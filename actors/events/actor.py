@@ -34,6 +34,7 @@ from trunkline.actors.events.messages import (
 )
 from trunkline.actors.events.reads import EventFilter, event_filter, matches_event, matching
 from trunkline.actors.events.retention import ExpireEvents
+from trunkline.actors.events.triggers import stage_event
 from trunkline.actors.events.updates import NameOf, apply_update, source_fields
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -100,6 +101,7 @@ class EventLog(Actor):
             self.put(keys.EVENTS, keys.event_detail_key(self.ref.id, id), encode(detail))
         records.write(self, EVENT, self.ref.id, id, None, doc)
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.id, now_ms // HOUR_MS), {"event": 1})
+        stage_event(self, id, doc, detail, None, message.by, message.origin, self._device_name)
         return Created(id)
 
     def on_patch_event(self, message: PatchEvent) -> None:
@@ -247,6 +249,7 @@ class EventLog(Actor):
             after["updates"] = [first, end]
         if after != doc:
             records.write(self, EVENT, self.ref.id, id, doc, after)
+            stage_event(self, id, after, None, update, message.by, message.origin, name_of)
 
     def _erase(self, id: bytes, doc: Doc) -> None:
         records.erase(self, EVENT, self.ref.id, id, doc)

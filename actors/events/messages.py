@@ -13,6 +13,7 @@ from trunkline.actors.query.fields import ID, ID_AS_TEXT, TAGS, TEXT, TIME, Fiel
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.page import Page
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Body, Message, Query, View
 from trunkline.actors.values.terms import (
     Description,
@@ -147,6 +148,7 @@ class CreateEvent(Message, frozen=True):
 
     body: EventPost
     by: Creator
+    origin: Origin | None = None
 
 
 class PatchEvent(Message, frozen=True):
@@ -156,6 +158,7 @@ class PatchEvent(Message, frozen=True):
     body: EventPatch
     by: Creator
     if_match: str | None = None
+    origin: Origin | None = None
 
 
 class DeleteEvent(Message, frozen=True):
@@ -171,6 +174,7 @@ class PatchEvents(Message, frozen=True):
     query: EventChoice
     body: EventPatch
     by: Creator
+    origin: Origin | None = None
 
 
 class DeleteEvents(Message, frozen=True):
@@ -202,6 +206,7 @@ class PatchSomeEvents(Message, frozen=True):
     choice: EventChoice
     body: EventPatch
     by: Creator
+    origin: Origin | None = None
 
 
 class DeleteSomeEvents(Message, frozen=True):

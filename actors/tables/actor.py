@@ -11,7 +11,7 @@ with its entries and the new counts, so a crash leaves all of them or none.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -39,12 +39,18 @@ from trunkline.actors.tables.messages import (
     TruncateRows,
 )
 from trunkline.actors.tables.rows import RowCounts, RowQuery, show_row
+from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.ids import RowIds, row_created_ms
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import HOUR_MS, iso
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
+
+_ACTIONS: Final = frozenset({"insert", "bulkInsert", "update", "delete"})
+"""Flags of triggers of workflows."""
 
 IndexEntries = dict[bytes, bytes]
 """Entries of the index: key to row id."""
@@ -198,7 +204,7 @@ class DataTable(Actor):
         now_ms = self.system.clock.wall_ms()
         body = message.body
         if isinstance(body, list):
-            return self._insert_all(body, now_ms, message.import_ids)
+            return self._insert_all(message, body, now_ms)
         id = self.row_ids.new(now_ms)
         columns = self.table.columns
         values = columns.inserted(body, self.system.limits.string_bytes_max)
@@ -208,12 +214,12 @@ class DataTable(Actor):
         raw = self._write(id, values, entries)
         self.counts.rows += 1
         self._count(1, now_ms)
-        return WithEtag(show_row(columns, id, values), self.table.row_revision(raw))
+        row = show_row(columns, id, values)
+        self._trigger("insert", {"newRow": row}, message.origin, now_ms)
+        return WithEtag(row, self.table.row_revision(raw))
 
-    def _insert_all(
-        self, rows: list[dict[str, Any]], now_ms: int, import_ids: list[bytes] | None
-    ) -> RowsInserted:
-        limits = self.system.limits
+    def _insert_all(self, message: InsertRows, rows: list[dict[str, Any]], now_ms: int) -> RowsInserted:
+        limits, import_ids = self.system.limits, message.import_ids
         if len(rows) > limits.inserted_rows_max:
             raise PayloadTooLarge(
                 f"{len(rows)} rows in one call; insert at most {limits.inserted_rows_max} a call."
@@ -240,6 +246,12 @@ class DataTable(Actor):
         if ids:
             self.counts.rows += len(ids)
             self._count(len(ids), now_ms)
+        if import_ids is None and len(ids) == 1:
+            row = show_row(columns, bytes.fromhex(ids[0]), values)
+            self._trigger("insert", {"newRow": row}, message.origin, now_ms)
+        elif import_ids is None and ids:
+            told = {"count": len(ids), "errorCount": 0, "rowIds": ids}
+            self._trigger("bulkInsert", told, message.origin, now_ms)
         return RowsInserted(created_at=iso(now_ms), count=len(ids), row_ids=ids)
 
     def on_patch_row(self, message: PatchRow) -> WithEtag:
@@ -267,14 +279,23 @@ class DataTable(Actor):
         self.counts.bytes -= len(raw)
         raw = self._write(message.row, values, {key: id for key, id in new.items() if key not in old})
         self._count(1, now_ms)
-        return WithEtag(show_row(columns, message.row, values), self.table.row_revision(raw))
+        row = show_row(columns, message.row, values)
+        if any(values.get(number) != before.get(number) for number in columns.numbers - {UPDATED}):
+            told = {"newRow": row, "oldRow": show_row(columns, message.row, before)}
+            self._trigger("update", told, message.origin, now_ms)
+        return WithEtag(row, self.table.row_revision(raw))
 
     def on_delete_row(self, message: DeleteRow) -> None:
         """Delete one row."""
         raw = self._row(message.row)
         self._check_row_match(message.if_match, raw)
-        self._erase(message.row, raw, decode(raw))
-        self._count(1, self.system.clock.wall_ms())
+        values: Values = decode(raw)
+        self._erase(message.row, raw, values)
+        now_ms = self.system.clock.wall_ms()
+        self._count(1, now_ms)
+        row = show_row(self.table.columns, message.row, values)
+        told = {"oldRow": row, "count": 1, "errorCount": 0, "rowIds": [message.row.hex()]}
+        self._trigger("delete", told, message.origin, now_ms)
 
     def on_delete_rows(self, message: DeleteRows) -> int:
         """Delete the rows that still exist and still match; the answer is their number.
@@ -282,17 +303,28 @@ class DataTable(Actor):
         The ids were selected from a snapshot, and rows may have changed since.
         """
         query = RowQuery(self.table.columns, message.body)
-        removed = 0
+        removed: list[str] = []
         for id in message.rows:
             raw = self.system.journal.get(keys.ROWS, self._key(id))
             if raw is not None:
                 values = decode(raw)
                 if query.matches(id, values):
                     self._erase(id, raw, values)
-                    removed += 1
+                    removed.append(id.hex())
         if removed:
-            self._count(removed, self.system.clock.wall_ms())
-        return removed
+            now_ms = self.system.clock.wall_ms()
+            self._count(len(removed), now_ms)
+            told = {"count": len(removed), "errorCount": 0, "rowIds": removed}
+            self._trigger("delete", told, message.origin, now_ms)
+        return len(removed)
+
+    def _trigger(self, action: str, told: Doc, origin: Origin | None, now_ms: int) -> None:
+        """Stage the triggers of workflows that wait for a change of rows."""
+        id = self.ref.id.hex()
+        waiting = self.system.component(FlowIndex).of(self.ref.parent).get("dataTable", id)
+        watchers = [each for each in waiting if each.wants(action, _ACTIONS)]
+        if watchers:
+            stage(self, watchers, Cause(id, {"action": action, **told}, now_ms, origin=origin))
 
     def _key(self, row: bytes) -> bytes:
         return self._rows_prefix + row

@@ -11,6 +11,7 @@ from trunkline.actors.jobs.messages import NotifyBody
 from trunkline.actors.query.fields import ID_AS_TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.page import Page
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Body, Message, Query, View
 from trunkline.actors.values.terms import (
     Description,
@@ -182,6 +183,7 @@ class InsertRows(Message, frozen=True):
 
     body: RowOrRows
     import_ids: list[bytes] | None = None
+    origin: Origin | None = None
 
 
 class PatchRow(Message, frozen=True):
@@ -190,6 +192,7 @@ class PatchRow(Message, frozen=True):
     row: bytes
     body: RowBody
     if_match: str | None = None
+    origin: Origin | None = None
 
 
 class DeleteRow(Message, frozen=True):
@@ -197,6 +200,7 @@ class DeleteRow(Message, frozen=True):
 
     row: bytes
     if_match: str | None = None
+    origin: Origin | None = None
 
 
 class DeleteRows(Message, frozen=True):
@@ -204,6 +208,7 @@ class DeleteRows(Message, frozen=True):
 
     rows: list[bytes]
     body: AdvancedQuery | None
+    origin: Origin | None = None
 
 
 class TidyRows(Message, frozen=True):

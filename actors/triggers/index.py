@@ -45,6 +45,10 @@ class Watcher(NamedTuple):
     version: str | None
     guard: Guard | None = None
 
+    def wants(self, flag: str, flags: frozenset[str]) -> bool:
+        """Whether the configuration sets one of some flags; if it has none of them, all count as set."""
+        return self.config.get(flag) is True or flags.isdisjoint(self.config)
+
 
 def watcher_of(flow: bytes, position: int, definition: Doc, flow_class: str, version: str | None) -> Watcher:
     """The watcher of the trigger at `position` in a definition."""

@@ -146,7 +146,7 @@ def _stage(
         if watcher.guard is not None and not watcher.guard(cause.data):
             shows_all = actor.system.has_subscribers(Ref("flow", application, watcher.flow), RUN_TOPIC)
             if not shows_all:
-                actor.after_commit(partial(queue.pass_over, application, watcher.flow, watcher.version))
+                after_commit(partial(queue.pass_over, application, watcher.flow, watcher.version))
                 continue
         number = queue.next_number()
         key = keys.trigger_key(number, home.place, home.id)
