@@ -332,6 +332,11 @@ class Limits:
     flow_versions_max: int = _bound(
         1000, "versions", "They are counted one by one in each list: about a millisecond.", "workflow"
     )
+    flow_mails_max: int = _bound(
+        10, "mails", "The API's burst for mails of nodes; then one each flow_mail_interval_s.", "workflow"
+    )
+    flow_mail_interval_s: float = _bound(60, "seconds", "The API's rate for mails of nodes.", "workflow")
+    flow_mail_addresses_max: int = _bound(5, "addresses", "The API's limit for a mail of a node.", "mail")
     flow_storage_value_bytes_max: int = _bound(
         16 * KIB, "bytes", "The API's limit, as JSON.", "storage entry"
     )

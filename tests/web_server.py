@@ -11,6 +11,8 @@ from typing import NamedTuple
 import h11
 import trio
 
+from tests.patience import PATIENCE_S
+
 
 class Asked(NamedTuple):
     """A request as it was received; names of headers are in lower case."""
@@ -37,12 +39,20 @@ class WebServer:
         self.port = 0
         self.host = "127.0.0.1"
         self._answer = answer
+        self._changed = trio.Event()
         self._context = context
 
     @property
     def url(self) -> str:
         scheme = "http" if self._context is None else "https"
         return f"{scheme}://{self.host}:{self.port}"
+
+    async def number(self, count: int) -> list[Asked]:
+        """Wait for `count` requests."""
+        with trio.fail_after(PATIENCE_S):
+            while len(self.asked) < count:
+                await self._changed.wait()
+        return self.asked[:count]
 
     async def serve(self, stream: trio.abc.Stream) -> None:
         if self._context is not None:
@@ -74,6 +84,8 @@ class WebServer:
         headers = {name.decode(): value.decode() for name, value in request.headers}
         asked = Asked(request.method.decode(), request.target.decode(), headers, body)
         self.asked.append(asked)
+        self._changed.set()
+        self._changed = trio.Event()
         status, given, content = self._answer(asked)
         if content is None:
             await trio.sleep_forever()

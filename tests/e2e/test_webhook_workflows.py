@@ -162,3 +162,46 @@ async def test_few_calls_wait(start_server: StartServer) -> None:
             refused = await send(server, hook["address"])
             server.system.component(Replies).reply(payloads[0]["data"]["replyId"], WebhookReply())
         assert (refused.status_code, answers[0].status_code) == (503, 200)
+
+
+@pytest.mark.parametrize(
+    ("config", "status", "header", "body"),
+    [
+        (
+            {
+                "bodyTemplate": "level {{data.body.level}}",
+                "responseCodeTemplate": "{{data.body.level}}",
+                "headerInfo": [{"keyTemplate": "X-Tank", "valueTemplate": "{{data.body.tank}}"}],
+            },
+            203,
+            ("x-tank", "A 1"),
+            b"level 203",
+        ),
+        ({"bodyTemplate": "data.body", "bodyTemplateType": "path"}, 200, None, b'{"level":203,"tank":"A 1"}'),
+        (
+            {"bodyTemplate": '{"l": {{data.body.level}}}', "bodyTemplateType": "json"},
+            200,
+            ("content-type", "application/json"),
+            b'{"l":203}',
+        ),
+        (
+            {"replyType": "redirect", "bodyTemplate": "https://example.com/{{data.body.level}}"},
+            302,
+            ("location", "https://example.com/203"),
+            b"",
+        ),
+    ],
+)
+async def test_a_node_replies(
+    server: Server, config: dict[str, Any], status: int, header: tuple[str, str] | None, body: bytes
+) -> None:
+    hook = await webhook(server, waitForReply=True)
+    nodes = [
+        {"id": "d", "type": "WebhookReplyNode", "config": config, "outputIds": [["again"]]},
+        {"id": "again", "type": "WebhookReplyNode", "config": {"bodyTemplate": "too late"}},
+    ]
+    await watch(server, hook, nodes=nodes)
+    answer = await send(server, hook["address"], json={"level": 203, "tank": "A 1"})
+    assert (answer.status_code, answer.content) == (status, body)
+    if header is not None:
+        assert answer.headers[header[0]] == header[1]

@@ -12,38 +12,39 @@ a header whose template is the path of an array is sent once for each item. A co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.reply_parts import (
+    BODY_TYPES,
+    bytes_of,
+    cookies_of,
+    headers_of,
+    status_of,
+    value_of,
+)
 from trunkline.actors.engine.tools import (
     Config,
-    Reader,
     Unusable,
     choice_of,
-    list_of,
     needed_template,
     needed_text_reader,
     path_of,
     shortened,
-    template_of,
     text_of,
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.experience.replies import Cookie, Page, Reply, redirect_status, waiting_key
-from trunkline.actors.experience.terms import HEADER_NAME
-from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.paths import compile_path
-from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
+from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.triggers.replies import Replies
 
 TYPE: Final = "EndpointReplyNode"
 
-_BODY_TYPES: Final = ("string", "path", "json", "payload", "none")
 _REPLY_TYPES: Final = ("custom", "page", "redirect", "mqtt")
 
 Make = Callable[[Visit, int, tuple[tuple[str, str], ...], tuple[Cookie, ...]], Reply]
@@ -57,7 +58,7 @@ def prepare(config: Config) -> NodeStep:
             "give custom, page or redirect."
         )
     id_path = path_of(config, "replyIdPath") or compile_path("data.replyId")
-    status, headers, cookies = _status(config), _headers(config), _cookies(config)
+    status, headers, cookies = status_of(config), headers_of(config), cookies_of(config)
     make = {"custom": _custom, "page": _page, "redirect": _redirect}[kind](config)
 
     def step(visit: Visit) -> int:
@@ -77,20 +78,20 @@ def prepare(config: Config) -> NodeStep:
 
 
 def _custom(config: Config) -> Make:
-    value = _value(config)
+    value = value_of(config)
 
     def make(
         visit: Visit, status: int, headers: tuple[tuple[str, str], ...], cookies: tuple[Cookie, ...]
     ) -> Reply:
-        return Reply(status or 200, _bytes(value(visit)), headers, cookies)
+        return Reply(status or 200, bytes_of(value(visit)), headers, cookies)
 
     return make
 
 
 def _page(config: Config) -> Make:
     id, layout = needed_text_reader(config, "pageIdTemplate"), text_reader(config, "layoutIdTemplate")
-    version, value = text_of(config, "experienceVersion"), _value(config)
-    may_be_json = choice_of(config, "bodyTemplateType", _BODY_TYPES) == "string"
+    version, value = text_of(config, "experienceVersion"), value_of(config)
+    may_be_json = choice_of(config, "bodyTemplateType", BODY_TYPES) == "string"
 
     def make(
         visit: Visit, status: int, headers: tuple[tuple[str, str], ...], cookies: tuple[Cookie, ...]
@@ -118,7 +119,7 @@ def _page(config: Config) -> Make:
 
 def _redirect(config: Config) -> Make:
     needed_template(config, "bodyTemplate")
-    value = _value(config)
+    value = value_of(config)
 
     def make(
         visit: Visit, status: int, headers: tuple[tuple[str, str], ...], cookies: tuple[Cookie, ...]
@@ -131,108 +132,9 @@ def _redirect(config: Config) -> Make:
     return make
 
 
-# The parts of a reply.
-
-
-def _value(config: Config) -> Reader:
-    """What the body is, before it is bytes; UNDEFINED for none."""
-    kind = choice_of(config, "bodyTemplateType", _BODY_TYPES)
-    if kind == "none":
-        return lambda _visit: UNDEFINED
-    if kind == "payload":
-        return lambda visit: visit.payload
-    if kind == "path":
-        path = path_of(config, "bodyTemplate")
-        return lambda visit: UNDEFINED if path is None else path.get(visit.payload)
-    if kind == "string":
-        return text_reader(config, "bodyTemplate")
-    template = template_of(config, "bodyTemplate")
-
-    def read(visit: Visit) -> Any:
-        if template is None:
-            return UNDEFINED
-        try:
-            return template.json(visit.payload, visit.run.now_ms)
-        except EvaluationError as error:
-            raise refused(f"config.bodyTemplate: {error}") from None
-
-    return read
-
-
-def _bytes(value: Any) -> bytes:
-    if value is UNDEFINED or value is None:
-        return b""
-    return value.encode("utf-8", "replace") if isinstance(value, str) else msgspec.json.encode(value)
-
-
 def _from_json(text: str) -> Any:
     """The value of a text that is JSON, otherwise the text."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
-
-
-def _status(config: Config) -> Callable[[Visit], int]:
-    """The status; 0 if it is none."""
-    code = text_reader(config, "responseCodeTemplate")
-
-    def read(visit: Visit) -> int:
-        number = to_number(code(visit))
-        return int(number) if 200 <= number <= 599 and number == int(number) else 0
-
-    return read
-
-
-def _headers(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]:
-    pairs = [
-        (text_reader(each, "keyTemplate"), template_of(each, "valueTemplate"))
-        for each in list_of(config, "headerInfo")
-        if text_of(each, "keyTemplate")
-    ]
-
-    def read(visit: Visit) -> tuple[tuple[str, str], ...]:
-        found = []
-        for key, template in pairs:
-            name = _checked_name(key(visit), "headerInfo")
-            value = "" if template is None else template.value(visit.payload, visit.run.now_ms)
-            values = value if isinstance(value, list) else [value]
-            found += [(name, to_text(each)) for each in values if each is not UNDEFINED and each is not None]
-        return tuple(found)
-
-    return read
-
-
-def _cookies(config: Config) -> Callable[[Visit], tuple[Cookie, ...]]:
-    infos = [
-        (
-            text_reader(each, "nameTemplate"),
-            text_reader(each, "valueTemplate"),
-            text_reader(each, "maxAgeTemplate"),
-            text_reader(each, "pathTemplate"),
-        )
-        for each in list_of(config, "cookieInfo")
-        if text_of(each, "nameTemplate")
-    ]
-    same_site = text_reader(config, "sameSiteTemplate")
-
-    def read(visit: Visit) -> tuple[Cookie, ...]:
-        found = []
-        for name, value, age, path in infos:
-            age_text = age(visit).strip()
-            age_ms = to_number(age_text) if age_text else None
-            if age_ms is not None and not math.isfinite(age_ms):
-                raise refused(
-                    f"config.cookieInfo: maxAgeTemplate gives {shortened(age_text)}, not milliseconds."
-                )
-            key = _checked_name(name(visit), "cookieInfo")
-            found.append(Cookie(key, value(visit), age_ms, path(visit).strip(), same_site(visit).strip()))
-        return tuple(found)
-
-    return read
-
-
-def _checked_name(name: str, field: str) -> str:
-    if not HEADER_NAME.fullmatch(name.strip()):
-        raise refused(f"config.{field}: {shortened(name)} is no name of a header or cookie.")
-    return name.strip()

@@ -1,0 +1,119 @@
+"""StructureEmailNode: sends a mail with HTML to at most five addresses.
+
+Each of `toAddresses` is a template, which may give several addresses between commas. `fromTemplate` is the address for
+answers; the sender is that of the server. `resultPath` gets `{"success": true}`, or `{"error": {"type", "message"}}` if
+the mail is not accepted; without `resultPath` that ends the run. A workflow sends `flow_mails_max` mails at once, then
+one each `flow_mail_interval_s`; one to several addresses counts as one.
+
+A run that is repeated after a crash sends the mail again under the same name: in the outbox folder that changes
+nothing, and a mail server gets the same Message-ID twice.
+"""
+
+from __future__ import annotations
+
+from email.message import EmailMessage
+from html.parser import HTMLParser
+from typing import Any, Final
+
+from trunkline.actors.engine.bodies import with_error
+from trunkline.actors.engine.flow_mails import FlowMails
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    needed_text_reader,
+    path_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.outgoing.http_calls import Undelivered
+from trunkline.actors.outgoing.mail import Mail, MailMessage, check_address
+from trunkline.actors.values.errors import Invalid, Overloaded
+
+TYPE: Final = "StructureEmailNode"
+
+
+def prepare(config: Config) -> NodeStep:
+    recipients = _recipients(config)
+    subject, body = needed_text_reader(config, "subjectTemplate"), needed_text_reader(config, "bodyTemplate")
+    answers_to, result = text_reader(config, "fromTemplate"), path_of(config, "resultPath")
+
+    def step(visit: Visit) -> Any:
+        return with_error(visit, result, _sent(visit))
+
+    async def _sent(visit: Visit) -> dict[str, Any]:
+        world, limits = visit.world, visit.world.system.limits
+        addresses = list(dict.fromkeys(each for read in recipients for each in _split(read(visit))))
+        if not addresses or len(addresses) > limits.flow_mail_addresses_max:
+            raise refused(
+                f"config.toAddresses: gives {len(addresses)} addresses; give 1 to {limits.flow_mail_addresses_max}."
+            )
+        message = _message(subject(visit), body(visit), answers_to(visit).strip())
+        for each in (*addresses, *message.get_all("Reply-To", ())):
+            try:
+                check_address(str(each), "config.toAddresses" if each in addresses else "config.fromTemplate")
+            except Invalid as error:
+                raise refused(str(error)) from None
+        world.effect("sends a mail")
+        wait_s = world.system.component(FlowMails).take(world.flow, world.system.clock.monotonic_s())
+        if wait_s:
+            raise Overloaded(
+                f"This workflow has sent {limits.flow_mails_max} mails; the next one is sent in {wait_s:.0f} seconds "
+                "at the earliest."
+            )
+        name, whole = f"{world.flow.hex()}-{world.key(visit.place)}", message.as_bytes()
+        for number, address in enumerate(addresses):
+            mail = MailMessage(f"{name}-{number}", address, "", "", visit.run.now_ms, whole)
+            try:
+                await world.system.component(Mail).send(mail)
+            except Undelivered as problem:
+                raise Overloaded(f"The mail to {address} was not sent: {problem}") from None
+        return {"success": True}
+
+    return step
+
+
+def _recipients(config: Config) -> list[Any]:
+    given = config.get("toAddresses") or []
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, list) or not given:
+        raise Unusable("config.toAddresses: give a list of addresses, or of templates of them.")
+    return [text_reader({"toAddresses": each}, "toAddresses") for each in given]
+
+
+def _split(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _message(subject: str, html: str, answers_to: str) -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"] = " ".join(subject.split())
+    if answers_to:
+        message["Reply-To"] = answers_to
+    plain = _Text()
+    plain.feed(html)
+    plain.close()
+    message.set_content("".join(plain.pieces).strip() + "\n")
+    message.add_alternative(html, subtype="html")
+    return message
+
+
+class _Text(HTMLParser):
+    """The text of HTML, for programs that show no HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self._hidden += tag in ("script", "style")
+        if tag in ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "table"):
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = max(0, self._hidden - (tag in ("script", "style")))
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.pieces.append(data)
