@@ -346,6 +346,9 @@ class Limits:
     flow_storage_bytes_max: int = _bound(
         8 * MIB, "bytes", "Keys and values as JSON; one answer shows all of them.", "workflow"
     )
+    flow_states_bytes_max: int = _bound(
+        8 * MIB, "bytes", "What latches and comparing nodes keep: some 60,000 of them.", "workflow"
+    )
     deleted_versions_max: int = _bound(
         100, "versions", "Deleted in one turn: some 10 ms; more are deleted by a job.", "call"
     )

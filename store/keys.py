@@ -93,6 +93,7 @@ _USES: Final = b"\x20"
 _RUN: Final = b"\x28"
 _MINUTE: Final = b"\x30"
 _TOTAL: Final = b"\x40"
+_STATE: Final = b"\x48"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -394,6 +395,16 @@ def flow_storage_prefix(app: bytes, flow: bytes, generation: int) -> bytes:
 def flow_storage_key(app: bytes, flow: bytes, generation: int, name: str) -> bytes:
     """The key in FLOWS of one storage entry."""
     return flow_storage_prefix(app, flow, generation) + cell(name)
+
+
+def flow_states_prefix(app: bytes, flow: bytes, generation: int) -> bytes:
+    """The common prefix of the keys of the states of a workflow's nodes, of one generation of its storage."""
+    return flow_prefix(app, flow) + _STATE + _seq(generation)
+
+
+def flow_state_key(app: bytes, flow: bytes, generation: int, node: str) -> bytes:
+    """The key in FLOWS of the state of one node."""
+    return flow_states_prefix(app, flow, generation) + cell(node)
 
 
 def flow_version_key(app: bytes, flow: bytes, name: str) -> bytes:

@@ -103,7 +103,7 @@ class Programs:
             definition.get("triggers", []),
             decoded_globals(definition.get("globals", [])),
             definition.get("customNodeConfig") or {},
-            compile_program(definition),
+            compile_program(definition)._replace(flow=flow.hex()),
         )
 
     def _changed(self, application: bytes, flow: bytes) -> None:

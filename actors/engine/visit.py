@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.world import World
+from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptResult
 from trunkline.actors.values.structs import Message
@@ -50,6 +51,8 @@ class Program(NamedTuple):
     nodes: tuple[Node, ...]
     starts: tuple[tuple[int, ...], ...]
     problems: tuple[Problem, ...]
+    flow: str = ""
+    """The id of the workflow or the custom node that it is the definition of."""
 
 
 class Bounds(NamedTuple):
@@ -189,9 +192,20 @@ class Visit:
         """The node among those of all programs of the run."""
         return self.program << PROGRAM_SHIFT | self.node
 
+    def state_name(self, id: str) -> str:
+        """What distinguishes what the node keeps between runs: the node, and an id that its configuration gives."""
+        program = self.run.programs[self.program]
+        node = program.nodes[self.node].id
+        return f"{program.flow} {len(node)} {node} {id}"
+
     async def ask(self, ref: Ref, message: Message) -> Any:
         """Have an effect inside, once also across a crash; return the actor's answer in plain data."""
         return await self.world.ask(self.place, ref, message)
+
+    async def ask_flow(self, message: Message) -> Any:
+        """The same, of the workflow that is run."""
+        world = self.world
+        return await self.ask(Ref("flow", world.application, world.flow), message)
 
     async def read(self, message: Message) -> Any:
         """Read as a caller of the API does."""
@@ -210,6 +224,13 @@ class Visit:
         """Set a value in the payload; `path` None is a node without a result path."""
         if path is not None:
             self.payload = path.set(self.payload, value)
+
+    def put_or_remove(self, path: Any, value: Any) -> None:
+        """The same; UNDEFINED removes what is there."""
+        if value is not UNDEFINED:
+            self.put(path, value)
+        elif path is not None:
+            self.payload = path.delete(self.payload)
 
 
 class Walk(Protocol):

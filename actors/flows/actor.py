@@ -18,7 +18,6 @@ from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
 from trunkline.actors.flows.definition import check_definition, split, trigger_keys, used_custom_nodes
 from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
 from trunkline.actors.flows.messages import (
-    ClearStorage,
     CreateFlow,
     CreateFlowVersion,
     DeleteFlow,
@@ -28,9 +27,8 @@ from trunkline.actors.flows.messages import (
     NewFlow,
     PatchFlow,
     PatchFlowVersion,
-    SetStorageEntry,
 )
-from trunkline.actors.flows.stored import StoredFlow
+from trunkline.actors.flows.storage import FlowStorage
 from trunkline.actors.flows.versions import (
     VersionFound,
     default_version,
@@ -46,7 +44,6 @@ from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.structs import Created, Message
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -57,7 +54,7 @@ def record_fields(named: Doc) -> Doc:
     return {**named, "category": None} if named.get("category") == "" else named
 
 
-class Flow(StoredFlow):
+class Flow(FlowStorage):
     """One workflow of one application. `ref.parent` is the application's id."""
 
     kind: ClassVar[str] = "flow"
@@ -256,7 +253,7 @@ class Flow(StoredFlow):
         if old is None:
             name = keys.flow_version_key(self.ref.parent, self.ref.id, fields["version"])
             self.put(keys.FLOWS, name, encode(id))
-            self._add_sums(versions=1)
+            self.add_sums(versions=1)
 
     def _erase_versions(self, versions: Iterable[VersionFound]) -> None:
         application, flow = self.ref.parent, self.ref.id
@@ -265,54 +262,9 @@ class Flow(StoredFlow):
             self.delete(keys.FLOWS, keys.flow_definition_key(application, flow, each.id))
             self.delete(keys.FLOWS, keys.flow_version_key(application, flow, each.name))
             self.delete(keys.FLOWS, keys.flow_total_key(application, flow, each.id))
-            self._add_sums(versions=-1)
-
-    # Storage entries.
-
-    def on_set_storage_entry(self, message: SetStorageEntry) -> None:
-        """Set an entry, or remove it if the body has no value."""
-        name, value = message.body.key, message.body.value
-        key = keys.flow_storage_key(self.ref.parent, self.ref.id, self.sums["generation"], name)
-        old = self.system.journal.get(keys.FLOWS, key)
-        freed = 0 if old is None else decode(old)[2]
-        if value is msgspec.UNSET:
-            if old is not None:
-                self.delete(keys.FLOWS, key)
-                self._add_sums(keys=-1, bytes=-freed)
-            return
-        check_nesting(value, "value")
-        limits = self.system.limits
-        size = len(msgspec.json.encode(value))
-        if size > limits.flow_storage_value_bytes_max:
-            raise Invalid(
-                f"value: has {size} bytes as JSON; a storage entry has at most {limits.flow_storage_value_bytes_max}."
-            )
-        size += len(name.encode())
-        if old is None and self.sums["keys"] >= limits.flow_storage_entries_max:
-            raise PayloadTooLarge(
-                f"The workflow has {self.sums['keys']} storage entries, which is its bound; remove some."
-            )
-        if self.sums["bytes"] + size - freed > limits.flow_storage_bytes_max:
-            raise PayloadTooLarge(
-                f"The storage of the workflow would have {self.sums['bytes'] + size - freed} bytes; "
-                f"at most {limits.flow_storage_bytes_max} are allowed."
-            )
-        self.put(keys.FLOWS, key, encode([name, value, size]))
-        self._add_sums(keys=1 if old is None else 0, bytes=size - freed)
-
-    def on_clear_storage(self, message: ClearStorage) -> None:  # noqa: ARG002
-        """Begin the next generation of entries; the sweeper removes the old ones."""
-        if self.sums["keys"]:
-            generation = self.sums["generation"]
-            prefix = keys.flow_storage_prefix(self.ref.parent, self.ref.id, generation)
-            self.put(keys.META, keys.flow_sweep_key(prefix), encode(True))
-            self._add_sums(generation=1, keys=-self.sums["keys"], bytes=-self.sums["bytes"])
+            self.add_sums(versions=-1)
 
     # Parts.
-
-    def _add_sums(self, **changes: int) -> None:
-        self.sums = {name: value + changes.get(name, 0) for name, value in self.sums.items()}
-        self.put(keys.FLOWS, self._head_key, encode(self.sums))
 
     def _put_definition(self, version: bytes, definition: Doc) -> None:
         key = keys.flow_definition_key(self.ref.parent, self.ref.id, version)

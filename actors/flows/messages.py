@@ -16,7 +16,6 @@ from trunkline.actors.flows.bodies import (
     FlowsImport,
     FlowVersionPatch,
     FlowVersionPost,
-    StorageEntry,
 )
 from trunkline.actors.jobs.messages import CallbackUrl
 from trunkline.actors.query.fields import ID, PARTS, TEXT, TEXTS, TIME, Field, Fields
@@ -251,16 +250,6 @@ class ImportFlows(Message, frozen=True):
 
     flows: dict[bytes, NewFlow]
     by: Creator
-
-
-class SetStorageEntry(Message, frozen=True):
-    """Set or remove a storage entry."""
-
-    body: StorageEntry
-
-
-class ClearStorage(Message, frozen=True):
-    """Remove all storage entries."""
 
 
 class PressButton(Message, frozen=True):

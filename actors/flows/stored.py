@@ -26,9 +26,9 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
-from trunkline.store.codec import decode
+from trunkline.store.codec import decode, encode
 
-_NO_SUMS: Final = {"versions": 0, "generation": 0, "keys": 0, "bytes": 0}
+_NO_SUMS: Final = {"versions": 0, "generation": 0, "keys": 0, "bytes": 0, "states": 0}
 
 
 class StoredFlow(Actor):
@@ -50,7 +50,7 @@ class StoredFlow(Actor):
         self.raw, self.doc = raw, decode(raw)
         sums = journal.get(keys.FLOWS, self._head_key)
         if sums is not None:
-            self.sums = decode(sums)
+            self.sums = {**_NO_SUMS, **decode(sums)}
         return True
 
     def flush(self) -> None:
@@ -109,6 +109,11 @@ class StoredFlow(Actor):
     @property
     def _head_key(self) -> bytes:
         return keys.flow_head_key(self.ref.parent, self.ref.id)
+
+    def add_sums(self, **changes: int) -> None:
+        """Stage changed sums."""
+        self.sums = {name: value + changes.get(name, 0) for name, value in self.sums.items()}
+        self.put(keys.FLOWS, self._head_key, encode(self.sums))
 
     def _definition(self, version: bytes) -> Doc:
         raw = self._get(keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version))

@@ -17,7 +17,6 @@ from trunkline.actors.flows.bodies import (
 )
 from trunkline.actors.flows.imports import Import
 from trunkline.actors.flows.messages import (
-    ClearStorage,
     CreateFlow,
     CreateFlowVersion,
     DeleteFlow,
@@ -48,11 +47,11 @@ from trunkline.actors.flows.messages import (
     PrepareImport,
     PressButton,
     SelectVersions,
-    SetStorageEntry,
     VersionCreation,
     VersionErrorsQuery,
     VersionStatsQuery,
 )
+from trunkline.actors.flows.storage_messages import ClearStorage, SetStorageEntry
 from trunkline.actors.flows.views import (
     FlowErrorsView,
     FlowLog,

@@ -1,0 +1,53 @@
+"""LatchNode: output 1 when its condition becomes true, then output 0 until it is reset.
+
+A latch that is not set is set by a true `latchExpression`; one that is set is reset by a true `resetExpression`, and
+takes output 0. An expression that is not set is never true. `latchIdTemplate` makes a latch of its own for each text,
+such as `{{triggerId}}`; without it all runs of the workflow share one. All versions share the latches of nodes with the
+same id, and so do all uses of a custom node in a workflow.
+
+`latchResultPath` and `resetResultPath` get what the expressions say, `wasLatchedPath` and `isLatchedPath` whether the
+latch was set and is set, `branchPath` whether output 1 was taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.engine.tools import Config, Reader, expression_of, path_of, text_of, text_reader
+from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.flows.storage_messages import SetLatch
+from trunkline.actors.formulas.values import truth
+
+TYPE: Final = "LatchNode"
+
+
+def prepare(config: Config) -> NodeStep:
+    sets, resets = _condition(config, "latchExpression"), _condition(config, "resetExpression")
+    id = text_reader(config, "latchIdTemplate")
+    sets_path, resets_path = path_of(config, "latchResultPath"), path_of(config, "resetResultPath")
+    was_path, is_path = path_of(config, "wasLatchedPath"), path_of(config, "isLatchedPath")
+    branch = path_of(config, "branchPath")
+
+    async def step(visit: Visit) -> int:
+        to_set, to_reset = sets(visit), resets(visit)
+        message = SetLatch(node=visit.state_name(id(visit)), sets=to_set, resets=to_reset)
+        was, now = await visit.ask_flow(message)
+        values: list[tuple[Any, bool]] = [
+            (sets_path, to_set),
+            (resets_path, to_reset),
+            (was_path, was),
+            (is_path, now),
+            (branch, now and not was),
+        ]
+        for path, value in values:
+            visit.put(path, value)
+        return 1 if now and not was else 0
+
+    return step
+
+
+def _condition(config: Config, name: str) -> Reader:
+    if not text_of(config, name).strip():
+        return lambda _visit: False
+    expression = expression_of(config, name)
+    return lambda visit: truth(expression(visit.payload))

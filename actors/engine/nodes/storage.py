@@ -1,0 +1,107 @@
+"""GetValueNode and StoreValueNode: the storage entries of the workflow are read and changed.
+
+`keyName` is the key of an entry. `valueType` says what is stored: "template" the text of `value`, "json" its JSON,
+"number" its number, "path" the value at that payload path, "incr" and "decr" the number of the entry plus or minus that
+of `value` (1 if it is not set), in one step also where several runs do so; "clear" removes the entry, as does a path to
+nothing. `resultPath` gets what is stored then.
+
+`valuePath` gets the value of the entry, or `defaultValue` (`defaultValueType` "template", "json", "number" or "path");
+without a default the path is removed. With `getAll` it gets an object with all entries. A custom node has the entries
+of the workflow that uses it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trunkline.actors.engine.bodies import body_of, json_reader
+from trunkline.actors.engine.tools import (
+    Config,
+    Reader,
+    choice_of,
+    needed_path,
+    needed_text_reader,
+    number_reader,
+    path_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.flows.bodies import StorageEntry
+from trunkline.actors.flows.messages import GetStorage
+from trunkline.actors.flows.storage import stored_entry
+from trunkline.actors.flows.storage_messages import AddToStorageEntry, SetStorageEntry
+from trunkline.actors.formulas.values import UNDEFINED
+
+VALUE_TYPES: Final = ("template", "json", "number", "path")
+
+
+def _store(config: Config) -> NodeStep:
+    key, result = needed_text_reader(config, "keyName"), path_of(config, "resultPath")
+    kind = choice_of(config, "valueType", (*VALUE_TYPES, "incr", "decr", "clear"))
+    if kind in ("incr", "decr"):
+        amount = number_reader(config, "value") or (lambda _visit: 1)
+        sign = 1 if kind == "incr" else -1
+
+        async def count(visit: Visit, name: str, number: float) -> int:
+            body_of(StorageEntry, {"key": name}, "keyName")
+            total = await visit.ask_flow(AddToStorageEntry(key=name, number=sign * number))
+            visit.put(result, total)
+            return 0
+
+        return lambda visit: count(visit, key(visit), amount(visit))
+    if kind == "clear":
+        read: Reader = lambda _visit: UNDEFINED  # noqa: E731
+    else:
+        name = "value" if kind != "path" or config.get("value") else "valuePath"
+        read = _value_reader(config, name, kind)
+
+    async def set_entry(visit: Visit, name: str, value: Any) -> int:
+        entry = {"key": name} if value is UNDEFINED else {"key": name, "value": value}
+        body = body_of(StorageEntry, entry, "keyName")
+        await visit.ask_flow(SetStorageEntry(body=body))
+        visit.put_or_remove(result, value)
+        return 0
+
+    return lambda visit: set_entry(visit, key(visit), read(visit))
+
+
+def _get(config: Config) -> NodeStep:
+    path = needed_path(config, "valuePath")
+    if config.get("getAll") in (True, "true"):
+
+        async def get_all(visit: Visit) -> int:
+            world = visit.world
+            visit.put(path, await visit.read(GetStorage(application=world.application, flow=world.flow)))
+            return 0
+
+        return get_all
+    key = needed_text_reader(config, "keyName")
+    kind = choice_of(config, "defaultValueType", VALUE_TYPES)
+    has_default = config.get("defaultValue") not in (None, "")
+    default = _value_reader(config, "defaultValue", kind) if has_default else lambda _visit: UNDEFINED
+
+    def get(visit: Visit) -> int:
+        world = visit.world
+        entry = stored_entry(world.system.journal.get, world.application, world.flow, key(visit))
+        visit.put_or_remove(path, default(visit) if entry is None else entry.value)
+        return 0
+
+    return get
+
+
+def _value_reader(config: Config, name: str, kind: str) -> Reader:
+    """Reads a value as the type of its field says."""
+    if kind == "path":
+        path = needed_path(config, name)
+        return lambda visit: path.get(visit.payload)
+    if kind == "json":
+        return json_reader(config, name)
+    if kind == "number":
+        needed_text_reader(config, name)
+        number = number_reader(config, name)
+        assert number is not None
+        return number
+    return text_reader(config, name)
+
+
+TYPES: Final[dict[str, Prepare]] = {"StoreValueNode": _store, "GetValueNode": _get}
