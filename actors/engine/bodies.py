@@ -1,7 +1,7 @@
 """Bodies of messages, made of what the configuration and the payload of a node give.
 
-Each sentence names the field of the configuration. The empty `$or` and `$and` of exported workflows mean "all" here,
-at the top of a query only; the API refuses them.
+Each sentence names the field of the configuration. The empty `$or` and `$and` of exported workflows mean "all" at the
+top of a query that finds what is to be read. Elsewhere they are refused, as by the API.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def json_reader(config: Config, name: str) -> Callable[[Visit], Any]:
     return read
 
 
-def query_reader(config: Config, name: str) -> Callable[[Visit], dict[str, Any]]:
+def query_reader(
+    config: Config, name: str, *, empty_is_all: bool = True
+) -> Callable[[Visit], dict[str, Any]]:
     """Reads a field whose template gives an advanced query."""
     json = json_reader(config, name)
 
@@ -50,6 +52,8 @@ def query_reader(config: Config, name: str) -> Callable[[Visit], dict[str, Any]]
         query = json(visit)
         if not isinstance(query, dict):
             raise refused(f"config.{name}: gives {shortened(query)}, not a query, which is an object.")
+        if not empty_is_all:
+            return query
         return {key: value for key, value in query.items() if key not in ("$or", "$and") or value != []}
 
     return read

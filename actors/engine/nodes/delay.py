@@ -1,0 +1,32 @@
+"""DelayNode: waits for `delay` seconds, at most 59.
+
+A run that is repeated after a crash waits again. The deadline of the run is not moved.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+from trunkline.actors.engine.tools import Config, Unusable, number_reader
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+
+TYPE: Final = "DelayNode"
+DELAY_MAX_S: Final = 59
+"""The format's limit."""
+
+
+def prepare(config: Config) -> NodeStep:
+    delay = number_reader(config, "delay")
+    if delay is None:
+        raise Unusable(f"config.delay: is not set; give 0 to {DELAY_MAX_S} seconds.")
+
+    async def step(visit: Visit) -> int:
+        seconds = delay(visit)
+        if not 0 <= seconds <= DELAY_MAX_S:
+            raise refused(f"config.delay: gives {seconds}; give 0 to {DELAY_MAX_S} seconds.")
+        await trio.sleep(seconds)
+        return 0
+
+    return step

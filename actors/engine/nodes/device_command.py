@@ -1,0 +1,117 @@
+"""DeviceSendCommandNode: sends a command to devices.
+
+The devices are those of `deviceIdsPath`, which leads to an id or to an array of ids; or those of `sendToDeviceIds` and
+`sendToDeviceTags` together; or those of the query `deviceQueryJsonTemplate`: the first of these that is set. The name
+is `nameTemplate`. The payload is the JSON of `payloadTemplate`, or by `payloadTemplateType` its text (`string`) or what
+stands at a path (`path`). If a device refuses the command, the others still get it, and the run fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from trunkline.actors.devices.messages import CommandPost, CommandToMany, SendCommand
+from trunkline.actors.devices.read_messages import SelectDevices
+from trunkline.actors.engine.bodies import body_of, id_of, json_reader, query_reader
+from trunkline.actors.engine.many import ask_many
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    list_of,
+    needed_path,
+    needed_text_reader,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import DomainError
+
+TYPE: Final = "DeviceSendCommandNode"
+
+_Choice = Callable[[Visit], Awaitable[list[bytes]]]
+
+
+def prepare(config: Config) -> NodeStep:
+    choose, name, payload = _choice(config), needed_text_reader(config, "nameTemplate"), _payload(config)
+
+    async def step(visit: Visit) -> int:
+        fields = {"name": name(visit), "payload": payload(visit)}
+        given = {key: value for key, value in fields.items() if value is not UNDEFINED}
+        message = SendCommand(body=body_of(CommandPost, given, "nameTemplate"))
+        application = visit.world.application
+        refs = [Ref("device", application, id) for id in await choose(visit)]
+        for answer in await ask_many(visit, refs, message):
+            if isinstance(answer, DomainError):
+                raise answer
+        return 0
+
+    return step
+
+
+def _choice(config: Config) -> _Choice:
+    if text_of(config, "deviceIdsPath"):
+        return _at_path(config)
+    if config.get("sendToDeviceIds") or config.get("sendToDeviceTags"):
+        return _named(config)
+    if not text_of(config, "deviceQueryJsonTemplate"):
+        raise Unusable(
+            "config.deviceIdsPath, sendToDeviceIds, sendToDeviceTags or deviceQueryJsonTemplate: "
+            "name the devices by one of them."
+        )
+    query = query_reader(config, "deviceQueryJsonTemplate", empty_is_all=False)
+    return lambda visit: _selected(visit, {"deviceQuery": query(visit)}, "deviceQueryJsonTemplate")
+
+
+def _at_path(config: Config) -> _Choice:
+    path = needed_path(config, "deviceIdsPath")
+
+    async def choose(visit: Visit) -> list[bytes]:
+        given = path.get(visit.payload)
+        ids = given if isinstance(given, list) else [given]
+        most = visit.world.system.limits.selected_devices_max
+        if len(ids) > most:
+            raise refused(f"config.deviceIdsPath: leads to {len(ids)} ids; give at most {most}.")
+        return list(dict.fromkeys(id_of(id, "deviceIdsPath") for id in ids))
+
+    return choose
+
+
+def _named(config: Config) -> _Choice:
+    given = config.get("sendToDeviceIds") or []
+    if not isinstance(given, list):
+        raise Unusable("config.sendToDeviceIds: give a list of ids.")
+    ids = [needed_text_reader({"sendToDeviceIds": id}, "sendToDeviceIds") for id in given]
+    tags = [
+        (text_reader(tag, "key"), text_reader(tag, "value")) for tag in list_of(config, "sendToDeviceTags")
+    ]
+
+    async def choose(visit: Visit) -> list[bytes]:
+        named = [id_of(id(visit).strip(), "sendToDeviceIds").hex() for id in ids]
+        wanted = [{"key": key(visit), "value": value(visit)} for key, value in tags]
+        filters = [{part: text for part, text in tag.items() if text} for tag in wanted]
+        chosen = {"deviceIds": named, "deviceTags": [tag for tag in filters if tag]}
+        return await _selected(visit, chosen, "sendToDeviceTags") if any(chosen.values()) else []
+
+    return choose
+
+
+async def _selected(visit: Visit, choice: dict[str, Any], field: str) -> list[bytes]:
+    body = body_of(CommandToMany, {"name": "any", **choice}, field)
+    found: list[bytes] = await visit.read(SelectDevices(application=visit.world.application, body=body))
+    return found
+
+
+def _payload(config: Config) -> Callable[[Visit], Any]:
+    kind = choice_of(config, "payloadTemplateType", ("json", "string", "path"))
+    if not text_of(config, "payloadTemplate").strip():
+        return lambda _visit: UNDEFINED
+    if kind == "json":
+        return json_reader(config, "payloadTemplate")
+    if kind == "string":
+        return text_reader(config, "payloadTemplate")
+    path = needed_path(config, "payloadTemplate")
+    return lambda visit: path.get(visit.payload)
