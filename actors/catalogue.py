@@ -89,6 +89,7 @@ from trunkline.actors.tables.messages import ROW_FIELDS
 from trunkline.actors.templates.apply import APPLY_TEMPLATE, CREATE_FROM_TEMPLATE
 from trunkline.actors.topics.actor import Publisher
 from trunkline.actors.triggers.button import VirtualButton
+from trunkline.actors.triggers.replay import FlowReplayer
 from trunkline.actors.webhooks.actor import Webhook
 from trunkline.actors.webhooks.resource import WEBHOOKS
 
@@ -103,6 +104,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     EndpointRequests,
     Flow,
     VirtualButton,
+    FlowReplayer,
     FlowTester,
     Webhook,
     AuditLog,

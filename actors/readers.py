@@ -73,6 +73,8 @@ from trunkline.actors.records.reading import Reading, TakesLong
 from trunkline.actors.tables import pages as rows
 from trunkline.actors.tables import reads as tables
 from trunkline.actors.tables.messages import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
+from trunkline.actors.triggers import run_reads
+from trunkline.actors.triggers.run_messages import ChooseRun, ChooseRuns, GetMissedRuns, GetRun, ListRuns
 from trunkline.actors.values.errors import Crashed, Overloaded
 from trunkline.actors.values.structs import Message
 from trunkline.store.errors import ReadQueueFull, StoreError
@@ -178,6 +180,11 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.GetFlowErrors: runs.get_flow_errors,
     flow.GetFlowStats: runs.get_flow_stats,
     flow.GetFlowLog: runs.get_flow_log,
+    ListRuns: run_reads.list_runs,
+    GetRun: run_reads.get_run,
+    GetMissedRuns: run_reads.get_missed_runs,
+    ChooseRun: run_reads.choose_run,
+    ChooseRuns: run_reads.choose_runs,
     PrepareInputs: prepare_inputs,
     GetAuditLog: audit.get_audit_log,
     ListAuditLogs: audit.list_audit_logs,

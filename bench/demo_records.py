@@ -9,6 +9,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
+import trio
+
 from trunkline.bench.demo import DemoReady
 from trunkline.bench.errors import BenchError, TryLater
 from trunkline.bench.session import Json, Session, record_id, refusal
@@ -215,6 +217,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             # Workflows.
             "flowId": flow,
             "flowVersionId": await _named(session, versions, FLOW_VERSION, "version"),
+            "runId": await _first_run(session, f"{application}/flows/{flow}", f"{flow}-press"),
             **await _deployment(session, application, "edge", EDGE_DEVICE, EDGE_FLOW),
             **await _deployment(session, application, "embedded", EMBEDDED_DEVICE, EMBEDDED_FLOW),
             # Experience.
@@ -323,6 +326,17 @@ async def _first_job(session: Session, application: str) -> str:
             return record_id(job)
         await session.call("POST", f"{application}/devices/export", {"format": "json"})
     raise BenchError("The server queued an export and does not list it.")
+
+
+async def _first_run(session: Session, flow: str, button: str) -> str:
+    """The id of a run of a workflow: that of a press of its button, if there is no other."""
+    for attempt in range(200):
+        for run in (await session.call("GET", f"{flow}/runs", query={"perPage": 1}))["items"]:
+            return record_id(run)
+        if not attempt:
+            await session.call("POST", f"{flow}/virtualButton", {"key": button})
+        await trio.sleep(0.05)
+    raise BenchError("The button of a workflow was pressed, and there is no run of it.")
 
 
 async def _first_entry(session: Session, org: str) -> str:

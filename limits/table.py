@@ -352,6 +352,9 @@ class Limits:
     deleted_versions_max: int = _bound(
         100, "versions", "Deleted in one turn: some 10 ms; more are deleted by a job.", "call"
     )
+    replayed_runs_max: int = _bound(
+        100, "runs", "Queued again in one turn, with 4 MiB of triggers: some 10 ms.", "call"
+    )
     deployment_logs_max: int = _bound(
         100, "logs", "The newest changes; they are stored with the deployment.", "deployment"
     )

@@ -656,6 +656,10 @@ def _word(text: str) -> bytes:
     return text.encode("ascii") + b"\x00"
 
 
+NUMBER_MAX: Final = (1 << 64) - 1
+"""The largest number of a trigger, and the largest position of a run."""
+
+
 def _number_of(number: int) -> bytes:
     return number.to_bytes(8, "big")
 

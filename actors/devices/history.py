@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -29,6 +29,7 @@ from trunkline.actors.devices.reads import Declared, Opened, open_declared
 from trunkline.actors.devices.retention import kept_since_ms
 from trunkline.actors.devices.state_page import states_json
 from trunkline.actors.records.reading import INLINE_BYTES_MAX, Reading
+from trunkline.actors.runtime.subscription import Missed
 from trunkline.actors.values.answer_size import AnswerSize
 from trunkline.actors.values.terms import QueryTime
 from trunkline.actors.values.timestamps import (
@@ -182,13 +183,6 @@ def _log(
     for _, (key, raw) in zip(range(message.query.limit), _stored(reading, db, message), strict=False):
         size.add(len(raw))
         yield keys.entry_time_seq(key)[0], decode(raw)
-
-
-class Missed(NamedTuple):
-    """Commands as `(position, JSON)`, and whether more follow."""
-
-    events: list[tuple[int, bytes]]
-    more: bool
 
 
 def replay_commands(reading: Reading, message: ReplayCommands) -> Missed:

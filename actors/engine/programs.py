@@ -10,6 +10,7 @@ import msgspec
 from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.visit import CustomNode, Program
 from trunkline.actors.flows.changes import FlowChanges
+from trunkline.actors.flows.definition import trigger_at
 from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.versions import find_version
 from trunkline.actors.records.kind import Doc
@@ -37,12 +38,7 @@ class CompiledFlow(msgspec.Struct, frozen=True):
 
     def trigger(self, index: int, type: str, key: str) -> int | None:
         """The trigger at `index`, or where it is now if the definition has changed; None if it is gone."""
-        for at in (index, *range(len(self.triggers))):
-            if at < len(self.triggers):
-                each = self.triggers[at]
-                if (each["type"], each.get("key", "")) == (type, key):
-                    return int(at)
-        return None
+        return trigger_at(self.triggers, index, type, key)
 
 
 class Programs:

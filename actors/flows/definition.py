@@ -172,3 +172,11 @@ def button_of(definition: Doc, flow_id: str, key: str) -> int | None:
             if key == trigger.get("key") or key in names:
                 return index
     return None
+
+
+def trigger_at(triggers: list[Doc], index: int, type: str, key: str) -> int | None:
+    """The trigger at `index`, or where it is now if the definition has changed; None if it is gone."""
+    for at in (index, *range(len(triggers))):
+        if at < len(triggers) and (triggers[at]["type"], triggers[at].get("key", "")) == (type, key):
+            return int(at)
+    return None

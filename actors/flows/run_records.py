@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
 MINUTE_MS: Final = 60_000
@@ -71,16 +72,8 @@ def unpacked(packed: bytes) -> bytes:
 
 
 def run_id(number: int) -> str:
-    """The id of a run, as callers know it."""
-    return f"{number:016x}"
-
-
-def run_number(id: str) -> int | None:
-    """The number of a run; None for a text that is no id of one."""
-    try:
-        return int(id, 16) if len(id) == 16 else None
-    except ValueError:
-        return None
+    """The id of a run, as callers know it: 24 hexadecimal digits, as all ids."""
+    return f"{number:024x}"
 
 
 def position_of_key(key: bytes) -> int:
@@ -95,4 +88,4 @@ def number_of_key(key: bytes) -> int:
 
 def position_at(time_ms: int) -> int:
     """The first position at a time: positions begin with the time, as numbers of triggers do (`triggers/queue.py`)."""
-    return time_ms << 20
+    return min(max(time_ms, 0) << 20, keys.NUMBER_MAX)

@@ -149,10 +149,9 @@ def stored_runs(
 
 def run_keys(application: bytes, flow: bytes, range: TimeRange) -> tuple[bytes, bytes]:
     """The keys of the run records of a range of time: from the first on, to before the second."""
-    low, high = max(range.start_ms, 0), max(range.end_ms + 1, 0)
     return (
-        keys.flow_run_key(application, flow, position_at(low), 0),
-        keys.flow_run_key(application, flow, position_at(high), 0),
+        keys.flow_run_key(application, flow, position_at(range.start_ms), 0),
+        keys.flow_run_key(application, flow, position_at(range.end_ms + 1), 0),
     )
 
 

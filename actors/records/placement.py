@@ -112,6 +112,7 @@ READS: Final[Mapping[str, str]] = {
     "flow": "whether its application exists: the partition of the application knows",
     "deployments": "devices, to check their class: an ask of them, or a snapshot that may be slightly old",
     "flowTester": "the workflow that is tested: both live with the application",
+    "flowReplayer": "the workflow whose runs it repeats: both live with the application",
     "virtualButton": "the workflow that the button belongs to: both live with the application",
     "org": "who owns the applications in the roles of a member: a snapshot that may be slightly old is enough",
     "dataTable": "whether its application exists: the partition of the application knows",

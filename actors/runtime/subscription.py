@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from typing import NamedTuple
 
 import trio
+
+
+class Missed(NamedTuple):
+    """Events that a stream has missed, as `(position, JSON)`, and whether more follow."""
+
+    events: list[tuple[int, bytes]]
+    more: bool
 
 
 class Ending(Enum):

@@ -108,9 +108,9 @@ def record_for(application: bytes, watcher: Watcher, cause: Cause) -> TriggerRec
     )
 
 
-def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
-    """Stage a trigger for each watcher in the turn of an actor: of an application, or in one."""
-    _stage(actor, watchers, cause, actor.put, actor.after_commit)
+def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> list[int]:
+    """Stage a trigger for each watcher in the turn of an actor: of an application, or in one; return their numbers."""
+    return _stage(actor, watchers, cause, actor.put, actor.after_commit)
 
 
 def stage_refused(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> None:
@@ -131,7 +131,7 @@ def _stage(
     cause: Cause,
     put: Callable[[str, bytes, bytes], None],
     after_commit: Callable[[Effect], None],
-) -> None:
+) -> list[int]:
     queue = actor.system.component(TriggerQueue)
     ref = actor.ref
     home = home_of_actor(ref)
@@ -155,3 +155,4 @@ def _stage(
         entries.append(Queued(number, key, application, watcher.flow, cause.trigger_id, raw))
     if entries:
         after_commit(partial(queue.add, entries))
+    return [each.number for each in entries]

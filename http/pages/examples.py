@@ -29,6 +29,7 @@ IDS: Final[Mapping[str, str]] = {
     # Workflows.
     "flowId": "6920c0de0000000000000010",
     "flowVersionId": "6920c0de0000000000000011",
+    "runId": "00000650de11000000000001",
     # Deployments.
     "edgeDeploymentId": "6920c0de0000000000000012",
     "embeddedDeploymentId": "6920c0de0000000000000013",
@@ -212,6 +213,8 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "flow.patch": {"description": "Looks after the farm at night."},
     "flow.setStorageEntry": {"key": "last visit", "value": {"by": "Ada", "score": 8}},
+    "flowRun.replay": {"flowVersion": "develop"},
+    "flowRuns.replay": {"since": "2026-11-21T12:00:00.000Z"},
     "flow.test": {"data": {"temperature": 31}},
     "application.mqttPublishMessage": {"topic": "barn/door", "message": "open"},
     "flow.pressVirtualButton": {"key": f"{IDS['flowId']}-press"},

@@ -106,7 +106,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Workflows": (
         "What reacts to devices, timers and requests: stored with their versions, and not run yet.",
-        ("flows", "flow", "flowVersions", "flowVersion"),
+        ("flows", "flow", "flowVersions", "flowVersion", "flowRuns", "flowRun"),
     ),
     "Deployments": (
         "Which versions of workflows edge and embedded devices are to run: recorded, and not carried to them yet.",

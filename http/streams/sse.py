@@ -1,28 +1,30 @@
-"""Server-sent events: the command stream and the state stream of a device, and the messages of topics.
+"""Server-sent events: commands and states of a device, the messages of topics, and the runs of workflows.
 
 A stream is a subscription to an actor, with its events framed. Comments keep the connection open while there
 are no events. When something changes that its token depends on, the stream wakes up and verifies the token again, so a
-key that is set to inactive ends its streams at once. The events of a command stream have their position in the log as
-`id`, and `Last-Event-ID` replays the missed commands from the log: page by page, because a client may have been away
-for long, and a stream keeps only one page in memory.
+key that is set to inactive ends its streams at once. The events of commands and of runs have their position as `id`,
+and `Last-Event-ID` replays the missed ones from the store: page by page, because a client may have been away for long,
+and a stream keeps only one page in memory.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Awaitable, Callable
 
 import trio
 
 from trunkline.actors.authority import Principal
 from trunkline.actors.devices.actor import COMMAND_TOPIC, STATE_TOPIC
-from trunkline.actors.devices.history import Missed
 from trunkline.actors.devices.messages import Listen
 from trunkline.actors.devices.read_messages import ReplayCommands
+from trunkline.actors.flows.run_records import RUN_TOPIC
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.subscription import Subscription
+from trunkline.actors.runtime.subscription import Missed, Subscription
 from trunkline.actors.topics.actor import streams_ref
 from trunkline.actors.topics.filters import check_filter
+from trunkline.actors.triggers.run_messages import GetMissedRuns
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
@@ -40,19 +42,31 @@ _POSITION = re.compile(r"[0-9]{1,28}", re.ASCII)
 """28 digits cover every position up to the year 73,000,000, and every such number is a valid key of the log."""
 
 
+Replay = Callable[[Call, int], Awaitable[Missed]]
+"""Reads a page of what a stream has missed after a position."""
+
+
 class EventStream:
     """The body of an open stream: `next` returns the bytes to send, `close` ends the subscription.
 
-    `missed` is the first page of the events that are replayed before live events follow.
+    `missed` is the first page of the events that are replayed before live events follow, and `replay` reads the next
+    ones; without it events have no position.
     """
 
-    def __init__(self, call: Call, subscription: Subscription, event: str, missed: Missed) -> None:
+    def __init__(
+        self,
+        call: Call,
+        subscription: Subscription,
+        event: str,
+        missed: Missed = _NOTHING,
+        replay: Replay | None = None,
+    ) -> None:
         self._call = call
+        self._replay = replay
         self._subscription = subscription
         self._watch_revocation(call.principal)
         self._keep_alive_s: float = call.query.keep_alive_interval
         self._event_line = f"event: {event}\n".encode()
-        self._numbered = event == "deviceCommand"
         self._sent = -1
         # A comment is sent at once, so that proxies and clients see that the stream is open.
         self._pending: list[bytes] = [KEEP_ALIVE, *self._frames(missed.events)]
@@ -81,8 +95,9 @@ class EventStream:
 
     async def _next_missed(self) -> bytes | None:
         """The next page of missed events. New events wait in the subscription meanwhile, within its bound."""
+        assert self._replay is not None
         try:
-            missed = await _replay(self._call, self._sent)
+            missed = await self._replay(self._call, self._sent)
         except DomainError:
             return None
         self._more_missed = missed.more
@@ -109,7 +124,7 @@ class EventStream:
     def _frames(self, events: list[tuple[int, bytes]]) -> list[bytes]:
         frames = []
         for position, data in events:
-            if not self._numbered:
+            if self._replay is None:
                 frames.append(b"%bdata: %b\n\n" % (self._event_line, data))
             elif position > self._sent:
                 self._sent = position
@@ -142,20 +157,19 @@ class EventStream:
 
 async def command_stream(call: Call) -> Response:
     """Open the command stream of the device in the path."""
-    subscription = _subscribe(call, COMMAND_TOPIC)
-    try:
-        missed = await _missed_commands(call)
-    except BaseException:
-        call.service.system.streams.close(subscription)
-        raise
-    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "deviceCommand", missed))
+    return await _replaying(call, _subscribe(call, COMMAND_TOPIC), "deviceCommand", _replay_commands)
+
+
+async def run_stream(call: Call) -> Response:
+    """Open the stream of the runs of the workflow in the path: each run that ends, while somebody listens."""
+    ref = Ref("flow", call.application, call.ids["flow"])
+    subscription = call.service.system.subscribe(ref, RUN_TOPIC, Listen())
+    return await _replaying(call, subscription, "flowRun", _replay_runs)
 
 
 async def state_stream(call: Call) -> Response:
     """Open the state stream of the device in the path. States are not replayed: the history has them."""
-    return Response(
-        200, SSE_HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState", _NOTHING)
-    )
+    return Response(200, SSE_HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState"))
 
 
 async def topic_stream(call: Call) -> Response:
@@ -163,7 +177,7 @@ async def topic_stream(call: Call) -> Response:
     filter = call.query.topic
     check_filter(filter, "topic")
     subscription = call.service.system.subscribe(streams_ref(call.application), filter, Listen())
-    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "mqttMessage", _NOTHING))
+    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "mqttMessage"))
 
 
 def _subscribe(call: Call, topic: str) -> Subscription:
@@ -171,19 +185,25 @@ def _subscribe(call: Call, topic: str) -> Subscription:
     return call.service.system.subscribe(ref, topic, Listen())
 
 
-async def _missed_commands(call: Call) -> Missed:
-    """Commands after `Last-Event-ID`. Read after subscribing, so that no command is missed between the two."""
-    last = (call.request.header(b"last-event-id") or "").strip()
-    if not last:
-        return _NOTHING
-    if _POSITION.fullmatch(last) is None:
-        raise Invalid(
-            f"Last-Event-ID: {last[:40]!r} is not an id of this stream; send the last `id` that it carried."
-        )
-    return await _replay(call, int(last))
+async def _replaying(call: Call, subscription: Subscription, event: str, replay: Replay) -> Response:
+    """Open a stream that begins after `Last-Event-ID`.
+
+    What was missed is read after subscribing, so that no event is missed between the two.
+    """
+    try:
+        last = (call.request.header(b"last-event-id") or "").strip()
+        if last and _POSITION.fullmatch(last) is None:
+            raise Invalid(
+                f"Last-Event-ID: {last[:40]!r} is not an id of this stream; send the last `id` that it carried."
+            )
+        missed = await replay(call, int(last)) if last else _NOTHING
+    except BaseException:
+        call.service.system.streams.close(subscription)
+        raise
+    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, event, missed, replay))
 
 
-async def _replay(call: Call, position: int) -> Missed:
+async def _replay_commands(call: Call, position: int) -> Missed:
     limits = call.service.system.limits
     replay = ReplayCommands(
         application=call.application,
@@ -192,6 +212,19 @@ async def _replay(call: Call, position: int) -> Missed:
         limit=limits.stream_replay_max,
         bytes_max=limits.stream_buffer_bytes_max,
         now_ms=call.service.system.clock.wall_ms(),
+    )
+    missed: Missed = await call.service.read_message(replay)
+    return missed
+
+
+async def _replay_runs(call: Call, position: int) -> Missed:
+    limits = call.service.system.limits
+    replay = GetMissedRuns(
+        application=call.application,
+        flow=call.ids["flow"],
+        position=position,
+        limit=limits.stream_replay_max,
+        bytes_max=limits.stream_buffer_bytes_max,
     )
     missed: Missed = await call.service.read_message(replay)
     return missed

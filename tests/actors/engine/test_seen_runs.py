@@ -10,13 +10,16 @@ import msgspec
 import pytest
 
 from tests.actors.engine.flow_cases import node
-from tests.actors.engine.run_house import BY, Json, button, create_flow, press, runs_end
+from tests.actors.engine.run_house import BY, Json, button, create_flow, kept_runs, press, runs_end
 from tests.actors.house import START_MS, House, at, running_house
+from trunkline.actors.devices.messages import Listen
 from trunkline.actors.flows import messages as flows
 from trunkline.actors.flows.bodies import FlowVersionPost
+from trunkline.actors.flows.run_records import RUN_TOPIC
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Message
+from trunkline.limits.table import Limits
 
 THROWS = [
     node("c", "ConditionalNode", {"expression": "{{data.ok}}"}, ["t"], ["d"]),
@@ -162,3 +165,19 @@ async def test_a_workflow_shows_how_often_its_versions_ran(house: House) -> None
     assert (await house.read(one))["stats"] == v1
     await house.system.ask(flow, flows.DeleteFlowVersion(flow_version=id))
     assert (await house.read(get))["stats"] == {**develop, "byVersion": {"develop": develop}}
+
+
+async def test_all_runs_are_kept_while_somebody_listens(tmp_path: Path) -> None:
+    limits = Limits.off().override({"run_records_per_s": 1})
+    async with running_house(tmp_path / "data", limits=limits) as house:
+        flow = await create_flow(house, [button(["c"])], THROWS)
+        for _ in range(2):
+            await pressed(house, flow, {"ok": True})
+        assert len(kept_runs(house, flow)) == 1
+        subscription = house.system.subscribe(flow, RUN_TOPIC, Listen())
+        for _ in range(3):
+            await pressed(house, flow, {"ok": True})
+        events = await subscription.receive()
+        house.system.streams.close(subscription)
+        assert len(kept_runs(house, flow)) == 1 + len(events) == 4
+        assert sorted(events) == events
