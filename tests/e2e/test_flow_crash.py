@@ -124,7 +124,7 @@ async def all_run(session: Session, site: Site) -> Json:
 async def states_of(session: Session, site: Site, device: str) -> int:
     """How many states of a device are stored."""
     path = device_path(site.application, device, "/payloadCounts")
-    return int((await session.call("GET", path))["state"])
+    return int((await session.call("GET", path))["deviceState"])
 
 
 async def rounds(data_dir: Path, kills: int, seed: int) -> Counted:
