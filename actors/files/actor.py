@@ -35,7 +35,8 @@ from trunkline.actors.files.messages import (
     SetContent,
 )
 from trunkline.actors.files.paths import path_of, split_path
-from trunkline.actors.files.tree import ROOT_DIRECTORY, Tree, directories
+from trunkline.actors.files.tree import ROOT_DIRECTORY, Tree, extent
+from trunkline.actors.files.triggers import Action, stage_file
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.messages import Creator
@@ -45,6 +46,7 @@ from trunkline.actors.records.summary import STORED_BYTES, STORED_FILES
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.turns import as_domain_error
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Created
 from trunkline.store import keys
 from trunkline.store.batch import Batch
@@ -52,7 +54,6 @@ from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.store.object_store import Stored
-    from trunkline.store.snapshot import Snapshot
 
 UPLOAD: Final = "upload"
 """The field with the content that a form was given for, and with what the file becomes when that has arrived."""
@@ -107,6 +108,8 @@ class FileTree(Actor):
                 doc[UPLOAD] = self._reserve_upload(body.file_size)
         doc |= self._claim(kind, names, message.by, now_ms)
         records.write(self, kind, self.ref.parent, id, None, doc)
+        if "content" in doc:
+            stage_file(self, kind, "create", id, doc, message.origin or _origin(message.by), names)
         return Created(id)
 
     def on_patch_file(self, message: PatchFile) -> None:
@@ -151,14 +154,18 @@ class FileTree(Actor):
                 raise Invalid("parentDirectory: a directory cannot be moved into itself.")
             await self._check_extent(kind, found.id, names)
         now_ms = self.system.clock.wall_ms()
-        self._update(kind, found, {**found.doc, **self._claim(kind, names, message.by, now_ms)})
+        moved = self._update(kind, found, {**found.doc, **self._claim(kind, names, message.by, now_ms)})
+        if "content" in moved:
+            origin = message.origin or _origin(message.by)
+            stage_file(self, kind, "delete", found.id, found.doc, origin, old_names)
+            stage_file(self, kind, "create", found.id, moved, origin, names)
 
     def on_delete_file(self, message: DeleteFile) -> None:
         """Delete a file."""
         kind = TREES[message.tree]
         found = self._file(kind, message.file)
         check_match(message.if_match, found.raw)
-        self._erase(kind, found)
+        self._erase(kind, found, message.origin)
 
     # Directories are deleted by a job.
 
@@ -216,10 +223,16 @@ class FileTree(Actor):
                 f"{message.tree}: has {message.stored.size_bytes} bytes; the fileSize of the file is {wanted['size']}."
             )
         self._discard_upload(found.doc)
-        self._complete(kind, found, message.content, message.stored, message.content_type)
+        self._complete(kind, found, message.content, message.stored, message.content_type, message.origin)
 
     def _complete(
-        self, kind: Kind, found: Found, content: bytes, stored: Stored, content_type: str | None
+        self,
+        kind: Kind,
+        found: Found,
+        content: bytes,
+        stored: Stored,
+        content_type: str | None,
+        origin: Origin | None = None,
     ) -> None:
         self._contents.keep(self, content, stored.size_bytes)
         self._count(kind, 1, stored.size_bytes)
@@ -233,7 +246,8 @@ class FileTree(Actor):
         doc |= {"status": "completed", **content_fields(content, stored)}
         if "contentType" not in doc:
             doc["contentType"] = content_type or NO_TYPE
-        self._update(kind, found, doc)
+        action: Action = "update" if "content" in found.doc else "create"
+        stage_file(self, kind, action, found.id, self._update(kind, found, doc), origin)
 
     def _reserve_upload(self, size: int) -> Doc:
         """Reserve a content; the answer is what a record keeps of it."""
@@ -280,14 +294,18 @@ class FileTree(Actor):
             raise Invalid(f"The {kind.noun} {id.hex()} is a directory and has no content.")
         return found
 
-    def _update(self, kind: Kind, found: Found, doc: Doc) -> None:
+    def _update(self, kind: Kind, found: Found, doc: Doc) -> Doc:
+        """Stage a change of a record; return it."""
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), found.doc)
-        records.write(self, kind, self.ref.parent, found.id, found.doc, {**doc, "lastUpdated": now_ms})
+        doc = {**doc, "lastUpdated": now_ms}
+        records.write(self, kind, self.ref.parent, found.id, found.doc, doc)
+        return doc
 
-    def _erase(self, kind: Kind, found: Found) -> None:
+    def _erase(self, kind: Kind, found: Found, origin: Origin | None = None) -> None:
         self._discard_upload(found.doc)
         if "content" in found.doc:
             self._discard_content(kind, found.doc)
+            stage_file(self, kind, "delete", found.id, found.doc, origin)
         records.erase(self, kind, self.ref.parent, found.id, found.doc)
 
     def _check_size(self, size: int) -> None:
@@ -368,15 +386,10 @@ class FileTree(Actor):
         except StoreError as failure:
             raise as_domain_error(failure) from failure
         depth, chars = await self.system.read(
-            partial(_extent, application=self.ref.parent, kind=kind, directory=directory)
+            partial(extent, application=self.ref.parent, kind=kind, directory=directory)
         )
         self._check_path(len(names) + depth, len(path_of(names)) + chars)
 
 
-def _extent(snapshot: Snapshot, *, application: bytes, kind: Kind, directory: bytes) -> tuple[int, int]:
-    """The number of directories in each other below one, and the length of the longest path below it."""
-    depth = chars = 0
-    for found, above in directories(snapshot, application, kind, directory):
-        depth = max(depth, len(above) + 1)
-        chars = max(chars, sum(len(name) + 1 for name in (*above, found.doc["name"])))
-    return depth, chars
+def _origin(by: Creator) -> Origin:
+    return Origin(by.id, by.type)

@@ -12,6 +12,7 @@ from trunkline.actors.files.kind import TreeName
 from trunkline.actors.files.paths import NAME_CHARS_MAX
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.page import Page
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import FORM, Body, Message, Query, View
 from trunkline.actors.values.terms import Id, RecordView
 from trunkline.store.object_store import Stored
@@ -126,6 +127,7 @@ class CreateFile(Message, frozen=True):
     id: bytes | None = None
     content: bytes | None = None
     stored: Stored | None = None
+    origin: Origin | None = None
 
 
 class PatchFile(Message, frozen=True):
@@ -145,6 +147,7 @@ class MoveFile(Message, frozen=True):
     query: FileMove
     by: Creator
     if_match: str | None = None
+    origin: Origin | None = None
 
 
 class DeleteFile(Message, frozen=True):
@@ -153,6 +156,7 @@ class DeleteFile(Message, frozen=True):
     tree: TreeName
     file: bytes
     if_match: str | None = None
+    origin: Origin | None = None
 
 
 class DeleteDirectory(Message, frozen=True):
@@ -190,6 +194,7 @@ class SetContent(Message, frozen=True):
     content: bytes
     stored: Stored
     content_type: str | None = None
+    origin: Origin | None = None
 
 
 # Messages of reads.

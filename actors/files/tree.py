@@ -210,3 +210,12 @@ def _subdirectories(snapshot: Snapshot, application: bytes, kind: Kind, director
     _, low, high = index_range(kind, application, facet_index("type", directory), keys.sortable("directory"))
     for key in snapshot.keys(keys.INDEXES, low, high):
         yield bytes(key[-keys.ID_BYTES :])
+
+
+def extent(snapshot: Snapshot, *, application: bytes, kind: Kind, directory: bytes) -> tuple[int, int]:
+    """The number of directories in each other below one, and the length of the longest path below it."""
+    depth = chars = 0
+    for found, above in directories(snapshot, application, kind, directory):
+        depth = max(depth, len(above) + 1)
+        chars = max(chars, sum(len(name) + 1 for name in (*above, found.doc["name"])))
+    return depth, chars
