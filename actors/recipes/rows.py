@@ -55,14 +55,11 @@ class Rows:
         self._recipe = recipe
         self.header, self.lines = _table(body, limits.recipe_rows_max)
         self._columns = _columns(self.header, body)
-        fields = {name: recipe[name] for name in _RECIPE_FIELDS if recipe.get(name) is not None}
+        fields = device_fields(recipe)
         if body.gateway_id is not UNSET:
             fields["gatewayId"] = body.gateway_id
         if body.parent_id is not UNSET:
             fields["parentId"] = body.parent_id
-        fields["name"] = recipe.get("deviceName") or recipe["name"]
-        if recipe.get("deviceDescription"):
-            fields["description"] = recipe["deviceDescription"]
         self._template = msgspec.convert(fields, DevicePost)
 
     def __len__(self) -> int:
@@ -97,6 +94,15 @@ class Rows:
                     f"The device would have {len(changes['tags'])} tags; a device has at most {_TAGS_MAX}."
                 )
         return msgspec.structs.replace(self._template, **changes)
+
+
+def device_fields(recipe: Doc) -> Doc:
+    """What a recipe gives its devices, with the names of a body."""
+    fields = {name: recipe[name] for name in _RECIPE_FIELDS if recipe.get(name) is not None}
+    fields["name"] = recipe.get("deviceName") or recipe["name"]
+    if recipe.get("deviceDescription"):
+        fields["description"] = recipe["deviceDescription"]
+    return fields
 
 
 def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]:
