@@ -35,7 +35,7 @@ from trunkline.actors.events.messages import (
 from trunkline.actors.events.reads import EventFilter, event_filter, matches_event, matching
 from trunkline.actors.events.retention import ExpireEvents
 from trunkline.actors.events.triggers import stage_event
-from trunkline.actors.events.updates import NameOf, apply_update, source_fields
+from trunkline.actors.events.updates import NameOf, apply_update, source_fields, with_tags
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.revision import check_match
@@ -237,7 +237,8 @@ class EventLog(Actor):
         now_ms: int,
         name_of: NameOf,
     ) -> None:
-        after, update = apply_update(doc, message.body, message.by, now_ms, name_of)
+        body = with_tags(message.body, doc, message.tags)
+        after, update = apply_update(doc, body, message.by, now_ms, name_of)
         if update is not None:
             first, end = doc["updates"]
             self.put(keys.EVENTS, keys.event_update_key(self.ref.id, id, end), encode(update))

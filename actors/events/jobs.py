@@ -30,6 +30,7 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 
@@ -46,13 +47,15 @@ _Message = Callable[[list[bytes]], Message]
 
 
 async def patch_events(job: Job) -> Doc:
-    """Update the events. Input: `choice` and `body`, as in the call."""
+    """Update the events. Input: `choice` and `body` as in the call; of a workflow also `tags` and `origin`."""
     choice = msgspec.convert(job.input["choice"], EventChoice)
     body = msgspec.convert(job.input["body"], EventPatch)
+    tags = job.input.get("tags", {})
+    origin = msgspec.convert(job.input.get("origin"), Origin | None)
     by = Creator(job.by_id, job.by_type, job.by_name)  # type: ignore[arg-type]
 
     def message(ids: list[bytes]) -> Message:
-        return PatchSomeEvents(job=job.id, ids=ids, choice=choice, body=body, by=by)
+        return PatchSomeEvents(job=job.id, ids=ids, choice=choice, body=body, by=by, tags=tags, origin=origin)
 
     return {"changed": await _process(job, choice, message)}
 

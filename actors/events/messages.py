@@ -51,8 +51,15 @@ Level = Literal["info", "warning", "error", "critical"]
 
 EventState = Literal["new", "acknowledged", "resolved"]
 
-EventTags = Annotated[dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
+EVENT_TAGS_MAX: Final = 100
+
+EventTags = Annotated[
+    dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=EVENT_TAGS_MAX)
+]
 """Values by key. Unlike the tags of a device, each key has one value."""
+
+TagChanges = dict[str, str | None]
+"""Tags that change, by key, beside the fields of a body: their new values, None for those that are removed."""
 
 SourceType = Literal["flow", "user", "device", "apiToken", "experienceUser", "public"]
 
@@ -158,6 +165,7 @@ class PatchEvent(Message, frozen=True):
     body: EventPatch
     by: Creator
     if_match: str | None = None
+    tags: TagChanges = msgspec.field(default_factory=dict)
     origin: Origin | None = None
 
 
@@ -174,6 +182,7 @@ class PatchEvents(Message, frozen=True):
     query: EventChoice
     body: EventPatch
     by: Creator
+    tags: TagChanges = msgspec.field(default_factory=dict)
     origin: Origin | None = None
 
 
@@ -206,6 +215,7 @@ class PatchSomeEvents(Message, frozen=True):
     choice: EventChoice
     body: EventPatch
     by: Creator
+    tags: TagChanges = msgspec.field(default_factory=dict)
     origin: Origin | None = None
 
 

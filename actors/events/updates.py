@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.events.messages import EventPatch
+from trunkline.actors.events.messages import EVENT_TAGS_MAX, EventPatch, TagChanges
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.records import next_update_ms
+from trunkline.actors.values.errors import Invalid
 
 NameOf = Callable[[str], str | None]
 """A function from a device id to the device's name; None if the device does not exist (any more)."""
@@ -57,6 +59,19 @@ def apply_update(doc: Doc, body: EventPatch, by: Creator, now_ms: int, name_of: 
         _change_tags(after, update, body.event_tags)
     only_tags = body == EventPatch(event_tags=body.event_tags)
     return Updated(after, None if only_tags and doc.get("disableTagChangeTracking") else update)
+
+
+def with_tags(body: EventPatch, doc: Doc, changes: TagChanges) -> EventPatch:
+    """The update with changes of single tags of the event `doc`. Raises `Invalid` if it would have too many."""
+    if not changes:
+        return body
+    tags = {**(doc["eventTags"] if body.event_tags is UNSET else body.event_tags), **changes}
+    kept = {key: value for key, value in tags.items() if value is not None}
+    if len(kept) > EVENT_TAGS_MAX:
+        raise Invalid(
+            f"eventTags: the event would have {len(kept)} tags; an event has at most {EVENT_TAGS_MAX}."
+        )
+    return msgspec.structs.replace(body, event_tags=kept)
 
 
 def source_fields(by: Creator) -> Doc:

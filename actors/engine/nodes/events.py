@@ -1,0 +1,329 @@
+"""CreateEventNode, DeleteEventNode, GetEventNode and UpdateEventNode: events of the application.
+
+The fields of an event come from templates (`dataMethod` "individualFields"; what is blank is left out), from the JSON
+of `eventJsonTemplate` ("jsonTemplate"), or from `eventPayloadPath` ("payloadPath"). With templates, the `eventTags` of
+an update are changed one by one: a tag without a value is removed, others stay. The data of an event is at
+`dataSourcePath`, or the JSON of `dataSourceJson` (`dataSourceType` "jsonTemplate").
+
+An event is chosen by its id, or by `queryTemplate`: the first one by `sortField` and `sortDirection`, without them the
+newest. All that match are got with `findMultiple`, a page of them, and changed with `updateMultiple` or
+`deleteMultiple`: those that are too many for one change by a job, which goes on after the run.
+
+`resultPath` gets the event, null if there is none, `{"success": true}` for a deletion and for a change of many, or the
+error; without it an error fails the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from trunkline.actors.engine.bodies import body_of, id_of, json_reader, query_reader, with_error
+from trunkline.actors.engine.tools import (
+    Config,
+    Reader,
+    choice_of,
+    list_of,
+    needed_path,
+    needed_text_reader,
+    path_of,
+    shortened,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.events.messages import (
+    CreateEvent,
+    DeleteEvent,
+    DeleteEvents,
+    EventChoice,
+    EventPage,
+    EventPatch,
+    EventPost,
+    EventTags,
+    GetEvent,
+    ListEvents,
+    PatchEvent,
+    PatchEvents,
+)
+from trunkline.actors.formulas.paths import compile_path
+from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.jobs.messages import QueueJob
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import ChangeTooLarge, NotFound
+from trunkline.actors.values.ids import ROOT, is_id
+
+_Fields = Callable[[Visit], dict[str, Any]]
+
+_PAYLOAD_TIME: Final = compile_path("time")
+
+
+def _create(config: Config) -> NodeStep:
+    fields, time = _fields(config, "message", ("levelTemplate", "subjectTemplate")), _time(config)
+    result, tags = path_of(config, "resultPath"), _tags(config)
+    untracked = {"disableTagChangeTracking": True} if _is_set(config, "disableTagChangeTracking") else {}
+
+    async def create(visit: Visit) -> Any:
+        given = {**untracked, **time(visit), **fields(visit)}
+        set_tags = {key: value for key, value in tags(visit).items() if value is not None}
+        body = body_of(EventPost, {**({"eventTags": set_tags} if set_tags else {}), **given}, "dataMethod")
+        world = visit.world
+        created = await visit.ask(_log(visit), CreateEvent(body=body, by=world.creator, origin=world.origin))
+        return None if result is None else await _event(visit, created["id"])
+
+    return lambda visit: with_error(visit, result, create(visit))
+
+
+def _get(config: Config) -> NodeStep:
+    result = needed_path(config, "resultPath")
+    if _is_set(config, "findMultiple") or not text_of(config, "eventIdTemplate"):
+        page, is_many = _page(config), _is_set(config, "findMultiple")
+        with_counts = _is_set(config, "findMetadata")
+
+        async def find(visit: Visit) -> Any:
+            found = await visit.read(ListEvents(application=visit.world.application, query=page(visit)))
+            items = [_shown(each) for each in found["items"]]
+            if not is_many:
+                return items[0] if items else None
+            if not with_counts:
+                return items
+            return {"items": items, **{name: found[name] for name in _COUNTS}}
+
+        return lambda visit: with_error(visit, result, find(visit))
+    id = text_reader(config, "eventIdTemplate")
+
+    async def get(visit: Visit) -> Any:
+        text = id(visit).strip()
+        return await _event(visit, bytes.fromhex(text)) if is_id(text) else None
+
+    return lambda visit: with_error(visit, result, get(visit))
+
+
+_COUNTS: Final = ("count", "totalCount", "page", "perPage")
+
+
+def _update(config: Config) -> NodeStep:
+    fields, result, tags = _fields(config, "comment"), path_of(config, "resultPath"), _tags(config)
+    removed = {"deviceId": None} if config.get("deviceIdTemplate", "") is None else {}
+
+    def read(visit: Visit) -> tuple[EventPatch, dict[str, str | None]]:
+        body = body_of(EventPatch, {**removed, **fields(visit)}, "dataMethod")
+        changed = tags(visit)
+        body_of(EventTags, {key: value for key, value in changed.items() if value is not None}, "eventTags")
+        return body, changed
+
+    if _is_set(config, "updateMultiple"):
+        query = query_reader(config, "queryTemplate")
+
+        async def update_all(visit: Visit) -> Any:
+            body, changed = read(visit)
+            choice, by, origin = EventChoice(query=query(visit)), visit.world.creator, visit.world.origin
+            message = PatchEvents(query=choice, body=body, by=by, tags=changed, origin=origin)
+            try:
+                await visit.ask(_log(visit), message)
+            except ChangeTooLarge:
+                input = {"choice": choice, "body": body, "tags": changed, "origin": origin}
+                await _queue(visit, "events.patch", input)
+            return {"success": True}
+
+        return lambda visit: with_error(visit, result, update_all(visit))
+    chosen = _chosen(config, "targetEventIdTemplate")
+
+    async def update(visit: Visit) -> Any:
+        body, changed = read(visit)
+        id = await chosen(visit)
+        if id is None:
+            return None
+        by, origin = visit.world.creator, visit.world.origin
+        await visit.ask(_log(visit), PatchEvent(event=id, body=body, by=by, tags=changed, origin=origin))
+        return None if result is None else await _event(visit, id)
+
+    return lambda visit: with_error(visit, result, update(visit))
+
+
+def _delete(config: Config) -> NodeStep:
+    result = path_of(config, "resultPath")
+    if _is_set(config, "deleteMultiple"):
+        query = query_reader(config, "queryTemplate")
+
+        async def delete_all(visit: Visit) -> Any:
+            body = query(visit)
+            try:
+                await visit.ask(_log(visit), DeleteEvents(body=body))
+            except ChangeTooLarge:
+                await _queue(visit, "events.delete", {"query": body})
+            return {"success": True}
+
+        return lambda visit: with_error(visit, result, delete_all(visit))
+    chosen = _chosen(config, "eventIdTemplate")
+
+    async def delete(visit: Visit) -> Any:
+        id = await chosen(visit)
+        if id is None:
+            return None
+        await visit.ask(_log(visit), DeleteEvent(event=id))
+        return {"success": True}
+
+    return lambda visit: with_error(visit, result, delete(visit))
+
+
+# The events.
+
+
+def _log(visit: Visit) -> Ref:
+    return Ref("eventLog", visit.world.application, visit.world.application)
+
+
+async def _event(visit: Visit, id: bytes) -> Any:
+    """An event as the API shows it, None if there is none."""
+    try:
+        return _shown(await visit.read(GetEvent(application=visit.world.application, event=id)))
+    except NotFound:
+        return None
+
+
+def _shown(event: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if not name.startswith("_")}
+
+
+async def _queue(visit: Visit, operation: str, input: dict[str, Any]) -> None:
+    """Queue a job of which nobody gets a mail."""
+    application, by = visit.world.application, visit.world.creator
+    job = QueueJob(
+        operation=operation, resource=application, input=msgspec.to_builtins(input), by=by, result_to=[]
+    )
+    await visit.ask(Ref("application", ROOT, application), job)
+
+
+def _chosen(config: Config, name: str) -> Callable[[Visit], Any]:
+    """Finds the id of the event that a node changes; None if no event matches a query."""
+    if text_of(config, name) or not text_of(config, "queryTemplate"):
+        text = needed_text_reader(config, name)
+
+        async def given(visit: Visit) -> bytes:
+            return id_of(text(visit).strip(), name)
+
+        return given
+    page = _page({**config, "findMultiple": False})
+
+    async def first(visit: Visit) -> bytes | None:
+        found = await visit.read(ListEvents(application=visit.world.application, query=page(visit)))
+        return bytes.fromhex(found["items"][0]["id"]) if found["items"] else None
+
+    return first
+
+
+def _page(config: Config) -> Callable[[Visit], EventPage]:
+    """Reads what a list of events is asked for: a page, or the first event."""
+    query = query_reader(config, "queryTemplate") if config.get("queryTemplate") else lambda _visit: {}
+    sort = {name: text for name in ("sortField", "sortDirection") if (text := text_of(config, name))}
+    is_many = _is_set(config, "findMultiple")
+    pages = {
+        name: text_reader(config, field)
+        for name, field in (("page", "resultsPage"), ("perPage", "resultsPerPage"))
+    }
+
+    def read(visit: Visit) -> EventPage:
+        paging: dict[str, Any] = {"perPage": 1}
+        if is_many:
+            texts = {name: page(visit).strip() for name, page in pages.items()}
+            paging = {name: int(text) if text.isdecimal() else text for name, text in texts.items() if text}
+        page: EventPage = body_of(EventPage, {"query": query(visit), **sort, **paging}, "queryTemplate")
+        return page
+
+    return read
+
+
+# The fields of an event.
+
+
+def _is_set(config: Config, name: str) -> bool:
+    return config.get(name) in (True, "true")
+
+
+def _fields(config: Config, text: str, needed: tuple[str, ...] = ()) -> _Fields:
+    """Reads the fields of an event, `text` being its message or the comment of a change."""
+    method = choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+    if method != "individualFields":
+        name = "eventJsonTemplate" if method == "jsonTemplate" else "eventPayloadPath"
+        given = json_reader(config, name) if method == "jsonTemplate" else _at_path(config, name)
+
+        def whole(visit: Visit) -> dict[str, Any]:
+            fields = given(visit)
+            if not isinstance(fields, dict):
+                raise refused(f"config.{name}: gives {shortened(fields)}, not an object with the fields.")
+            return fields
+
+        return whole
+    for name in needed:
+        needed_text_reader(config, name)
+    texts = [
+        (field, text_reader(config, f"{field}Template"))
+        for field in ("level", "state", "subject", text, "deviceId")
+    ]
+    data = _data(config)
+
+    def read(visit: Visit) -> dict[str, Any]:
+        found: dict[str, Any] = {field: value for field, each in texts if (value := each(visit))}
+        value = data(visit)
+        return found if value is UNDEFINED else {**found, "data": value}
+
+    return read
+
+
+def _at_path(config: Config, name: str) -> Reader:
+    path = needed_path(config, name)
+    return lambda visit: path.get(visit.payload)
+
+
+def _data(config: Config) -> Reader:
+    if choice_of(config, "dataSourceType", ("payloadPath", "jsonTemplate")) == "jsonTemplate":
+        has_json = bool(config.get("dataSourceJson"))
+        return json_reader(config, "dataSourceJson") if has_json else lambda _visit: UNDEFINED
+    path = path_of(config, "dataSourcePath")
+    return (lambda _visit: UNDEFINED) if path is None else lambda visit: path.get(visit.payload)
+
+
+def _tags(config: Config) -> Callable[[Visit], dict[str, str | None]]:
+    """Reads tags by key; None for one without a value. Only templates have tags one by one."""
+    listed = []
+    if (
+        choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+        == "individualFields"
+    ):
+        listed = [
+            (text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
+            for each in list_of(config, "eventTags")
+        ]
+
+    def read(visit: Visit) -> dict[str, str | None]:
+        tags = {key(visit): value(visit) or None for key, value in listed}
+        return {key: value for key, value in tags.items() if key}
+
+    return read
+
+
+def _time(config: Config) -> _Fields:
+    """Reads `creationDate`, unless it is now."""
+    kind = choice_of(config, "timeSourceType", ("now", "payloadTime", "payloadPath"))
+    if kind == "now":
+        return lambda _visit: {}
+    path = _PAYLOAD_TIME if kind == "payloadTime" else needed_path(config, "timeSourcePath")
+
+    def read(visit: Visit) -> dict[str, Any]:
+        time = path.get(visit.payload)
+        if time is UNDEFINED or time is None:
+            raise refused(f"config.timeSourceType: there is no time at {path.text}.")
+        return {"creationDate": time}
+
+    return read
+
+
+TYPES: Final[dict[str, Prepare]] = {
+    "CreateEventNode": _create,
+    "DeleteEventNode": _delete,
+    "GetEventNode": _get,
+    "UpdateEventNode": _update,
+}
