@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from trunkline.actors.engine.bodies import body_of, id_of
+from trunkline.actors.engine.bodies import id_of
+from trunkline.actors.engine.experience import user_of
 from trunkline.actors.engine.tools import Config, Unusable, list_of, text_of, text_reader
 from trunkline.actors.engine.visit import Visit
-from trunkline.actors.experience.resource import ListExperienceRecords
-from trunkline.actors.experience.users import EXPERIENCE_USERS, ExperienceUserPage
-from trunkline.actors.values.ids import is_id
 
 Query = dict[str, Any]
 QueryReader = Callable[[Visit], Awaitable[Query]]
@@ -46,29 +44,17 @@ def by_user(config: Config, name: str) -> QueryReader:
     read = text_reader(config, name)
 
     async def query(visit: Visit) -> Query:
-        text = read(visit).strip()
-        if is_id(text):
-            return {"experienceUserId": text}
-        page = body_of(
-            ExperienceUserPage, {"perPage": 1, "query": {"email": {"$eq": text, "$ci": True}}}, name
-        )
-        world = visit.world
-        message = ListExperienceRecords(
-            resource=EXPERIENCE_USERS.name,
-            ids={"application": world.application},
-            query=page,
-            now_ms=world.system.clock.wall_ms(),
-        )
-        users = (await visit.read(message))["items"]
-        return {"experienceUserId": users[0]["id"]} if users else NO_DEVICE
+        user = user_of(visit, read(visit))
+        return NO_DEVICE if user is None else {"experienceUserId": user.id.hex()}
 
     return query
 
 
-def by_tags(config: Config, name: str, *, join: str) -> QueryReader:
+def by_tags(config: Config, name: str, *, join: str, field: str = "tags") -> QueryReader:
     """The devices with one of the tags (`$or`) or with all (`$and`), each by key, by value, or by both.
 
-    A tag of which nothing is left when its templates are filled in is one that no device has.
+    `field` is the field with the tags, for other records than devices. A tag of which nothing is left when its
+    templates are filled in is one that no device has.
     """
     tags = [
         (text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
@@ -78,11 +64,11 @@ def by_tags(config: Config, name: str, *, join: str) -> QueryReader:
         raise Unusable(f"config.{name}: is empty; give at least one tag.")
 
     async def query(visit: Visit) -> Query:
-        return {join: [_with_tag(key(visit), value(visit)) for key, value in tags]}
+        return {join: [_with_tag(field, key(visit), value(visit)) for key, value in tags]}
 
     return query
 
 
-def _with_tag(key: str, value: str) -> Query:
+def _with_tag(field: str, key: str, value: str) -> Query:
     parts = {name: text for name, text in (("$tagKey", key), ("$tagValue", value)) if text}
-    return {"tags": parts} if parts else NO_DEVICE
+    return {field: parts} if parts else NO_DEVICE

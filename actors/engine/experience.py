@@ -4,24 +4,54 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from trunkline.actors.engine.bodies import json_reader
-from trunkline.actors.engine.tools import Config, shortened, template_of, text_reader
+from trunkline.actors.engine.bodies import body_of, json_reader
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    list_of,
+    needed_path,
+    needed_text_reader,
+    shortened,
+    template_of,
+    text_reader,
+)
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.experience.resource import ExperienceResource, ShowExperienceRecord
+from trunkline.actors.experience.amend import AmendRecord
+from trunkline.actors.experience.resource import (
+    ExperienceResource,
+    ListExperienceRecords,
+    ShowExperienceRecord,
+)
 from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.experience.users import find_user
 from trunkline.actors.formulas.values import to_number
+from trunkline.actors.records.messages import CreateRecord, DeleteRecord
+from trunkline.actors.records.page import Page
 from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.ref import Ref
 
+MEMBERS: Final = "experienceUserIds"
+"""The field of a group that is a list of ids."""
 TTL_MS_MAX: Final = 100 * 365 * 86_400_000
 DATA_CHARS_MAX: Final = 4_096
 """A token, which is longer than its data, stays below `TOKEN_CHARS_MAX`."""
 
+
+class Given(NamedTuple):
+    """What a node gives a record: fields as the API has them, and entries as `AmendRecord` has them."""
+
+    fields: dict[str, Any]
+    entries: dict[str, dict[str, Any]]
+    source: str
+    """The field of the configuration that it comes from."""
+
+
+GivenReader = Callable[[Visit], Given]
 MakeToken = Callable[[bytes, int], str]
 """Makes a token of a user at a time in milliseconds."""
 
@@ -36,15 +66,111 @@ def user_of(visit: Visit, email_or_id: str) -> Found | None:
     return find_user(visit.world.system.journal, visit.world.application, email_or_id.strip())
 
 
+# Reads and changes.
+
+
 async def shown(visit: Visit, resource: ExperienceResource, id: bytes) -> dict[str, Any]:
     """A record as the payload has it: as the API shows it, without what is only for its callers."""
     ids = {"application": visit.world.application, resource.kind.name: id}
-    return plain(await visit.read(ShowExperienceRecord(resource=resource.name, ids=ids)))
+    return _plain(await visit.read(ShowExperienceRecord(resource=resource.name, ids=ids)))
 
 
-def plain(record: Any) -> dict[str, Any]:
-    """A record that the API shows, as the payload has it."""
+async def listed(visit: Visit, resource: ExperienceResource, page: Page) -> dict[str, Any]:
+    """The answer of a list of records, in the same form."""
+    world = visit.world
+    message = ListExperienceRecords(
+        resource=resource.name,
+        ids={"application": world.application},
+        query=page,
+        now_ms=world.system.clock.wall_ms(),
+    )
+    found = _plain(await visit.read(message))
+    return {**found, "items": [_plain(each) for each in found["items"]]}
+
+
+def _plain(record: Any) -> dict[str, Any]:
     return {name: each for name, each in msgspec.to_builtins(record).items() if not name.startswith("_")}
+
+
+async def create(visit: Visit, resource: ExperienceResource, given: Given) -> dict[str, Any]:
+    """Create a record; return it as it is shown."""
+    fields = dict(given.fields)
+    for name, entries in given.entries.items():
+        set_ones = {key: value for key, value in entries.items() if value is not None}
+        fields[name] = list(set_ones) if name == MEMBERS else set_ones
+    body = await _prepared(resource, body_of(resource.post, fields, given.source))
+    message = CreateRecord(resource=resource.name, body=body, by=visit.world.creator)
+    made = await visit.ask(experience_of(visit), message)
+    return await shown(visit, resource, made["id"])
+
+
+async def change(visit: Visit, resource: ExperienceResource, id: bytes, given: Given) -> dict[str, Any]:
+    """Change a record; return it as it is shown."""
+    body = await _prepared(resource, body_of(resource.patch, given.fields, given.source))
+    message = AmendRecord(
+        resource=resource.name, record=id, body=body, by=visit.world.creator, entries=given.entries
+    )
+    await visit.ask(experience_of(visit), message)
+    return await shown(visit, resource, id)
+
+
+async def remove(visit: Visit, resource: ExperienceResource, id: bytes) -> None:
+    """Delete a record."""
+    await visit.ask(experience_of(visit), DeleteRecord(resource=resource.name, record=id))
+
+
+async def _prepared(resource: ExperienceResource, body: Any) -> Any:
+    return body if resource.prepare is None else await resource.prepare(body)
+
+
+# Fields of the configuration.
+
+
+def given_reader(config: Config, noun: str, single: Callable[[Config], GivenReader]) -> GivenReader:
+    """Reads what a record is given, as `dataMethod` says: from single templates, from `<noun>JsonTemplate`, or from
+    `<noun>PayloadPath`."""
+    method = choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+    if method == "individualFields":
+        return single(config)
+    if method == "jsonTemplate":
+        source = f"{noun}JsonTemplate"
+        value = json_reader(config, source)
+    else:
+        source = f"{noun}PayloadPath"
+        path = needed_path(config, source)
+
+        def value(visit: Visit) -> Any:
+            return path.get(visit.payload)
+
+    def read(visit: Visit) -> Given:
+        fields = value(visit)
+        if not isinstance(fields, dict):
+            raise refused(
+                f"config.{source}: gives {shortened(fields)}, not an object with the fields of a {noun}."
+            )
+        return Given(dict(fields), {}, source)
+
+    return read
+
+
+def texts_reader(config: Config, name: str) -> Callable[[Visit], list[str]] | None:
+    """Reads a list of templates as texts without those that are blank; None if it is not set."""
+    texts = config.get(name)
+    if texts is None:
+        return None
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise Unusable(f"config.{name}: give a list of templates.")
+    readers = [text_reader({name: each}, name) for each in texts]
+    return lambda visit: [text for reader in readers if (text := reader(visit).strip())]
+
+
+def tags_reader(config: Config, name: str) -> Callable[[Visit], dict[str, str | None]] | None:
+    """Reads tags, None for a tag without a value; None if no tags are set."""
+    tags = [
+        (needed_text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
+        for each in list_of(config, name)
+    ]
+    return (lambda visit: {key(visit).strip(): value(visit) or None for key, value in tags}) if tags else None
 
 
 def token_reader(config: Config) -> Callable[[Visit], MakeToken]:

@@ -25,11 +25,12 @@ _TEMPLATE_CHARS_MAX = 1024
 
 
 class MayUseDevice(Message, frozen=True):
-    """Whether a device belongs to a group of the user, or to one below it."""
+    """Whether a device belongs to a group or to one below it: to the group `id`, or to one of the user `id`."""
 
     application: bytes
     device: bytes
-    user: bytes
+    id: bytes
+    of: Literal["experienceUserId", "experienceGroupId"] = "experienceUserId"
 
 
 def judge(endpoint: Doc, caller: LoggedIn | None) -> Verdict:
@@ -56,10 +57,10 @@ def device_of(endpoint: Doc, context: Any) -> bytes | None:
 
 
 def may_use_device(reading: Reading, message: MayUseDevice) -> bool:
-    """Whether the device belongs to the user. The queries of groups may take long."""
+    """Whether the device belongs to the user or the group. The queries of groups may take long."""
     reading.check_time(is_long=True)
     found = find(reading.snapshot, DEVICE, message.application, message.device)
-    query = {"experienceUserId": message.user.hex()}
+    query = {message.of: message.id.hex()}
     match = device_filter(reading.snapshot, message.application, query).match
     assert match is not None
     return found is not None and match({**found.doc, "id": message.device.hex()})

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
+from trunkline.actors.experience.amend import AmendRecord, patch_of
 from trunkline.actors.experience.bootstrap import Bootstrap, bootstrap
 from trunkline.actors.experience.content import find, find_version, staged
 from trunkline.actors.experience.copies import ImportVersion, import_version
@@ -59,6 +60,10 @@ class Experience(RecordParent):
             self._patch_develop(message)
         else:
             super().on_patch_record(msgspec.structs.replace(message, record=version))
+
+    def on_amend_record(self, message: AmendRecord) -> None:
+        """Change single tags or members of a record."""
+        self.on_patch_record(patch_of(self, message))
 
     def on_delete_record(self, message: DeleteRecord) -> None:
         """Delete a record. A version may be given by its name."""

@@ -198,7 +198,7 @@ class Serving:
         device = device_of(endpoint, self._pages.context(visit) | {"data": visit.data})
         if device is None:
             return "forbidden"
-        message = MayUseDevice(application=application, device=device, user=visit.caller.user.id)
+        message = MayUseDevice(application=application, device=device, id=visit.caller.user.id)
         if not await readers.read(self._system, message):
             return "forbidden"
         shown = GetDevice(application=application, device=device, query=DeviceShape())

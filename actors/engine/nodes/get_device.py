@@ -11,7 +11,6 @@ answer of the list of devices. A device by its id is always one. `includeState` 
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 from trunkline.actors.devices.history import get_composite_state
@@ -20,17 +19,15 @@ from trunkline.actors.devices.read_messages import GetCompositeState, GetDevice,
 from trunkline.actors.engine.bodies import query_reader
 from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.pages import page_reader, picker
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
     choice_of,
     needed_text_reader,
     path_of,
-    shortened,
-    text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.values import to_number
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import is_id
@@ -85,28 +82,13 @@ def _one(config: Config) -> Any:
 
 def _page(config: Config) -> Any:
     query, shape, states = _query(config), _shape(config), _states(config)
-    is_list = config.get("findMultiple") is True
-    has_metadata = is_list and config.get("findMetadata") is True
-    size, number = _whole(config, "resultsPerPage", 100), _whole(config, "resultsPage", 0)
-    order: dict[str, Any] = {
-        "sort_field": choice_of(config, "sortField", ("name", "id", "creationDate", "lastUpdated")),
-        "sort_direction": choice_of(config, "sortDirection", ("asc", "desc")),
-    }
+    page, pick = page_reader(config, "devices", ("name", "id", "creationDate", "lastUpdated")), picker(config)
 
     async def find(visit: Visit) -> Any:
-        per_page = size(visit) if is_list else 1
-        if not 1 <= per_page <= 1000:
-            raise refused(f"config.resultsPerPage: gives {per_page}; a page has 1 to 1000 devices.")
-        page = number(visit) if is_list else 0
-        if not 0 <= page <= 10_000_000:
-            raise refused(f"config.resultsPage: gives {page}; the first page is 0, and 10000000 the last.")
-        asked = DevicePage(query=await query(visit), page=page, per_page=per_page, **order, **shape)
+        asked = DevicePage(query=await query(visit), **page(visit), **shape)
         listed = await visit.read(ListDevices(application=visit.world.application, query=asked, reach=None))
-        devices = listed["items"]
-        await states(visit, devices)
-        if is_list:
-            return listed if has_metadata else devices
-        return devices[0] if devices else None
+        await states(visit, listed["items"])
+        return pick(listed)
 
     return find
 
@@ -178,17 +160,3 @@ def _states(config: Config) -> Any:
             device["compositeState"] = state
 
     return add
-
-
-def _whole(config: Config, name: str, default: int) -> Any:
-    """Reads a field whose template gives a whole number; blank is the default."""
-    read = text_reader(config, name)
-
-    def whole(visit: Visit) -> int:
-        text = read(visit).strip()
-        number = to_number(text) if text else default
-        if not math.isfinite(number) or number != int(number):
-            raise refused(f"config.{name}: gives {shortened(text)}, not a whole number.")
-        return int(number)
-
-    return whole
