@@ -30,6 +30,7 @@ import trio
 from tests.bench.timeline import loaded, running, tell
 from trunkline.bench.cores import Cores
 from trunkline.bench.fleet import Fleet
+from trunkline.bench.history import to_ms
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session
 from trunkline.bench.stage import Plan
@@ -99,7 +100,7 @@ class Watched:
 
     async def queue(self) -> Json:
         """The queue of the workflow now."""
-        found: Json = (await self._session.call("GET", f"{self._path}/runs", query={"limit": 1}))["queue"]
+        found: Json = (await self._session.call("GET", f"{self._path}/runs", query={"perPage": 1}))["queue"]
         return found
 
     async def is_empty(self) -> None:
@@ -114,7 +115,8 @@ class Watched:
         while True:
             queue = await self.queue()
             self.longest = max(self.longest, queue["waiting"])
-            self.lag_ms = max(self.lag_ms, queue["lagMs"])
+            if "oldest" in queue:
+                self.lag_ms = max(self.lag_ms, time.time() * 1000 - to_ms(queue["oldest"]))
             await trio.sleep(0.2)
 
 
@@ -156,6 +158,8 @@ async def rate(options: argparse.Namespace, data_dir: Path, cores: Cores) -> Non
             )
 
 
+PRIVATE = {"TRUNKLINE_CALLBACK_PRIVATE_NETWORKS": "true"}
+"""The slow target is on this machine."""
 BUTTON = [{"type": "virtualButton", "key": "b", "meta": {"id": "b"}, "outputIds": [["a"]]}]
 GOOD: Json = {
     "name": "good",
@@ -215,7 +219,7 @@ async def press(session: Session, button: str) -> None:
 async def isolation(options: argparse.Namespace, data_dir: Path, cores: Cores) -> None:
     """Two lines: the good workflow alone, and beside bad ones."""
     tell(f"{'':16}{'runs':>8}{'p50 ms':>9}{'p99 ms':>9}{'longest ms':>12}")
-    async with slow_target() as url, running(data_dir, cores, callback_private_networks=1) as (_, session):
+    async with slow_target() as url, running(data_dir, cores, env=PRIVATE) as (_, session):
         for name, bad in (("alone", []), ("beside bad ones", bad_flows(url))):
             application = await session.create_application(name)
             flows = f"/applications/{application}/flows"
@@ -226,8 +230,8 @@ async def isolation(options: argparse.Namespace, data_dir: Path, cores: Cores) -
                     for each in (good, *others):
                         nursery.start_soon(press, session, f"{flows}/{each['id']}/virtualButton")
             await trio.sleep(2)
-            page = await session.call("GET", f"{flows}/{good['id']}/runs", query={"limit": 100})
-            times = sorted(each["endedMs"] - each["queuedMs"] for each in page["runs"])
+            page = await session.call("GET", f"{flows}/{good['id']}/runs", query={"perPage": 1000})
+            times = sorted(to_ms(each["time"]) - to_ms(each["queued"]) for each in page["items"])
             p99 = times[int(len(times) * 0.99)]
             tell(f"{name:16}{len(times):8}{statistics.median(times):9.1f}{p99:9.1f}{times[-1]:12.1f}")
 

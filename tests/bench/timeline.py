@@ -22,7 +22,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -70,11 +70,13 @@ class Running(NamedTuple):
 
 
 @asynccontextmanager
-async def running(data_dir: Path, cores: Cores, **limits: int) -> AsyncIterator[Running]:
-    """A server without throttles, on its cores; stopped at the end."""
+async def running(
+    data_dir: Path, cores: Cores, *, env: Mapping[str, str] | None = None, **limits: int
+) -> AsyncIterator[Running]:
+    """A server without throttles, on its cores; stopped at the end. `env` has more settings of it."""
     file = data_dir.with_suffix(".toml")
     file.write_text("".join(f"{name} = {value}\n" for name, value in limits.items()))
-    variables = {**OWNER, "TRUNKLINE_THROTTLES": "off"}
+    variables = {**OWNER, "TRUNKLINE_THROTTLES": "off", **(env or {})}
     with on_cores(cores.server):
         server = serving(data_dir, "--limits", str(file), env=variables)
         process = await server.__aenter__()
