@@ -31,6 +31,7 @@ from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.revocations import Bearer
 from trunkline.actors.values.errors import Forbidden, NotFound, Unauthorized
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.origin import Origin
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -102,6 +103,14 @@ class Principal(Bearer):
             return Creator(self.token_id.hex(), "apiToken", self.name)
         assert self.user_id is not None
         return Creator(self.user_id.hex(), "user", self.name)
+
+    @property
+    def origin(self) -> Origin | None:
+        """What workflows are told of the cause of their runs."""
+        for id, type in ((self.device_id, "device"), (self.token_id, "apiToken"), (self.user_id, "user")):
+            if id is not None:
+                return Origin(id.hex(), type)
+        return None
 
 
 def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str]) -> Principal:

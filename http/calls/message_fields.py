@@ -47,6 +47,7 @@ _SOURCES: Final[Mapping[str, Source]] = {
     "ids": lambda call: call.ids,
     "if_match": lambda call: call.if_match,
     "now_ms": lambda call: call.now_ms,
+    "origin": lambda call: call.principal.origin,
     "query": lambda call: call.query,
     "reach": _reach,
     "record": _record,
@@ -77,7 +78,7 @@ def _provides(route: Route, name: str) -> bool:
         return route.body is not None
     if name in ("record", "resource"):
         return route.resource is not None
-    return not (route.access == "none" or route.anonymous) or name not in ("by", "reach")
+    return not (route.access == "none" or route.anonymous) or name not in ("by", "origin", "reach")
 
 
 def _id(name: str) -> Source:
