@@ -71,11 +71,14 @@ class Ends:
         self._ended: list[_Ended] = []
         self._kept: OrderedDict[tuple[bytes, bytes], _KeptRuns] = OrderedDict()
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is time to store what waits. Only between two runs, as the end of a run is one batch."""
+        return self._batch.size_bytes > _BATCH_BYTES
+
     def remove(self, key: bytes) -> None:
         """Remove a trigger or a marker."""
         self._batch.delete(keys.TRIGGERS, key)
-        if self._batch.size_bytes > _BATCH_BYTES:
-            self.flush()
 
     def put_trigger(self, key: bytes, raw: bytes) -> None:
         """Store a trigger, or what has changed of it."""
@@ -169,7 +172,6 @@ class Ends:
         if kept is not None:
             self._kept.move_to_end(place)
             return kept
-        self.flush()  # the records of this workflow may wait
         kept = _KeptRuns()
         prefix = keys.flow_runs_prefix(application, flow)
         end = keys.prefix_end(prefix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trunkline.actors.engine.copies import copied, size_of
-from trunkline.actors.engine.errors import RunFailed
+from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.engine.visit import Run
 from trunkline.actors.records.kind import Doc
@@ -57,3 +57,10 @@ def error_cause(
     if isinstance(given, dict) and "replyId" in given:
         data["replyId"] = given["replyId"]
     return Cause(f"{flow}-{_TYPE}", data, now_ms, origin=Origin(flow, "flow", hops))
+
+
+def fault_of(run: Run) -> RunFailed:
+    """The failure of a run by a fault of the server, at the node that was visited last."""
+    last = run.path[-1]
+    error = NodeError("InternalError", "The server failed to run this node; the fault is logged.")
+    return RunFailed(last.program, last.node, error, None)

@@ -98,6 +98,7 @@ class _Walker:
     async def _outside(self, step: Awaitable[int]) -> int:
         """Wait for a step without the turn, at most until the deadline of the run."""
         run = self._run
+        run.has_waited = True
         run.share.leave()
         try:
             with trio.move_on_at(run.deadline_s) as deadline:

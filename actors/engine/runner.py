@@ -18,8 +18,8 @@ import structlog
 import trio
 
 from trunkline.actors.engine.ends import Ends
-from trunkline.actors.engine.error_runs import error_cause, error_watchers
-from trunkline.actors.engine.errors import NodeError, RunFailed
+from trunkline.actors.engine.error_runs import error_cause, error_watchers, fault_of
+from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.programs import CompiledFlow, Programs
 from trunkline.actors.engine.record_of_run import run_record
@@ -115,6 +115,8 @@ class FlowRunner:
             entries.append(entry)
         if entries:
             self._queue.begin_after(entries[-1].number)
+        for number in self._leftover.keys() - {entry.number for entry in entries}:
+            self._forget_markers(number)
         self._queue.add(entries)
 
     def _wake(self) -> None:
@@ -139,6 +141,8 @@ class FlowRunner:
                 self._note_drops()
                 while (entry := self._queue.take()) is not None:
                     await self._take(entry)
+                    if self._ends.is_large:
+                        self._ends.flush()
                     if self._share.is_used_up_now():
                         self._ends.flush()
                         await self._share.pause()
@@ -169,7 +173,7 @@ class FlowRunner:
         at = None if compiled is None else compiled.trigger(record.index, record.type, record.key)
         application = self._told.application(entry.application)
         if compiled is None or at is None or application is None or not compiled.is_enabled:
-            self._remove(entry, [key for key, _ in self._leftover.pop(entry.number, [])])
+            self._remove(entry)
             return
         began_ms = self._system.clock.wall_ms()
         if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
@@ -194,7 +198,7 @@ class FlowRunner:
             failed = failure
         except Exception as bug:  # noqa: BLE001 - a bug ends this run, not the runner
             _log.error("run of a workflow failed", flow=entry.flow.hex(), exc_info=bug)
-            failed = _fault(run)
+            failed = fault_of(run)
         took_us = int((trio.current_time() - began_s) * 1e6)
         self._end(entry, raw, record, compiled, run, failed, began_ms, took_us)
         for key in world.markers:
@@ -255,6 +259,9 @@ class FlowRunner:
     ) -> None:
         ends, application, flow = self._ends, entry.application, entry.flow
         ended_ms = max(began_ms, self._system.clock.wall_ms())
+        if run.has_waited and not self._exists(application, flow):
+            ends.remove(entry.key)
+            return
         self.runs += 1
         counts = {"runs": 1, "paths": run.paths_completed, "us": took_us}
         if failed is not None:
@@ -280,9 +287,19 @@ class FlowRunner:
             self._queue_error_runs(entry, cause, compiled, record)
         ends.remove(entry.key)
 
-    def _remove(self, entry: Queued, markers: list[bytes]) -> None:
+    def _exists(self, application: bytes, flow: bytes) -> bool:
+        """Whether a workflow was not deleted meanwhile: nothing may be stored for it then."""
+        known = self._programs.get(application, flow, None)
+        return known is not None and self._told.application(application) is not None
+
+    def _remove(self, entry: Queued) -> None:
+        """Remove a trigger that is not run."""
         self._ends.remove(entry.key)
-        for key in markers:
+        self._forget_markers(entry.number)
+
+    def _forget_markers(self, number: int) -> None:
+        """Remove what a run has done before a crash."""
+        for key, _ in self._leftover.pop(number, ()):
             self._ends.remove(key)
 
     def _abandon(
@@ -311,7 +328,7 @@ class FlowRunner:
         self._ends.keep(entry.application, entry.flow, entry.number, kept)
         counts = {"runs": 1, "failed": 1}
         self._ends.count(entry.application, entry.flow, compiled.version_id, now_ms, counts)
-        self._remove(entry, [key for key, _ in self._leftover.pop(entry.number, [])])
+        self._remove(entry)
 
     def _queue_error_runs(
         self, entry: Queued, cause: Cause | None, compiled: CompiledFlow, record: TriggerRecord
@@ -336,6 +353,7 @@ class FlowRunner:
         for each in dropped:
             if each.key is not None:
                 self._ends.remove(each.key)
+                self._forget_markers(keys.trigger_number(each.key))
             place = (each.application, each.flow, each.reason)
             self._drops[place] = self._drops.get(place, 0) + 1
 
@@ -375,10 +393,3 @@ class FlowRunner:
                 self.runs += count
                 counts = {"runs": count, "paths": count}
                 self._ends.count(application, flow, compiled.version_id, now_ms, counts)
-
-
-def _fault(run: Run) -> RunFailed:
-    """The failure of a run by a fault of the server, at the node that was visited last."""
-    last = run.path[-1]
-    error = NodeError("InternalError", "The server failed to run this node; the fault is logged.")
-    return RunFailed(last.program, last.node, error, None)

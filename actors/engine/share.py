@@ -44,12 +44,15 @@ class Share:
 
     def leave(self) -> None:
         """End the turn."""
-        self._held = False
-        if self._waiting:
-            self._held = True  # nobody may enter before the one who waited longest
-            trio.lowlevel.reschedule(self._waiting.popleft())
-        else:
+        self._pass_on()
+        if not self._held:
             self.on_free()
+
+    def _pass_on(self) -> None:
+        """Give the turn to the one who has waited longest, if there is one: nobody may enter before."""
+        self._held = bool(self._waiting)
+        if self._held:
+            trio.lowlevel.reschedule(self._waiting.popleft())
 
     def is_used_up(self, now_ns: int) -> bool:
         """Whether the turn has lasted long enough."""
@@ -61,6 +64,6 @@ class Share:
 
     async def pause(self) -> None:
         """Let the rest of the server work, and the other runs."""
-        self.leave()
+        self._pass_on()
         await trio.lowlevel.checkpoint()
         await self.enter()

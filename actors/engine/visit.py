@@ -128,6 +128,8 @@ class Run:
     share: Share = field(default_factory=Share)
     deadline_s: float = math.inf
     """By the clock of the event loop."""
+    has_waited: bool = False
+    """Whether others may have changed anything since the run began."""
     steps: int = 0
     paths_completed: int = 0
     path: list[Step] = field(default_factory=list)
