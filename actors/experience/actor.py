@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from trunkline.actors.experience.amend import AmendRecord, patch_of
-from trunkline.actors.experience.bootstrap import Bootstrap, bootstrap
+from trunkline.actors.experience.bootstrap import Bootstrap, Bootstrapped, bootstrap
 from trunkline.actors.experience.content import find, find_version, staged
 from trunkline.actors.experience.copies import ImportVersion, import_version
 from trunkline.actors.experience.counts import AddCounts, add_counts
@@ -78,8 +78,8 @@ class Experience(RecordParent):
         """Create a version with endpoints and views of its own."""
         import_version(self, message)
 
-    def on_bootstrap(self, message: Bootstrap) -> str:
-        """Create a first experience; the answer is the suffix of its names."""
+    def on_bootstrap(self, message: Bootstrap) -> Bootstrapped:
+        """Create a first experience."""
         return bootstrap(self, message)
 
     def on_note_log_in(self, message: NoteLogIn) -> int:

@@ -1,12 +1,14 @@
 """A first experience: pages with a layout, endpoints that answer with them, and a group with one user.
 
+The workflow that logs in is not created here, as workflows have actors of their own (`log_in_flow.py`).
+
 Everything is created in one turn with the rules of single records. The records have names of their own; where the
 application has such names already, all of them get the same suffix, or the present records are replaced.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -53,6 +55,7 @@ _HOME: Final = """<h1>Home</h1>
 <p>This is the first page of the application.</p>
 """
 _LOG_IN: Final = """<h1>Log in</h1>
+{{#if pageData.error}}<p role="alert">{{pageData.error}}</p>{{/if}}
 <form method="post" action="%(log_in)s">
   <p><label>E-mail address <input type="email" name="email" required></label></p>
   <p><label>Password <input type="password" name="password" required></label></p>
@@ -74,7 +77,7 @@ class BootstrapBody(Body, frozen=True):
 
 
 class Bootstrap(Message, frozen=True):
-    """Create a first experience. The answer is the suffix of the names; the user gets the hashed password."""
+    """Create a first experience. The answer is a `Bootstrapped`; the user gets the hashed password."""
 
     body: BootstrapBody
     by: Creator
@@ -89,6 +92,14 @@ class BootstrapResult(View, frozen=True):
     password: str | None = None
 
 
+class Bootstrapped(NamedTuple):
+    """What was created: the suffix of all names, the endpoint that takes the form, and the page with it."""
+
+    suffix: str
+    log_in_endpoint: str
+    log_in_page: str
+
+
 class Names(NamedTuple):
     """The names of what is created, with a suffix."""
 
@@ -101,8 +112,13 @@ class Names(NamedTuple):
 
     @property
     def log_in(self) -> str:
-        """The route of the page for logging in."""
+        """The route of the page for logging in, to which it also sends its form."""
         return f"/log-in{self.suffix}"
+
+    @property
+    def flow(self) -> str:
+        """The name of the workflow that logs in."""
+        return f"log-in{self.suffix}"
 
     @property
     def email(self) -> str:
@@ -128,8 +144,8 @@ _VIEWS: Final[tuple[tuple[str, ViewType, str], ...]] = (
 )
 
 
-def bootstrap(owner: RecordParent, message: Bootstrap) -> str:
-    """Stage a first experience; return the suffix of its names. Raises `Invalid`, also if the slug is taken."""
+def bootstrap(owner: RecordParent, message: Bootstrap) -> Bootstrapped:
+    """Stage a first experience. Raises `Invalid`, also if the slug is taken."""
     body = message.body
     names = Names("") if body.replace_existing else _free_names(owner, body)
     work = _Work(owner, message.by)
@@ -140,15 +156,16 @@ def bootstrap(owner: RecordParent, message: Bootstrap) -> str:
     home, log_in = (Reply(value=views[name], type="page") for name in ("home", "log-in"))
     access = "group" if groups else "authenticated" if body.create_users else "public"
     fields = {"access": access, "experience_group_ids": groups, "unauthorized_reply": log_in}
-    work.endpoint(names.home, static_reply=home, **fields)
-    work.endpoint(names.log_in, static_reply=log_in, access="public")
+    work.endpoint("get", names.home, static_reply=home, **fields)
+    work.endpoint("get", names.log_in, static_reply=log_in, access="public")
+    form = work.endpoint("post", names.log_in, access="public")
     develop = find_version(staged(owner), owner.ref.id, owner.ref.id).doc
     if body.replace_existing or "notFoundReply" not in develop:
         reply = VersionPatch(not_found_reply=Reply(value=views["not-found"], type="page", status_code=404))
         owner.on_patch_record(work.change(VERSIONS.name, owner.ref.id, reply))
     if body.slug is not UNSET:
         work.create(SLUGS.name, SlugPost(slug=body.slug))
-    return names.suffix
+    return Bootstrapped(names.suffix, form, views["log-in"])
 
 
 def _free_names(owner: RecordParent, body: BootstrapBody) -> Names:
@@ -157,7 +174,10 @@ def _free_names(owner: RecordParent, body: BootstrapBody) -> Names:
     for number in range(1, _SUFFIXES_MAX + 1):
         names = Names("" if number == 1 else f"-{number}")
         views = (view_of_name(owner, type, names.view(name)) for name, type, _ in _VIEWS)
-        routes = (tree.clashing("get", route) for route in (names.home, names.log_in))
+        routes = (
+            tree.clashing(method, route)
+            for method, route in (("get", names.home), ("get", names.log_in), ("post", names.log_in))
+        )
         users = [_user_of(owner, names)] if body.create_users else []
         groups = [_group_of_name(owner, names.group)] if body.create_groups else []
         if all(found is None for found in (*views, *routes, *users, *groups)):
@@ -228,9 +248,9 @@ class _Work(NamedTuple):
             EXPERIENCE_USERS.name, found, ExperienceUserPost(**fields), ExperienceUserPatch(**fields)
         )
 
-    def endpoint(self, route: str, **fields: Any) -> None:
+    def endpoint(self, method: Literal["get", "post"], route: str, **fields: Any) -> str:
         """An endpoint, in place of the one whose route clashes, if there is one."""
-        clash = _routes(self.owner).clashing("get", route)
+        clash = _routes(self.owner).clashing(method, route)
         if clash is not None:
             self.owner.on_delete_record(DeleteRecord(resource=ENDPOINTS.name, record=clash))
-        self.create(ENDPOINTS.name, EndpointPost(route=route, method="get", **fields))
+        return self.create(ENDPOINTS.name, EndpointPost(route=route, method=method, **fields))

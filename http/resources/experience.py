@@ -16,6 +16,7 @@ from trunkline.actors.experience.domains import DOMAINS
 from trunkline.actors.experience.endpoints import ENDPOINTS, EndpointRemoval
 from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.linked import ExperienceLinks, ExperienceLinksChoice, GetExperienceLinks
+from trunkline.actors.experience.log_in_flow import log_in_flow
 from trunkline.actors.experience.removal import RemovalChoice, RemoveSome
 from trunkline.actors.experience.resource import (
     ExperienceResource,
@@ -28,10 +29,13 @@ from trunkline.actors.experience.stats import GetEndpointStats, StatPoint, Stats
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.experience.versions import VERSIONS, GetExperienceVersion, ListExperienceVersions
 from trunkline.actors.experience.views import VIEWS
-from trunkline.actors.flows.messages import DeleteFlow
+from trunkline.actors.flows.bodies import FlowPatch, FlowPost
+from trunkline.actors.flows.messages import CreateFlow, DeleteFlow, PatchFlow
 from trunkline.actors.flows.selection import SelectOfClass
 from trunkline.actors.records.messages import GetRecord, ListRecords
-from trunkline.actors.values.errors import NotFound
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.system import Ask
+from trunkline.actors.values.errors import DomainError, NotFound
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
@@ -70,16 +74,39 @@ def _version_routes() -> Iterator[Route]:
 
 
 async def bootstrap(call: Call) -> Response:
-    """Create a first experience: pages, endpoints, and a group with a user. The password is shown only here."""
-    call.service.system.check_load()
+    """Create a first experience: pages, endpoints, a group with a user, and the workflow that logs in.
+
+    All of it is one batch. The password is shown only here.
+    """
+    service, by = call.service, call.principal.creator
+    service.system.check_load()
     password = secrets.token_urlsafe(12)
-    message = Bootstrap(
-        body=call.body, by=call.principal.creator, password_hash=await hash_password(password)
-    )
-    suffix: str = (await call.service.system.ask(call.service.ref(call), message)).value
-    shown = {"resourceSuffix": suffix}
+    message = Bootstrap(body=call.body, by=by, password_hash=await hash_password(password))
+    found: list[bytes] = []
+    if call.body.replace_existing:
+        found = await service.read_message(
+            SelectOfClass(application=call.application, flow_class="experience", name=Names("").flow)
+        )
+    flow = found[0] if found else service.system.ids.new(service.system.clock.wall_ms())
+
+    def last(answers: list[Any]) -> Ask:
+        (made,) = answers
+        if isinstance(made, DomainError):
+            raise made
+        names = Names(made.suffix)
+        body = log_in_flow(
+            name=names.flow, endpoint=made.log_in_endpoint, page=made.log_in_page, home=names.home
+        )
+        ref = Ref("flow", call.application, flow)
+        if not found:
+            return ref, CreateFlow(body=msgspec.convert(body, FlowPost), by=by)
+        del body["flowClass"]
+        return ref, PatchFlow(body=msgspec.convert(body, FlowPatch), by=by)
+
+    made, _ = await service.system.ask_each([(service.ref(call), message)], last)
+    shown = {"resourceSuffix": made.suffix}
     if call.body.create_users:
-        shown |= {"email": Names(suffix).email, "password": password}
+        shown |= {"email": Names(made.suffix).email, "password": password}
     return Response(200, [JSON], msgspec.json.encode(shown))
 
 

@@ -38,7 +38,7 @@ async def totals(exp: Experience) -> dict[str, int]:
     return {nouns: count for nouns, count in counts.items() if count}
 
 
-FIRST = {"endpoints": 2, "views": 5, "groups": 1, "users": 1}
+FIRST = {"endpoints": 3, "views": 5, "groups": 1, "users": 1}
 
 
 async def test_a_first_experience_is_whole(exp: Experience) -> None:
@@ -86,18 +86,36 @@ async def test_a_first_experience_is_served(exp: Experience) -> None:
     assert "<h1>Home</h1>" in home.text
 
 
+async def test_the_user_of_a_first_experience_logs_in_with_the_form(exp: Experience) -> None:
+    made = await bootstrap(exp, slug="my-farm")
+    at = browser(exp, "my-farm.localhost")
+    form = {"email": made["email"], "password": made["password"]}
+    wrong = await at.send("POST", "/log-in", data=form | {"password": "another one"})
+    assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
+    assert '<p role="alert">The e-mail address or the password is wrong.</p>' in wrong.text
+    assert "alert" not in (await at.get("/log-in")).text
+    right = await at.send("POST", "/log-in", data=form)
+    assert (right.status_code, right.headers["location"]) == (302, "/")
+    cookie, _, attributes = right.headers["set-cookie"].partition(";")
+    assert attributes == " Path=/; Max-Age=604800; HttpOnly; SameSite=Lax"
+    home = await at.get("/", Cookie=cookie)
+    assert (home.status_code, "<h1>Home</h1>" in home.text) == (200, True)
+    (user,) = (await exp.get("users"))["items"]
+    assert user["lastLogin"]
+
+
 async def test_a_second_one_gets_a_suffix_or_replaces_the_first(exp: Experience) -> None:
     first = await bootstrap(exp)
     second = await bootstrap(exp)
     assert (first["resourceSuffix"], second["resourceSuffix"]) == ("", "-2")
     assert second["email"] != first["email"]
     assert await totals(exp) == {nouns: 2 * count for nouns, count in FIRST.items()}
-    assert {each["route"] for each in (await exp.get("endpoints"))["items"]} == {
-        "/",
-        "/log-in",
-        "/home-2",
-        "/log-in-2",
-    }
+    served = [(each["method"], each["route"]) for each in (await exp.get("endpoints"))["items"]]
+    forms = ("get", "/log-in"), ("post", "/log-in"), ("get", "/log-in-2"), ("post", "/log-in-2")
+    assert sorted(served) == sorted([("get", "/"), ("get", "/home-2"), *forms])
+    flows = f"{exp.application}/flows?flowClass=experience"
+    before = {each["name"]: each for each in (await exp.server.call("GET", flows))["items"]}
+    assert before.keys() == {"log-in", "log-in-2"}
     (home,) = (await exp.get("views?filterField=name&filter=home"))["items"]
     await exp.patch(f"views/{home['id']}", body="mine")
     again = await bootstrap(exp, replaceExisting=True)
@@ -105,9 +123,15 @@ async def test_a_second_one_gets_a_suffix_or_replaces_the_first(exp: Experience)
     assert again["password"] != first["password"]
     assert (await exp.get(f"views/{home['id']}"))["body"] == home["body"]
     assert await totals(exp) == {nouns: 2 * count for nouns, count in FIRST.items()}
+    after = {each["name"]: each for each in (await exp.server.call("GET", flows))["items"]}
+    assert {name: each["id"] for name, each in after.items()} == {
+        name: each["id"] for name, each in before.items()
+    }
+    assert after["log-in"]["triggers"] != before["log-in"]["triggers"], "the endpoint is a new one"
+    assert after["log-in-2"] == before["log-in-2"]
     bare = Experience(exp.server, await exp.server.application("bare"))
     assert await bootstrap(bare, createUsers=False, createGroups=False) == {"resourceSuffix": ""}
-    assert await totals(bare) == {"endpoints": 2, "views": 5}
+    assert await totals(bare) == {"endpoints": 3, "views": 5}
     assert (await bare.get("endpoints"))["items"][0]["access"] == "public"
 
 
@@ -116,6 +140,7 @@ async def test_a_first_experience_that_cannot_be_made_leaves_nothing(exp: Experi
     await other.make("slugs", slug="taken")
     assert (await exp.refused("PATCH", "bootstrap", {"slug": "taken"})).startswith("slug: taken is taken")
     assert await totals(exp) == {}
+    assert (await exp.server.call("GET", f"{exp.application}/flows"))["totalCount"] == 0
 
 
 async def whole(exp: Experience) -> None:
@@ -133,7 +158,7 @@ KEPT: list[tuple[str, dict[str, int]]] = [
         "keepGroups=true&keepSlugs=true&keepDomains=true",
         {"versions": 1, "groups": 1, "slugs": 1, "domains": 1},
     ),
-    ("keepViews=true&keepEndpoints=true&removeVersions=true", {"views": 5, "endpoints": 2}),
+    ("keepViews=true&keepEndpoints=true&removeVersions=true", {"views": 5, "endpoints": 3}),
 ]
 
 
