@@ -1,0 +1,80 @@
+"""Workflows in the form of exports are imported, run, and do what they are for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.conftest import Server
+from tests.e2e.experience_browser import PASSWORD, browser, page, user
+from tests.e2e.experiences import Experience, new_experience
+from tests.e2e.exported_flows import DEVICES, LOG_IN, moved
+
+LOG_IN_PAGE = "{{#if pageData.failed}}No, {{pageData.email}}.{{/if}}<form>"
+DEVICES_PAGE = (
+    "{{request.query.welcome}}:"
+    "{{#each pageData}}{{name}} in {{place}}: {{celsius}} C, {{fahrenheit}} F;{{/each}}"
+)
+
+
+@pytest.fixture
+async def exp(server: Server) -> Experience:
+    made = await new_experience(server)
+    await made.make("slugs", slug="farm")
+    return made
+
+
+async def device(exp: Experience, name: str, place: str, celsius: float | None) -> str:
+    made = await exp.server.call(
+        "POST",
+        f"{exp.application}/devices",
+        {
+            "name": name,
+            "tags": [{"key": "place", "value": place}],
+            "attributes": [{"name": "temperature", "dataType": "number"}],
+        },
+        status=201,
+    )
+    if celsius is not None:
+        state = {"data": {"temperature": celsius}}
+        await exp.server.call("POST", f"{exp.application}/devices/{made['id']}/state", state)
+    return str(made["id"])
+
+
+async def test_a_user_logs_in_and_sees_the_devices_of_the_own_groups(exp: Experience) -> None:
+    server = exp.server
+    barn = await device(exp, "Barn", "north & east", 20)
+    await device(exp, "Silo", "south", 5)
+    one, _ = await user(exp, firstName="Åsa")
+    await exp.make("groups", name="keepers", deviceIds=[barn], experienceUserIds=[one])
+    ids = {
+        "log-in page": await page(exp, "log-in", LOG_IN_PAGE),
+        "devices page": await page(exp, "devices", DEVICES_PAGE),
+    }
+    for name, method, route, access in (
+        ("log-in", "get", "/log-in", "public"),
+        ("log-in form", "post", "/log-in", "public"),
+        ("devices", "get", "/devices", "authenticated"),
+    ):
+        made = await exp.make("endpoints", method=method, route=route, access=access)
+        ids[name] = made["id"]
+    imported = await server.call(
+        "POST", f"{exp.application}/flows/import", moved([LOG_IN, DEVICES], ids), status=201
+    )
+    assert [each["name"] for each in imported["flows"]] == ["Log in", "List the devices of a user"]
+    at = browser(exp)
+    assert (await at.get("/devices")).status_code == 401
+    shown = await at.get("/log-in")
+    assert (shown.status_code, shown.text) == (200, "<form>")
+    form = {"email": "ONE@example.com", "password": "wrong horse"}
+    wrong = await at.send("POST", "/log-in", data=form)
+    assert (wrong.status_code, wrong.text) == (401, "No, ONE@example.com.<form>")
+    assert "set-cookie" not in wrong.headers
+    right = await at.send("POST", "/log-in", data=form | {"password": PASSWORD})
+    assert (right.status_code, right.headers["location"]) == (302, "/devices?welcome=%C3%85sa")
+    cookie = right.headers["set-cookie"]
+    assert cookie.endswith("; Path=/; Max-Age=604800; HttpOnly; SameSite=Strict")
+    members = {"Cookie": cookie.partition(";")[0]}
+    listed = await at.get("/devices?welcome=Hi", **members)
+    assert (listed.status_code, listed.text) == (200, "Hi:Barn in north &amp; east: 20 C, 68 F;")
+    assert (await at.get("/log-in", **members)).headers["location"] == "/devices"
+    assert (await exp.get(f"users/{one}"))["lastLogin"]
