@@ -34,6 +34,7 @@ from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.head import advanced
+from trunkline.actors.devices.inactivity import Inactivity
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
@@ -42,7 +43,7 @@ from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.due_times import DueTimes
+from trunkline.actors.flows.due_times import DueTimes, Watches
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
@@ -185,8 +186,10 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Replies())
     system.add_component(FlowChanges())
     system.add_component(DueTimes())
+    system.add_component(Watches())
     system.add_component(Timers(system))
     system.add_component(FlowIndex(system))
+    system.add_component(Inactivity(system))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
     system.add_component(FlowRunner(system))
@@ -233,6 +236,7 @@ async def running(system: System) -> AsyncIterator[System]:
         # Before the workflows, which may publish to them.
         await nursery.start(system.component(Connections).run)
         await nursery.start(system.component(FlowRunner).run)
+        await nursery.start(system.component(Inactivity).run)
         await nursery.start(system.component(Timers).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)

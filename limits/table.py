@@ -306,6 +306,9 @@ class Limits:
     trigger_queue_length_max: int = _bound(
         200_000, "triggers", "The same for all workflows: 80 MB in memory.", "server"
     )
+    inactivity_devices_max: int = _bound(
+        500_000, "devices", "Those that triggers of inactivity wait for: 150 MB in memory.", "server"
+    )
     run_attempts_max: int = _bound(
         3, "attempts", "A run that is in progress at each crash may be the cause of it.", "run"
     )

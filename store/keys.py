@@ -80,6 +80,7 @@ SEQ_MAX: Final = 2**32 - 1
 HOUR_MAX: Final = 2**32 - 1
 
 _HOURLY: Final = b"\x08"
+_SILENCE: Final = b"\x18"
 _HEAD: Final = b"\xff"
 _ROW: Final = b"\x10"
 
@@ -278,6 +279,11 @@ def counts_key(device: bytes, hour: int) -> bytes:
 def head_key(device: bytes) -> bytes:
     """The key in TIMELINE of a device's newest values; sorts after all its points and counts."""
     return _checked(device) + _HEAD
+
+
+def silence_key(device: bytes) -> bytes:
+    """The key in TIMELINE of the triggers of inactivity that have fired since the device reported last."""
+    return _checked(device) + _SILENCE
 
 
 # Commands and logs.

@@ -21,14 +21,17 @@ from trunkline.actors.devices.messages import (
     CommandPost,
     CommandToMany,
     Connected,
+    FireInactivity,
     SendCommand,
     SendState,
     SetConnectionStatus,
     StateReport,
 )
 from trunkline.actors.devices.removal import DeviceRemoval
+from trunkline.actors.devices.silence import decode_fired, encode_fired, silence_of
 from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_states
 from trunkline.actors.devices.told import told_connection
+from trunkline.actors.flows.due_times import Watches
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
@@ -37,10 +40,13 @@ from trunkline.actors.triggers.of_devices import What, watchers_of_device
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.terms import Timestamp
-from trunkline.actors.values.timestamps import SECONDS_BELOW, iso, parse_report_time
+from trunkline.actors.values.timestamps import HOUR_MS, SECONDS_BELOW, iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import encode, encode_numbered
 from trunkline.store.report_items import head_item
+
+_ARRIVAL_MS = 60_000
+"""A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
 
 STATE_TOPIC = "states"
 COMMAND_TOPIC = "commands"
@@ -50,13 +56,14 @@ COMMAND_TOPIC = "commands"
 class Device(DeviceRemoval):
     """One device of one application. `ref.parent` is the application's id."""
 
-    __slots__ = ("_flows", "_head_deferred", "_triggers", "_watchers")
+    __slots__ = ("_flows", "_head_deferred", "_is_timed", "_triggers", "_watchers")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self._head_deferred = False
         self._flows: FlowIndex = system.component(FlowIndex)
         self._triggers: Triggers | None = None
         self._watchers: tuple[Watcher, ...] = ()
+        self._is_timed = False
         super().__init__(system, ref)
 
     def flush(self) -> None:
@@ -89,13 +96,19 @@ class Device(DeviceRemoval):
         if len(checked) == 1:
             ((time_ms, point),) = checked
             if time_ms > head.newest_ms:
-                self._head_deferred = head.can_defer_write(now_ms)
+                self._head_deferred = head.can_defer_write(now_ms) and not (
+                    self._is_timed and self._must_store_arrival(time_ms, now_ms)
+                )
                 head.points_ahead += self._head_deferred
             head.report(time_ms, point)
             names_version = FLOW_VERSION in point
         else:
             head.report_all(checked)
             names_version = any(FLOW_VERSION in point for _, point in checked)
+        head.arrived_ms = now_ms
+        if head.is_silent:
+            head.is_silent = False
+            self._tell_inactivity()
         self._count(STATE_COUNT, len(checked), now_ms)
         if self._watchers or names_version:
             self._trigger(message, checked, now_ms)
@@ -120,6 +133,7 @@ class Device(DeviceRemoval):
         """Note who waits for the states of this device. What is noted holds until a workflow or the record changes."""
         self._triggers = triggers
         self._watchers = self._watchers_of(triggers)
+        self._is_timed = bool(triggers and self._inactivity_watchers(triggers))
 
     def _watchers_of(self, triggers: Triggers) -> tuple[Watcher, ...]:
         return watchers_of_device(triggers, "", self.ref.id, self.doc["tags"]) if triggers else ()
@@ -127,6 +141,37 @@ class Device(DeviceRemoval):
     def _store(self, doc: Doc) -> None:
         super()._store(doc)
         self._triggers = None
+        self._tell_inactivity()
+
+    # Inactivity.
+
+    def on_fire_inactivity(self, message: FireInactivity) -> int | None:  # noqa: ARG002
+        """Stage the triggers of inactivity that are due, and note that they have fired."""
+        now_ms, head, id = self.system.clock.wall_ms(), self.head, self.ref.id
+        key = keys.silence_key(id)
+        fired = decode_fired(self.system.journal.get(keys.TIMELINE, key))
+        since = self.system.component(Watches).since(self.ref.parent)
+        watchers = self._inactivity_watchers(self._flows.of(self.ref.parent))
+        active_ms = max(head.arrived_ms, self.doc["creationDate"])
+        silence = silence_of(watchers, since, active_ms, fired, now_ms)
+        if silence.due:
+            head.is_silent = True
+            self.put(keys.TIMELINE, key, encode_fired(silence.fired))
+            hour = keys.app_counts_key(self.ref.parent, now_ms // HOUR_MS)
+            self.add(keys.COUNTS, hour, {"timer": len(silence.due)})
+        last = iso(head.arrived_ms) if head.arrived_ms >= 0 else None
+        for watcher in silence.due:
+            data = {"inactivitySeconds": watcher.config["seconds"], "lastActivity": last}
+            cause = Cause(id.hex(), data, now_ms, {"relayType": "timer"}, device=id)
+            stage(self, (watcher,), cause)
+        return silence.next_ms
+
+    def _inactivity_watchers(self, triggers: Triggers) -> tuple[Watcher, ...]:
+        return watchers_of_device(triggers, "Inactivity", self.ref.id, self.doc["tags"])
+
+    def _must_store_arrival(self, time_ms: int, now_ms: int) -> bool:
+        """Whether the time of a report does not tell when it arrived, or the device was silent before."""
+        return self.head.is_silent or not 0 <= now_ms - time_ms < _ARRIVAL_MS
 
     def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
         """Publish states after their commit, with the attribute names of the time when they were reported.

@@ -11,7 +11,8 @@ run, the head that is stored apart from them contains all of them (`advanced`).
 
 The head is encoded often, so it is stored as one flat list, which takes half the time of nested lists: the last log
 number, the times and the hour, the number of counts and the counts of the hour, then for each attribute its number,
-its age in milliseconds relative to the newest point (mostly 0, which is one byte), and its value.
+its age in milliseconds relative to the newest point (mostly 0, which is one byte), and its value. At the end is when a
+report arrived last, relative to the newest point, and a 1 if triggers of inactivity have fired since.
 """
 
 from __future__ import annotations
@@ -53,15 +54,28 @@ class Head:
     `values` maps the number of an attribute to `(time_ms, value)`, or to `(time_ms,)` for a long text.
     `newest_ms` is the time of the newest stored point (-1 if there is none), `command_ms` that of the newest
     command, `seq` the number of the last log entry, which never decreases. `points_ahead` is the number of points
-    that are newer than the stored head.
+    that are newer than the stored head. `arrived_ms` is when the last report arrived, -1 for none; `is_silent` if
+    triggers of inactivity have fired since.
     """
 
-    __slots__ = ("command_ms", "counts", "hour", "newest_ms", "points_ahead", "seq", "values")
+    __slots__ = (
+        "arrived_ms",
+        "command_ms",
+        "counts",
+        "hour",
+        "is_silent",
+        "newest_ms",
+        "points_ahead",
+        "seq",
+        "values",
+    )
 
     def __init__(self) -> None:
         self.seq = 0
         self.points_ahead = 0
         self.newest_ms = -1
+        self.arrived_ms = -1
+        self.is_silent = False
         self.command_ms = 0
         self.hour = 0
         self.counts: dict[str, int] = {}
@@ -78,6 +92,7 @@ class Head:
         for time_ms, point in reports:
             if time_ms > self.newest_ms:  # else the head has it already
                 self.report(time_ms, point)
+                self.arrived_ms = max(self.arrived_ms, time_ms)
                 self.counts[STATE_COUNT] = self.counts.get(STATE_COUNT, 0) + 1
                 self.points_ahead += 1
         return self
@@ -91,7 +106,13 @@ class Head:
             head.seq, head.newest_ms, head.command_ms, head.hour, counts = flat[:5]
             first = 5 + 2 * counts
             head.counts = dict(zip(flat[5:first:2], flat[6:first:2], strict=True))
-            newest_ms = head.newest_ms
+            newest_ms = head.arrived_ms = head.newest_ms
+            match (len(flat) - first) % 3:
+                case 1:
+                    head.arrived_ms -= flat.pop()
+                case 2:
+                    head.is_silent = bool(flat.pop())
+                    head.arrived_ms -= flat.pop()
             head.values = {
                 number: (newest_ms - age_ms,) if value is None else (newest_ms - age_ms, value)
                 for number, age_ms, value in zip(
@@ -144,6 +165,10 @@ class Head:
             flat += count
         for number, newest in self.values.items():
             flat += (number, newest_ms - newest[0], newest[1] if len(newest) == 2 else None)
+        if self.arrived_ms != newest_ms or self.is_silent:
+            flat.append(newest_ms - self.arrived_ms)
+        if self.is_silent:
+            flat.append(1)
         return encode(flat)
 
 

@@ -277,6 +277,10 @@ class SendCommand(Message, frozen=True):
     body: CommandPost | CommandToMany
 
 
+class FireInactivity(Message, frozen=True):
+    """Let the triggers of inactivity fire that are due; answers when to look again, None: after the next report."""
+
+
 class SetConnectionStatus(Message, frozen=True):
     """Log that the device connected or disconnected."""
 

@@ -6,6 +6,7 @@ payload counts. State, commands and the connection are in `devices/actor.py`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -15,6 +16,7 @@ from trunkline.actors.devices.attributes import Attributes
 from trunkline.actors.devices.bulk_change import applied
 from trunkline.actors.devices.bulk_messages import ChangeDevice, RestoreDevice
 from trunkline.actors.devices.head import Head
+from trunkline.actors.devices.inactivity import Inactivity
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE, restorable_since_ms
 from trunkline.actors.devices.messages import (
     AddAttribute,
@@ -107,6 +109,7 @@ class DeviceRecord(Actor):
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, None, doc)
         self._check_size(0)
         self._count("deviceCreate", 1, now_ms)
+        self._tell_inactivity()
         if not message.is_bulk:
             self._trigger_creation(doc, message.origin, now_ms)
         return Created(self.ref.id)
@@ -174,6 +177,7 @@ class DeviceRecord(Actor):
         self.attributes = Attributes(doc["attributes"], doc["attributeNext"]).shared()
         self.head = Head.read(journal, self.ref.id)
         self.exists = True
+        self._tell_inactivity()
         self._count("deviceRestore", 1, now_ms)
 
     def _changes(self, body: DevicePost | DevicePatch, before: Doc) -> Doc:
@@ -237,6 +241,11 @@ class DeviceRecord(Actor):
                 f"attributes: the device and its attributes would take {size} bytes, and a device takes at most "
                 f"{size_max}; shorten descriptions, attributeTags or childAttributes."
             )
+
+    def _tell_inactivity(self) -> None:
+        """Tell who waits for the silence of devices that this one may be due earlier than before."""
+        changed = self.system.component(Inactivity).changed
+        self.after_commit(partial(changed, self.ref.parent, self.ref.id))
 
     def _store(self, doc: Doc) -> None:
         self.raw = records.write(self, DEVICE, self.ref.parent, self.ref.id, self.doc, doc)

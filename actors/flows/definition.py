@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.flows.due_times import TIMER
+from trunkline.actors.flows.due_times import INACTIVITY, TIMER
 from trunkline.actors.flows.schedules import schedule_of
 from trunkline.actors.flows.triggers import CLASSES
 from trunkline.actors.records.kind import Doc
@@ -54,8 +54,8 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
                 f"{place}.type: {trigger['type']} is not valid for {flow_class} workflows; "
                 f"it is valid for {valid} workflows."
             )
-        if trigger["type"] == TIMER:
-            _check_timer(trigger, flow_class, place)
+        if trigger["type"] == TIMER or trigger["type"] in INACTIVITY:
+            _check_time(trigger, flow_class, place)
         _check_outputs(trigger, known, place)
     for position, node in enumerate(nodes):
         _check_outputs(node, known, f"{at}nodes[{position}]")
@@ -68,7 +68,7 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
         )
 
 
-def _check_timer(trigger: Doc, flow_class: str, place: str) -> None:
+def _check_time(trigger: Doc, flow_class: str, place: str) -> None:
     try:
         schedule_of(trigger.get("config", {}), seconds_min=_EDGE_SECONDS_MIN if flow_class == "edge" else 1)
     except Invalid as refusal:

@@ -1,14 +1,15 @@
 """Due times: when the timers of a workflow are due, as they are stored and as they are known in memory.
 
 Owns the form of the stored value and how it follows a change of the workflow: a timer that did not change keeps its due
-time. The actor of the workflow writes it, `triggers/timers.py` waits for it.
+time. The actor of the workflow writes it, `triggers/timers.py` waits for it. Beside the timers are the watches: the
+triggers of inactivity, with the time since which they count.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.flows.schedules import Schedule, schedule_of
 from trunkline.actors.records.kind import Doc
@@ -16,6 +17,8 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.store.codec import decode, encode
 
 TIMER: Final = "timer"
+INACTIVITY: Final = ("deviceIdInactivity", "deviceTagInactivity")
+_TIMED: Final = frozenset({TIMER, *INACTIVITY})
 
 
 class Timer(NamedTuple):
@@ -37,6 +40,33 @@ class Timer(NamedTuple):
         return found
 
 
+class Watch(NamedTuple):
+    """A trigger of inactivity of the version that runs, which counts from `since_ms`."""
+
+    position: int
+    type: str
+    key: str
+    seconds: int | float
+    since_ms: int
+
+
+class Timed(NamedTuple):
+    """What of a workflow depends on time."""
+
+    timers: list[Timer]
+    watches: list[Watch]
+
+    def encoded(self) -> bytes:
+        """The stored bytes."""
+        return encode([[list(each) for each in part] for part in self])
+
+    @classmethod
+    def decoded(cls, raw: bytes | None) -> Timed:
+        """That of which `raw` are the stored bytes. None, and an empty list, stand for nothing."""
+        timers, watches = (None if raw is None else decode(raw)) or ([], [])
+        return cls([Timer(*each) for each in timers], [Watch(*each) for each in watches])
+
+
 class Firing(NamedTuple):
     """A timer that was due. `missed` due times after this one are over as well, and are not made up."""
 
@@ -46,19 +76,31 @@ class Firing(NamedTuple):
     missed: int
 
 
-def encode_timers(timers: Iterable[Timer]) -> bytes:
-    """The stored bytes."""
-    return encode([list(each) for each in timers])
+def is_timed(triggers: Iterable[Iterable[str]]) -> bool:
+    """Whether one of these triggers, of which each has a type and a key, depends on time."""
+    return any(type in _TIMED for type, _ in triggers)
 
 
-def decode_timers(raw: bytes) -> list[Timer]:
-    """The timers of which `raw` are the stored bytes."""
-    return [Timer(*each) for each in decode(raw)]
+def aligned(triggers: list[Doc], before: Timed, now_ms: int) -> Timed:
+    """What of a definition depends on time. What was there `before` goes on, all else begins now."""
+    return Timed(
+        _aligned_timers(triggers, before.timers, now_ms), _aligned_watches(triggers, before.watches, now_ms)
+    )
 
 
-def aligned(triggers: list[Doc], before: list[Timer], now_ms: int) -> list[Timer]:
-    """The timers of a definition. One that was there `before` keeps its due time, any other begins now."""
-    known: dict[tuple[object, ...], list[Timer]] = {}
+def _aligned_watches(triggers: list[Doc], before: list[Watch], now_ms: int) -> list[Watch]:
+    known = {each[1:4]: each.since_ms for each in before}
+    watches: list[Watch] = []
+    for position, trigger in enumerate(triggers):
+        seconds = (trigger.get("config") or {}).get("seconds")
+        if trigger["type"] in INACTIVITY and seconds is not None:
+            names = (trigger["type"], trigger.get("key", ""), seconds)
+            watches.append(Watch(position, *names, known.get(names, now_ms)))
+    return watches
+
+
+def _aligned_timers(triggers: list[Doc], before: list[Timer], now_ms: int) -> list[Timer]:
+    known: dict[tuple[Any, ...], list[Timer]] = {}
     for each in before:
         known.setdefault(each[1:5], []).append(each)
     timers: list[Timer] = []
@@ -102,6 +144,48 @@ Place = tuple[bytes, bytes]
 """An application and a workflow of it."""
 
 
+Since = dict[tuple[bytes, int], int]
+"""Of watches of an application, by workflow and position: the time since which they count."""
+
+
+class Watches:
+    """The watches of all workflows, of what is on disk. A component of the system."""
+
+    def __init__(self) -> None:
+        self._flows: dict[bytes, dict[bytes, list[Watch]]] = {}
+        self._since: dict[bytes, Since] = {}
+        self.on_change: Callable[[bytes], None] = _ignore
+        """Called with the application when its watches have changed."""
+
+    @property
+    def applications(self) -> list[bytes]:
+        """The applications with watches."""
+        return list(self._since)
+
+    def since(self, application: bytes) -> Since:
+        """The watches of an application."""
+        return self._since.get(application, {})
+
+    def set(self, place: Place, watches: list[Watch]) -> None:
+        """Note the watches of a workflow."""
+        application, flow = place
+        flows = self._flows.setdefault(application, {})
+        if flows.get(flow, []) == watches:
+            return
+        flows[flow] = watches
+        since = {(id, each.position): each.since_ms for id, of_flow in flows.items() for each in of_flow}
+        if since:
+            self._since[application] = since
+        else:
+            self._flows.pop(application, None)
+            self._since.pop(application, None)
+        self.on_change(application)
+
+
+def _ignore(_application: bytes) -> None:
+    pass
+
+
 class DueTimes:
     """The first due time of each workflow, of what is on disk. A component of the system."""
 
@@ -125,6 +209,12 @@ class DueTimes:
             heapq.heapify(self._heap)
         if self._heap[0] == (due_ms, place):
             self.on_earlier()
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._first
 
     @property
     def first_ms(self) -> int | None:

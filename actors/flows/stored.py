@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.due_times import (
-    TIMER,
     DueTimes,
     Firing,
-    Timer,
+    Timed,
+    Watches,
     aligned,
-    decode_timers,
-    encode_timers,
     fire,
+    is_timed,
 )
 from trunkline.actors.flows.kind import CLASSES, FLOW, TRIGGER_KEYS
 from trunkline.actors.flows.messages import FireTimers
@@ -56,48 +55,52 @@ class StoredFlow(Actor):
     def flush(self) -> None:
         if keys.RECORDS in self.writes().writes:  # else only storage entries or due times have changed
             self.system.component(FlowChanges).changed(self.ref.parent, self.ref.id)
-            self._align_timers()
+            self._align()
 
     # Timers.
 
     def on_fire_timers(self, message: FireTimers) -> list[Firing]:  # noqa: ARG002
         """Note the next due times of timers that are due; return those, whose triggers are in the same batch."""
         now_ms = self.system.clock.wall_ms()
-        before = self._timers()
-        if not before:  # a migration has noted that there may be some
-            self._align_timers()
+        before = self._timed()
+        if not any(before):  # a migration has noted that there may be some
+            self._align()
             return []
-        timers, firings = fire(before, now_ms)
-        self._put_timers(before, timers)
+        timers, firings = fire(before.timers, now_ms)
+        self._put_timed(before, Timed(timers, before.watches))
         if firings:
             hour = keys.app_counts_key(self.ref.parent, now_ms // HOUR_MS)
             self.add(keys.COUNTS, hour, {"timer": len(firings)})
         return firings
 
-    def _align_timers(self) -> None:
+    def _align(self) -> None:
         """Let the due times follow a change of the workflow."""
-        before = self._timers()
+        before = self._timed()
         triggers: list[Doc] = []
         doc = self.doc
         if self.exists and doc["enabled"] and doc["flowClass"] in CLASSES:
             version = default_version(self._get, self.ref.parent, self.ref.id, doc)
-            if version.doc.get("enabled", True) and any(type == TIMER for type, _ in doc[TRIGGER_KEYS]):
+            if version.doc.get("enabled", True) and is_timed(doc[TRIGGER_KEYS]):
                 triggers = self._definition(version.id).get("triggers", [])
-        self._put_timers(before, aligned(triggers, before, self.system.clock.wall_ms()))
+        self._put_timed(before, aligned(triggers, before, self.system.clock.wall_ms()))
 
-    def _timers(self) -> list[Timer]:
-        raw = self.system.journal.get(keys.META, keys.flow_timers_key(self.ref.parent, self.ref.id))
-        return [] if raw is None else decode_timers(raw)
-
-    def _put_timers(self, before: list[Timer], timers: list[Timer]) -> None:
+    def _timed(self) -> Timed:
         key = keys.flow_timers_key(self.ref.parent, self.ref.id)
-        if timers and timers != before:
-            self.put(keys.META, key, encode_timers(timers))
-        elif not timers and self.system.journal.get(keys.META, key) is not None:
+        return Timed.decoded(self.system.journal.get(keys.META, key))
+
+    def _put_timed(self, before: Timed, timed: Timed) -> None:
+        key = keys.flow_timers_key(self.ref.parent, self.ref.id)
+        if any(timed) and timed != before:
+            self.put(keys.META, key, timed.encoded())
+        elif not any(timed) and self.system.journal.get(keys.META, key) is not None:
             self.delete(keys.META, key)
-        set_due = self.system.component(DueTimes).set
-        first_ms = min((each.due_ms for each in timers), default=None)
-        self.after_commit(partial(set_due, (self.ref.parent, self.ref.id), first_ms))
+        self.after_commit(partial(self._know, timed))
+
+    def _know(self, timed: Timed) -> None:
+        place = (self.ref.parent, self.ref.id)
+        first_ms = min((each.due_ms for each in timed.timers), default=None)
+        self.system.component(DueTimes).set(place, first_ms)
+        self.system.component(Watches).set(place, timed.watches)
 
     # Parts.
 

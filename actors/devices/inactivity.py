@@ -1,0 +1,148 @@
+"""Inactivity: a task that looks at devices when a trigger of inactivity may be due for them.
+
+Owns when to look. A report tells nothing here: a look that finds one puts the next look off. A device for which all
+triggers have fired is not looked at again before it reports. Whether a trigger fires is decided in the turn of the
+device, which writes it down in the batch of the trigger, so a trigger fires once also across restarts.
+
+In memory is one entry for each device with such a trigger, up to `inactivity_devices_max`. They are found in the store
+at the start, and when a workflow with such a trigger changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from trunkline.actors.devices.head import Head
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.messages import FireInactivity
+from trunkline.actors.devices.silence import decode_fired, silence_of
+from trunkline.actors.flows.due_times import INACTIVITY, DueTimes, Place, Watches
+from trunkline.actors.records import records
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.of_devices import watchers_of_device
+from trunkline.actors.values.errors import DomainError, NotFound
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+if TYPE_CHECKING:
+    from trunkline.actors.runtime.host import Host
+    from trunkline.store.snapshot import Snapshot
+
+_LOOK_S: Final = 10.0
+_AT_ONCE: Final = 64
+"""Devices that are looked at before other tasks have their turn."""
+_RETRY_MS: Final = 1_000
+
+_log = structlog.get_logger("trunkline.flows")
+
+
+class Inactivity:
+    """Looks at the devices of one system. A component; run `run` in a nursery for as long as it is used."""
+
+    def __init__(self, system: Host) -> None:
+        self._system = system
+        self._watches = system.component(Watches)
+        self._looks = DueTimes()
+        self._to_scan: dict[bytes, None] = {}
+        self._changed = trio.Event()
+        self._is_full = False
+        self.is_waiting = False
+        """Whether all that was due at the last look has fired."""
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Look at devices, until cancelled."""
+        self._watches.on_change = self._scan_later
+        self._looks.on_earlier = self.look
+        looked_ms = self._system.clock.wall_ms()
+        task_status.started()
+        while True:
+            now_ms = self._system.clock.wall_ms()
+            if now_ms < looked_ms:  # the clock was set back
+                self._to_scan.update(dict.fromkeys(self._watches.applications))
+            looked_ms = now_ms
+            self._changed = trio.Event()
+            while self._to_scan:
+                await self._scan(self._to_scan.popitem()[0], now_ms)
+            if places := self._looks.take(now_ms, _AT_ONCE):
+                for place in places:
+                    await self._look_at(place, now_ms)
+                await trio.lowlevel.checkpoint()
+                continue
+            first_ms = self._looks.first_ms
+            wait_s = _LOOK_S if first_ms is None else min(_LOOK_S, (first_ms - now_ms) / 1000)
+            self.is_waiting = not self._changed.is_set()
+            with trio.move_on_after(wait_s):
+                await self._changed.wait()
+
+    def look(self) -> None:
+        """Look at the clock now."""
+        self.is_waiting = False
+        self._changed.set()
+
+    def changed(self, application: bytes, device: bytes) -> None:
+        """A device was created or changed, or has reported after a trigger had fired."""
+        if self._watches.since(application):
+            self._add((application, device), self._system.clock.wall_ms())
+
+    def _scan_later(self, application: bytes) -> None:
+        self._to_scan[application] = None
+        self.look()
+
+    def _add(self, place: Place, now_ms: int) -> None:
+        devices_max = self._system.limits.inactivity_devices_max
+        if len(self._looks) < devices_max or place in self._looks:
+            self._looks.set(place, now_ms)
+        elif not self._is_full:
+            self._is_full = True
+            _log.warning("no more devices are watched for inactivity", devices_max=devices_max)
+
+    async def _scan(self, application: bytes, now_ms: int) -> None:
+        """Look at all devices of an application with such triggers: they may be due earlier than before."""
+        triggers = self._system.component(FlowIndex).of(application)
+        if not any(triggers.of_type(each) for each in INACTIVITY):
+            return
+
+        def found(snapshot: Snapshot) -> list[bytes]:
+            return [
+                id
+                for id, doc in records.scan(snapshot, DEVICE, application)
+                if watchers_of_device(triggers, "Inactivity", id, doc["tags"])
+            ]
+
+        for device in await self._system.read(found):
+            self._add((application, device), now_ms)
+
+    async def _look_at(self, place: Place, now_ms: int) -> None:
+        """Let the triggers of a device fire that are due, and note when to look again."""
+        application, device = place
+        try:
+            next_ms = self._next_ms(application, device, now_ms)
+            if next_ms is not None and next_ms <= now_ms:
+                next_ms = (await self._system.ask(Ref("device", application, device), FireInactivity())).value
+        except NotFound:
+            return
+        except DomainError as refusal:
+            _log.warning("inactivity postponed", device=device.hex(), reason=refusal.message)
+            next_ms = now_ms + _RETRY_MS
+        if next_ms is not None:
+            self._looks.set(place, next_ms)
+
+    def _next_ms(self, application: bytes, device: bytes, now_ms: int) -> int | None:
+        """When a trigger of a device is due, from what is stored; None if there is nothing to wait for."""
+        journal, since = self._system.journal, self._watches.since(application)
+        raw = journal.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+        if raw is None or not since:
+            return None
+        doc = decode(raw)
+        triggers = self._system.component(FlowIndex).of(application)
+        watchers = watchers_of_device(triggers, "Inactivity", device, doc["tags"])
+        if not watchers:
+            return None
+        active_ms = max(Head.read(journal, device).arrived_ms, doc["creationDate"])
+        fired = decode_fired(journal.get(keys.TIMELINE, keys.silence_key(device)))
+        found = silence_of(watchers, since, active_ms, fired, now_ms)
+        return now_ms if found.due else found.next_ms
