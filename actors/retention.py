@@ -3,18 +3,19 @@
 What an application archives is not removed before it is archived (`applications/archive_days.py`).
 
 Owns when and in which order entries are searched and removed. Does not own what is too old and may go: that is decided
-beside the data (`devices/retention.py`, `events/retention.py`, the audit log), and each actor removes its own entries,
-in turns like any other, so that nothing is removed which a turn has just changed.
+beside the data (`devices/retention.py`, `events/retention.py`, `engine/expired_runs.py`, the audit log), and each actor
+removes its own entries, in turns like any other, so that nothing is removed which a turn has just changed.
 
-One owner after the other is searched: each application (its devices, its events, its counts), and the server as a
-whole (the audit logs of organizations). A search reads a bounded number of devices in a worker thread and finds a
-bounded number of entries; these are one batch, then the task sleeps. What was found tells when the owner's next entry
-will be too old, so an owner with nothing to remove is not searched again before that, or for a day. All this is in
-memory: after a restart every owner is searched once, and what is too old is found again.
+One owner after the other is searched: each application (its devices, its events, its workflows, its counts), and the
+server as a whole (the audit logs of organizations). A search reads a bounded number of devices in a worker thread and
+finds a bounded number of entries; these are one batch, then the task sleeps. What was found tells when the owner's next
+entry will be too old, so an owner with nothing to remove is not searched again before that, or for a day. All this is
+in memory: after a restart every owner is searched once, and what is too old is found again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -29,13 +30,18 @@ from trunkline.actors.devices.retention import (
     NEVER_MS,
     ExpireData,
     Oldest,
+    Search,
     expired_data,
     kept_since_ms,
     older_hours,
 )
+from trunkline.actors.engine.expired_runs import expired_runs
 from trunkline.actors.events.retention import ExpireEvents, expired_events
+from trunkline.actors.flows.kind import FLOW
+from trunkline.actors.flows.run_records import ExpireRuns
 from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.records import records
+from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.runtime.ref import Ref
@@ -56,6 +62,7 @@ _KEYS_PER_ENTRY: Final = 10
 _KINDS: Final[dict[type[Message], tuple[str, ...]]] = {
     ExpireData: ("state", "command", "logEntry", "payloadCount"),
     ExpireEvents: ("event",),
+    ExpireRuns: ("flowRun", "flowMinute"),
     ExpireCounts: ("payloadCount",),
     ExpireEntries: ("auditEntry",),
 }
@@ -86,7 +93,7 @@ class Step(NamedTuple):
     now_ms: int
 
 
-class Search(Protocol):
+class Searching(Protocol):
     """Finds what a step may remove."""
 
     def __call__(self, snapshot: Snapshot, step: Step) -> Part: ...
@@ -123,7 +130,7 @@ class Retention:
                 wait_s = max(self._system.limits.retention_interval_s, min(wait_ms, DAY_MS) / 1000)
                 self._due_s[owner] = now_s + wait_s
 
-    async def _search(self, search: Search, owner: bytes) -> int:
+    async def _search(self, search: Searching, owner: bytes) -> int:
         """Remove what one search finds, part by part; return the time in ms until there will be more."""
         system, limits = self._system, self._system.limits
         start: bytes | None = b""
@@ -167,23 +174,44 @@ def search_devices(snapshot: Snapshot, step: Step) -> Part:
     application, limits = step.owner, step.limits
     unarchived_ms = oldest_unarchived_ms(snapshot, application, "devices")
     oldest = Oldest.of(limits, step.now_ms).before(unarchived_ms)
+    if not any(oldest):
+        return Part([], None, None, NEVER_MS)
+    return _search_each(
+        snapshot, step, DEVICE, lambda device, most: expired_data(snapshot, device, oldest, most)
+    )
+
+
+def search_flows(snapshot: Snapshot, step: Step) -> Part:
+    """Search the workflows of an application in the order of their ids, from the id `start` on."""
+    oldest_ms = kept_since_ms(step.limits.run_records_keep_days, step.now_ms)
+    return _search_each(
+        snapshot, step, FLOW, lambda flow, most: expired_runs(snapshot, step.owner, flow, oldest_ms, most)
+    )
+
+
+def _search_each(
+    snapshot: Snapshot,
+    step: Step,
+    kind: Kind,
+    find: Callable[[bytes, int], Search[ExpireData] | Search[ExpireRuns]],
+) -> Part:
+    """Search the records of a kind; `find` is given an id, and how many entries may be removed of it."""
+    application, limits = step.owner, step.limits
     asks: list[Ask] = []
     wait_ms, left = NEVER_MS, limits.removed_entries_max
-    if not any(oldest):
-        return Part(asks, None, None, wait_ms)
-    prefix = keys.record_prefix(DEVICE.name, application)
-    devices = snapshot.keys(keys.RECORDS, prefix + step.start, keys.prefix_end(prefix))
-    for number, key in enumerate(devices):
-        device = bytes(key[-keys.ID_BYTES :])
+    prefix = keys.record_prefix(kind.name, application)
+    found_keys = snapshot.keys(keys.RECORDS, prefix + step.start, keys.prefix_end(prefix))
+    for number, key in enumerate(found_keys):
+        id = bytes(key[-keys.ID_BYTES :])
         if number >= limits.searched_devices_max or len(asks) >= limits.expired_devices_max:
-            return Part(asks, device, device, wait_ms)
-        found = expired_data(snapshot, device, oldest, left)
+            return Part(asks, id, id, wait_ms)
+        found = find(id, left)
         wait_ms = min(wait_ms, found.wait_ms)
         if found.message is not None:
-            asks.append((Ref("device", application, device), found.message))
+            asks.append((Ref(kind.name, application, id), found.message))
             left -= found.message.entries
         if not found.is_complete:
-            return Part(asks, device, device + b"\x00", wait_ms)
+            return Part(asks, id, id + b"\x00", wait_ms)
     return Part(asks, None, None, wait_ms)
 
 
@@ -241,5 +269,10 @@ def search_audit_logs(snapshot: Snapshot, step: Step) -> Part:
     return Part([], None, None, NEVER_MS)
 
 
-_OF_APPLICATION: Final[tuple[Search, ...]] = (search_devices, search_events, search_counts)
-_OF_SERVER: Final[tuple[Search, ...]] = (search_audit_logs,)
+_OF_APPLICATION: Final[tuple[Searching, ...]] = (
+    search_devices,
+    search_events,
+    search_flows,
+    search_counts,
+)
+_OF_SERVER: Final[tuple[Searching, ...]] = (search_audit_logs,)

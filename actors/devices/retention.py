@@ -11,7 +11,7 @@ those that hold a long text of the composite state, which the head only refers t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from trunkline.actors.devices.head import Head
 from trunkline.actors.values.structs import Message
@@ -77,13 +77,16 @@ class Oldest(NamedTuple):
         )
 
 
-class Search(NamedTuple):
+M = TypeVar("M", bound=Message)
+
+
+class Search(NamedTuple, Generic[M]):
     """What was found at a device: the message that removes it, None if there is nothing to remove.
 
     `is_complete`: the device has no more of it now. `wait_ms` is the time until its next entry is too old.
     """
 
-    message: ExpireData | None
+    message: M | None
     is_complete: bool
     wait_ms: int
 
@@ -93,7 +96,7 @@ def kept_since_ms(keep_days: int, now_ms: int) -> int:
     return max(0, now_ms - keep_days * DAY_MS) if keep_days else 0
 
 
-def expired_data(snapshot: Snapshot, device: bytes, oldest: Oldest, most: int) -> Search:
+def expired_data(snapshot: Snapshot, device: bytes, oldest: Oldest, most: int) -> Search[ExpireData]:
     """Search what a device has that is older than `oldest`: at most `most` entries."""
     blocks, points, points_wait_ms = expired_blocks(snapshot, device, oldest.points, most)
     left = most - len(blocks)
@@ -144,7 +147,7 @@ def _expired_log(
     if not oldest_ms:
         return [], NEVER_MS
     entries = snapshot.keys(db, device, keys.prefix_end(device))
-    return _older(((keys.entry_time_seq(key)[0], bytes(key)) for key in entries), oldest_ms, most)
+    return older(((keys.entry_time_seq(key)[0], bytes(key)) for key in entries), oldest_ms, most)
 
 
 def _expired_hours(snapshot: Snapshot, device: bytes, oldest_ms: int, most: int) -> tuple[list[int], int]:
@@ -158,10 +161,10 @@ def _expired_hours(snapshot: Snapshot, device: bytes, oldest_ms: int, most: int)
 
 def older_hours(hours: Iterator[int], oldest_ms: int, most: int) -> tuple[list[int], int]:
     """Those of the hours that ended before `oldest_ms`, and the time in ms until the next one is too old."""
-    return _older((((hour + 1) * HOUR_MS, hour) for hour in hours), oldest_ms, most)
+    return older((((hour + 1) * HOUR_MS, hour) for hour in hours), oldest_ms, most)
 
 
-def _older(entries: Iterator[tuple[int, T]], oldest_ms: int, most: int) -> tuple[list[T], int]:
+def older(entries: Iterator[tuple[int, T]], oldest_ms: int, most: int) -> tuple[list[T], int]:
     """Those of the entries, which come in the order of their times, that are older, and the wait for the next one."""
     found: list[T] = []
     for time_ms, entry in entries:

@@ -28,6 +28,7 @@ from trunkline.actors.flows.messages import (
     PatchFlow,
     PatchFlowVersion,
 )
+from trunkline.actors.flows.run_records import ExpireRuns
 from trunkline.actors.flows.storage import FlowStorage
 from trunkline.actors.flows.versions import (
     VersionFound,
@@ -263,6 +264,14 @@ class Flow(FlowStorage):
             self.delete(keys.FLOWS, keys.flow_version_key(application, flow, each.name))
             self.delete(keys.FLOWS, keys.flow_total_key(application, flow, each.id))
             self.add_sums(versions=-1)
+
+    # What is kept of runs.
+
+    def on_expire_runs(self, message: ExpireRuns) -> list[int]:
+        """Remove what is too old. Run records and sums of past minutes do not change any more."""
+        for key in (*message.runs, *message.minutes):
+            self.delete(keys.FLOWS, key)
+        return [len(message.runs), len(message.minutes)]
 
     # Parts.
 

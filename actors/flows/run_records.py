@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -56,6 +57,18 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         return encode({name: value for name, value in msgspec.structs.asdict(self).items() if value})
 
 
+class ExpireRuns(Message, frozen=True):
+    """Remove run records and sums of minutes, by their keys. The answer are their numbers, in a list."""
+
+    runs: list[bytes]
+    minutes: list[bytes]
+
+    @property
+    def entries(self) -> int:
+        """The number of entries of the store to remove."""
+        return len(self.runs) + len(self.minutes)
+
+
 def decode_run(raw: bytes) -> RunRecord:
     """The record of which `raw` are the stored bytes."""
     return RunRecord(**{"version": "", "version_id": b"", **decode(raw)})
@@ -84,6 +97,16 @@ def position_of_key(key: bytes) -> int:
 def number_of_key(key: bytes) -> int:
     """The number of the run of a record."""
     return int.from_bytes(key[-8:], "big")
+
+
+def ended_ms_of_key(key: bytes) -> int:
+    """When the run of a record has ended: positions begin with the time."""
+    return position_of_key(key) >> 20
+
+
+def minute_of_key(key: bytes) -> int:
+    """The minute, since the epoch, of the sums with this key."""
+    return int.from_bytes(key[-16:-12], "big")
 
 
 def position_at(time_ms: int) -> int:

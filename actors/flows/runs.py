@@ -20,7 +20,7 @@ from trunkline.actors.flows.messages import (
     GetStorageSize,
 )
 from trunkline.actors.flows.presenter import find_flow
-from trunkline.actors.flows.run_records import MINUTE_MS, RunRecord, decode_run, position_at
+from trunkline.actors.flows.run_records import MINUTE_MS, RunRecord, decode_run, minute_of_key, position_at
 from trunkline.actors.flows.versions import VersionFound, find_version, no_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.reading import INLINE_BYTES_MAX, SCAN_INLINE_MAX, Reading
@@ -171,9 +171,9 @@ def _minutes(
     found = reading.snapshot.range(keys.FLOWS, low, high, reverse=newest_first)
     for count, (key, raw) in enumerate(found):
         reading.check_time(is_long=count > SCAN_INLINE_MAX)
-        minute, of = int.from_bytes(key[-16:-12], "big"), bytes(key[-12:])
+        of = bytes(key[-keys.ID_BYTES :])
         if version in (None, of):
-            yield _Minute(minute, of, decode(raw))
+            yield _Minute(minute_of_key(key), of, decode(raw))
 
 
 def _metric(time_ms: int, sums: dict[str, int]) -> Doc:

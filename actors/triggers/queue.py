@@ -207,6 +207,11 @@ class TriggerQueue:
         queue = self._flows.get((application, flow))
         return 0 if queue is None else queue.waiting
 
+    def oldest_of_all_ms(self) -> int | None:
+        """When the oldest trigger that waits for any workflow was queued."""
+        oldest = [self.oldest_ms(*place) for place in self._flows]
+        return min((each for each in oldest if each is not None), default=None)
+
     def oldest_ms(self, application: bytes, flow: bytes) -> int | None:
         """When the oldest trigger that waits for a workflow was queued."""
         queue = self._flows.get((application, flow))

@@ -21,10 +21,13 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.retention import Retention
+from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.actors.triggers.queue import TriggerQueue
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.wire.garbage_collection import PAUSES
@@ -91,6 +94,7 @@ class MetricsCollector(Collector):
         yield from self._files()
         yield from self._integrations()
         yield from self._experiences()
+        yield from self._flows()
         yield from self._retention()
         yield from self._journal()
         yield from self._process()
@@ -202,6 +206,24 @@ class MetricsCollector(Collector):
         for status, count in sorted(self._dispatcher.system.component(RequestCounts).answered.items()):
             answered.add_metric([str(status)], count)
         yield answered
+
+    def _flows(self) -> Iterator[Metric]:
+        system = self._dispatcher.system
+        queue, runner = system.component(TriggerQueue), system.component(FlowRunner)
+        scripts = system.component(ScriptPool)
+        oldest_ms = queue.oldest_of_all_ms()
+        lag_ms = 0 if oldest_ms is None else max(0, system.clock.wall_ms() - oldest_ms)
+        yield _gauge("flow_triggers_waiting", "Triggers that wait for a run.", queue.waiting)
+        yield _gauge("flow_oldest_trigger_age_seconds", "Age of the oldest of them.", lag_ms / 1000)
+        yield _counter("flow_triggers_dropped", "Triggers that were not run.", queue.dropped_count)
+        yield _gauge("flow_runs_running", "Runs of workflows that have begun.", runner.running)
+        yield _counter("flow_runs", "Runs of workflows that have ended.", runner.runs)
+        yield _counter("flow_runs_failed", "Those of them that have failed.", runner.failed)
+        yield _gauge("script_calls_waiting", "Scripts that wait for a process.", scripts.waiting)
+        yield _counter("script_processes_started", "Processes of scripts that were started.", scripts.started)
+        yield _counter(
+            "script_processes_lost", "Processes of scripts that ended during a call.", scripts.lost
+        )
 
     def _retention(self) -> Iterator[Metric]:
         removed = CounterMetricFamily(

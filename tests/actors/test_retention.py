@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import trio
 
+from tests.actors.engine.run_house import button, create_flow, kept_runs, press, runs_end
 from tests.actors.event_house import Events
 from tests.actors.house import House, at, running_house
 from trunkline.actors import boot
@@ -20,6 +21,7 @@ from trunkline.actors.catalogue import KINDS
 from trunkline.actors.devices import messages as devices
 from trunkline.actors.devices import read_messages
 from trunkline.actors.devices.measurement_messages import QueryTimeSeries, TimeSeriesQuery
+from trunkline.actors.flows.messages import FlowShape, GetFlow
 from trunkline.actors.organizations.messages import CreateOrg, OrgPost
 from trunkline.actors.records import records
 from trunkline.actors.retention import Retention
@@ -249,3 +251,29 @@ def count_searches(house: House) -> Any:
 
     house.system.read = counted  # type: ignore[method-assign]
     return lambda: number
+
+
+async def test_what_is_kept_of_runs_goes_after_some_days(tmp_path: Path) -> None:
+    limits = Limits.off().override(
+        {"run_records_keep_days": 10, "removed_entries_max": 3, "retention_pause_s": 0.0001}
+    )
+    async with running_house(tmp_path / "data", limits=limits) as house:
+        nodes = [{"type": "ThrowErrorNode", "id": "t"}]
+        flow = await create_flow(house, [button(["t"])], nodes)
+        await create_flow(house, [button(["t"])], nodes)
+        for _ in range(15):
+            await press(house, flow)
+            await runs_end(house)
+            house.clock.pass_s(DAY_S)
+        runs = kept_runs(house, flow)
+        assert await removed(house) == {"flowRun": 5, "flowMinute": 5}
+        assert kept_runs(house, flow) == runs[5:]
+        assert stored(house, keys.FLOWS, keys.flow_minutes_prefix(house.application, flow.id)) == 10
+        assert await removed(house) == {}
+        house.clock.pass_s(20 * DAY_S)
+        await press(house, flow)
+        await runs_end(house)
+        assert await removed(house) == {"flowRun": 10, "flowMinute": 10}
+        get = GetFlow(application=house.application, flow=flow.id, query=FlowShape())
+        assert (await house.read(get))["stats"]["runCount"] == 16, "the sums of all runs stay"
+        check(house)

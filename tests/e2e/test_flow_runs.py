@@ -216,3 +216,25 @@ async def test_a_position_that_is_none_is_400(server: Server, last: str) -> None
             response = await client.get(f"{flow}/runStream", headers={"Last-Event-ID": last})
     assert response.status_code == 400
     assert len(server.system.streams) == 0
+
+
+async def test_the_metrics_count_runs(server: Server) -> None:
+    flow = await create(server)
+    before = await metrics(server)
+    await press(server, flow, {"ok": True})
+    await press(server, flow, {})
+    after = await metrics(server)
+    assert after["runs_total"] - before["runs_total"] == 2
+    assert after["runs_failed_total"] - before["runs_failed_total"] == 1
+    now = ("triggers_waiting", "oldest_trigger_age_seconds", "runs_running", "triggers_dropped_total")
+    assert [after[name] for name in now] == [0, 0, 0, 0]
+
+
+async def metrics(server: Server) -> dict[str, float]:
+    """The metrics of workflows, by the rest of their names."""
+    async with server.client("") as client:
+        lines = (await client.get("/metrics")).text.splitlines()
+    found = (
+        line.removeprefix("trunkline_flow_").split() for line in lines if line.startswith("trunkline_flow_")
+    )
+    return {name: float(value) for name, value in found}
