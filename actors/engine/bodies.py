@@ -12,9 +12,20 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, shortened, template_of
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    needed_path,
+    needed_text_reader,
+    shortened,
+    template_of,
+    text_of,
+    text_reader,
+)
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.values.errors import DomainError
 from trunkline.actors.values.ids import is_id
 
@@ -70,6 +81,27 @@ def id_reader(config: Config, name: str) -> Callable[[Visit], bytes]:
     """Reads a field whose template gives an id. `Unusable` if it is not set."""
     text = needed_text_reader(config, name)
     return lambda visit: id_of(text(visit).strip(), name)
+
+
+def value_reader(config: Config, name: str, kind_name: str) -> Callable[[Visit], Any]:
+    """Reads a field as the other one says: as JSON, as the text of a template (string), or as a path (path).
+
+    UNDEFINED if the field is not set.
+    """
+    kind = choice_of(config, kind_name, ("json", "string", "path"))
+    if not text_of(config, name).strip():
+        return lambda _visit: UNDEFINED
+    if kind == "json":
+        return json_reader(config, name)
+    if kind == "string":
+        return text_reader(config, name)
+    path = needed_path(config, name)
+    return lambda visit: path.get(visit.payload)
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """A record that the API shows, as the payload has it."""
+    return {name: each for name, each in msgspec.to_builtins(record).items() if not name.startswith("_")}
 
 
 async def with_error(visit: Visit, path: Any, work: Awaitable[Any]) -> int:

@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from trunkline.actors.engine.bodies import body_of, json_reader
+from trunkline.actors.engine.bodies import body_of, json_reader, plain
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -72,7 +70,7 @@ def user_of(visit: Visit, email_or_id: str) -> Found | None:
 async def shown(visit: Visit, resource: ExperienceResource, id: bytes) -> dict[str, Any]:
     """A record as the payload has it: as the API shows it, without what is only for its callers."""
     ids = {"application": visit.world.application, resource.kind.name: id}
-    return _plain(await visit.read(ShowExperienceRecord(resource=resource.name, ids=ids)))
+    return plain(await visit.read(ShowExperienceRecord(resource=resource.name, ids=ids)))
 
 
 async def listed(visit: Visit, resource: ExperienceResource, page: Page) -> dict[str, Any]:
@@ -84,12 +82,8 @@ async def listed(visit: Visit, resource: ExperienceResource, page: Page) -> dict
         query=page,
         now_ms=world.system.clock.wall_ms(),
     )
-    found = _plain(await visit.read(message))
-    return {**found, "items": [_plain(each) for each in found["items"]]}
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    return {name: each for name, each in msgspec.to_builtins(record).items() if not name.startswith("_")}
+    found = plain(await visit.read(message))
+    return {**found, "items": [plain(each) for each in found["items"]]}
 
 
 async def create(visit: Visit, resource: ExperienceResource, given: Given) -> dict[str, Any]:

@@ -164,12 +164,12 @@ def _mapped(value: Any, new_ids: Mapping[str, str]) -> Any:
 
 
 def button_of(definition: Doc, flow_id: str, key: str) -> int | None:
-    """The index of the virtual button that a press names: by its key, or by its id after the id of the workflow."""
+    """The index of the virtual button that a press names: by its key, or by its id, also after that of the workflow."""
     for index, trigger in enumerate(definition.get("triggers", [])):
         if trigger["type"] == "virtualButton":
             meta = trigger.get("meta", {})
-            names = {f"{flow_id}-{meta[name]}" for name in ("id", "uiId") if meta.get(name)}
-            if key == trigger.get("key") or key in names:
+            ids = {meta[name] for name in ("id", "uiId") if meta.get(name)}
+            if key == trigger.get("key") or key.removeprefix(f"{flow_id}-") in ids:
                 return index
     return None
 

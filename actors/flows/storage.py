@@ -1,7 +1,8 @@
 """What the runs of a workflow keep: storage entries, and the states of its nodes. A part of the workflow actor.
 
-Storage entries are shown and changed by the API too. The states of nodes are not: whether a latch is set, and the value
-that a node has compared last. Both belong to a generation, and clearing the storage begins the next one.
+Storage entries are shown and changed by the API too. The states of nodes are not: whether a latch is set, when a
+throttle was passed, and the value that a node has compared last. Both belong to a generation, and clearing the storage
+begins the next one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from trunkline.actors.flows.storage_messages import (
     AddToStorageEntry,
     ClearStorage,
+    PassThrottle,
     ReplaceNodeState,
     SetLatch,
     SetStorageEntry,
@@ -105,6 +107,15 @@ class FlowStorage(StoredFlow):
         if now != was:
             self._put_state(message.node, now or None)
         return was, now
+
+    def on_pass_throttle(self, message: PassThrottle) -> tuple[bool, int | None]:
+        """Pass a throttle, or not; the answer is whether, and the milliseconds since it was last passed."""
+        now_ms, last_ms = self.system.clock.wall_ms(), self._state(message.node)
+        since_ms = now_ms - last_ms if type(last_ms) is int else None
+        passes = since_ms is None or not 0 <= since_ms < message.every_ms
+        if passes:
+            self._put_state(message.node, now_ms)
+        return passes, since_ms
 
     def on_replace_node_state(self, message: ReplaceNodeState) -> Any:
         """Replace the state of a node; the answer is the old one, null if there was none."""

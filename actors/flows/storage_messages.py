@@ -36,6 +36,16 @@ class SetLatch(Message, frozen=True):
     resets: bool
 
 
+class PassThrottle(Message, frozen=True):
+    """Pass the throttle `node` if `every_ms` have gone by since it was last passed.
+
+    The answer is whether it is passed, and the milliseconds since it was last passed; null if it never was.
+    """
+
+    node: str
+    every_ms: float
+
+
 class ReplaceNodeState(Message, frozen=True):
     """Replace the state of a node by any JSON; null removes it. The answer is the old one."""
 

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from trunkline.actors.flows.definition import button_of
 from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.messages import PressButton
+from trunkline.actors.flows.run_records import run_id
 from trunkline.actors.flows.versions import find_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.resource import missing
@@ -48,8 +49,11 @@ class VirtualButton(Actor):
     def missing(self) -> str:
         return f"There is no application {self.ref.parent.hex()}."
 
-    def on_press_button(self, message: PressButton) -> None:
-        """Check and count a press. Raises `NotFound` for the workflow, `Invalid` for the version or the button."""
+    def on_press_button(self, message: PressButton) -> str | None:
+        """Check and count a press; the answer is the id of the run, None if nothing is to run.
+
+        Raises `NotFound` for the workflow, `Invalid` for the version or the button.
+        """
         application, flow, body = self.ref.parent, message.flow, message.body
         get = self.system.journal.get
         check_nesting(body.payload, "payload")
@@ -79,7 +83,7 @@ class VirtualButton(Actor):
             or not version.doc.get("enabled", True)
             or record["flowClass"] not in CLASSES
         ):
-            return
+            return None
         trigger = definition["triggers"][index]
         named_version = None if body.flow_version is UNSET else body.flow_version
         watcher = watcher_of(flow, index, definition, record["flowClass"], named_version)
@@ -87,7 +91,7 @@ class VirtualButton(Actor):
         device = None if not isinstance(body.device_id, str) else bytes.fromhex(body.device_id)
         more = {} if body.meta is UNSET else {"meta": body.meta}
         cause = Cause(body.key, data, now_ms, more, message.origin, device=device)
-        stage(self, (watcher,), cause)
+        return next(map(run_id, stage(self, (watcher,), cause)), None)
 
 
 def _given(trigger: Doc) -> Any:

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from trunkline.actors.devices.messages import CommandPost, CommandToMany, SendCommand
 from trunkline.actors.devices.read_messages import SelectDevices
-from trunkline.actors.engine.bodies import body_of, id_of, json_reader, query_reader
+from trunkline.actors.engine.bodies import body_of, id_of, query_reader, value_reader
 from trunkline.actors.engine.many import ask_many
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
-    choice_of,
     list_of,
     needed_path,
     needed_text_reader,
@@ -36,7 +35,11 @@ _Choice = Callable[[Visit], Awaitable[list[bytes]]]
 
 
 def prepare(config: Config) -> NodeStep:
-    choose, name, payload = _choice(config), needed_text_reader(config, "nameTemplate"), _payload(config)
+    choose, name, payload = (
+        _choice(config),
+        needed_text_reader(config, "nameTemplate"),
+        value_reader(config, "payloadTemplate", "payloadTemplateType"),
+    )
 
     async def step(visit: Visit) -> int:
         fields = {"name": name(visit), "payload": payload(visit)}
@@ -103,15 +106,3 @@ async def _selected(visit: Visit, choice: dict[str, Any], field: str) -> list[by
     body = body_of(CommandToMany, {"name": "any", **choice}, field)
     found: list[bytes] = await visit.read(SelectDevices(application=visit.world.application, body=body))
     return found
-
-
-def _payload(config: Config) -> Callable[[Visit], Any]:
-    kind = choice_of(config, "payloadTemplateType", ("json", "string", "path"))
-    if not text_of(config, "payloadTemplate").strip():
-        return lambda _visit: UNDEFINED
-    if kind == "json":
-        return json_reader(config, "payloadTemplate")
-    if kind == "string":
-        return text_reader(config, "payloadTemplate")
-    path = needed_path(config, "payloadTemplate")
-    return lambda visit: path.get(visit.payload)

@@ -37,7 +37,7 @@ from trunkline.actors.devices.messages import (
     PatchDevice,
 )
 from trunkline.actors.devices.read_messages import GetDevice
-from trunkline.actors.engine.bodies import body_of, id_reader, json_reader, query_reader, with_error
+from trunkline.actors.engine.bodies import body_of, id_reader, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.many import ask_many
 from trunkline.actors.engine.tools import (
     Config,
@@ -234,7 +234,7 @@ def _shown(config: Config) -> Callable[[Visit, bytes], Awaitable[Any]]:
     is_wanted = path_of(config, "resultPath") is not None
 
     async def show(visit: Visit, id: bytes) -> Any:
-        return await visit.read(_read_of(visit, id, shape)) if is_wanted else None
+        return plain(await visit.read(_read_of(visit, id, shape))) if is_wanted else None
 
     return show
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from trunkline.actors.devices.history import get_composite_state
 from trunkline.actors.devices.messages import CompositeRange, DevicePage, DeviceShape
 from trunkline.actors.devices.read_messages import GetCompositeState, GetDevice, ListDevices
-from trunkline.actors.engine.bodies import query_reader
+from trunkline.actors.engine.bodies import plain, query_reader
 from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.pages import page_reader, picker
@@ -71,7 +71,7 @@ def _one(config: Config) -> Any:
             return None
         message = GetDevice(application=visit.world.application, device=bytes.fromhex(text), query=shape)
         try:
-            device = await visit.read(message)
+            device = plain(await visit.read(message))
         except NotFound:
             return None
         await states(visit, [device])
@@ -86,7 +86,9 @@ def _page(config: Config) -> Any:
 
     async def find(visit: Visit) -> Any:
         asked = DevicePage(query=await query(visit), **page(visit), **shape)
-        listed = await visit.read(ListDevices(application=visit.world.application, query=asked, reach=None))
+        message = ListDevices(application=visit.world.application, query=asked, reach=None)
+        listed = plain(await visit.read(message))
+        listed["items"] = [plain(each) for each in listed["items"]]
         await states(visit, listed["items"])
         return pick(listed)
 

@@ -1,0 +1,39 @@
+"""ThrottleNode: output 1 if enough time has passed since it was last taken, else output 0.
+
+The time between is that of `ratePerMinute`, so 2 is once in 30 seconds; up to 600. `throttleIdTemplate` makes a
+throttle of its own for each text, such as `{{data.deviceId}}`. `timeSincePath` gets the milliseconds since output 1 was
+last taken, null before the first time. The time is that of the server, and is kept with the storage of the workflow. If
+the clock is set back, output 1 is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.engine.tools import Config, Unusable, number_reader, path_of, text_reader
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.flows.storage_messages import PassThrottle
+
+TYPE: Final = "ThrottleNode"
+RATE_MAX: Final = 600
+"""The format's limit: ten a second."""
+
+
+def prepare(config: Config) -> NodeStep:
+    rate, id = number_reader(config, "ratePerMinute"), text_reader(config, "throttleIdTemplate")
+    since_path = path_of(config, "timeSincePath")
+    if rate is None:
+        raise Unusable(f"config.ratePerMinute: is not set; give a number above 0, at most {RATE_MAX}.")
+
+    async def step(visit: Visit) -> int:
+        per_minute = rate(visit)
+        if not 0 < per_minute <= RATE_MAX:
+            raise refused(
+                f"config.ratePerMinute: gives {per_minute}; give a number above 0, at most {RATE_MAX}."
+            )
+        message = PassThrottle(node=visit.state_name(id(visit)), every_ms=60_000 / per_minute)
+        passes, since_ms = await visit.ask_flow(message)
+        visit.put(since_path, since_ms)
+        return int(passes)
+
+    return step
