@@ -6,8 +6,9 @@ an update are changed one by one: a tag without a value is removed, others stay.
 `dataSourcePath`, or the JSON of `dataSourceJson` (`dataSourceType` "jsonTemplate").
 
 An event is chosen by its id, or by `queryTemplate`: the first one by `sortField` and `sortDirection`, without them the
-newest. All that match are got with `findMultiple`, a page of them, and changed with `updateMultiple` or
-`deleteMultiple`: those that are too many for one change by a job, which goes on after the run.
+newest. All that match are got with `findMultiple`, a page of them, and changed with `updateMultiple`. A deletion by a
+query is of all that match, unless `deleteMultiple` is false: exports that delete all do not have the field. What is too
+much for one change is done by a job, which goes on after the run.
 
 `resultPath` gets the event, null if there is none, `{"success": true}` for a deletion and for a change of many, or the
 error; without it an error fails the run.
@@ -145,7 +146,7 @@ def _update(config: Config) -> NodeStep:
 
 def _delete(config: Config) -> NodeStep:
     result = path_of(config, "resultPath")
-    if _is_set(config, "deleteMultiple"):
+    if config.get("deleteMultiple") is not False and not text_of(config, "eventIdTemplate"):
         query = query_reader(config, "queryTemplate")
 
         async def delete_all(visit: Visit) -> Any:

@@ -195,7 +195,7 @@ async def test_what_is_too_much_for_one_change_is_done_by_a_job(tmp_path: Any) -
         await jobs_complete(house, 1)
         changed = await found_events(house)
         assert [(each["state"], each["eventTags"]) for each in changed] == [("acknowledged", {"k": "v"})] * 5
-        deleted = await result(house, "DeleteEventNode", {"queryTemplate": "{}", "deleteMultiple": True})
+        deleted = await result(house, "DeleteEventNode", {"queryTemplate": "{}"})
         assert deleted == {"success": True}
         await jobs_complete(house, 2)
         assert await found_events(house) == []
@@ -220,10 +220,11 @@ async def test_events_are_deleted_by_id_and_by_query(house: House) -> None:
     assert deleted == {"success": True}
     again = await result(house, "DeleteEventNode", {"eventIdTemplate": ids[0]})
     assert again["error"]["type"] == "NotFound"
-    assert await result(house, "DeleteEventNode", {"queryTemplate": '{"$or": []}'}) == {"success": True}
+    newest = {"queryTemplate": '{"$or": []}', "deleteMultiple": False}
+    assert await result(house, "DeleteEventNode", newest) == {"success": True}
     assert [each["id"] for each in await found_events(house)] == [ids[2], ids[1]]
-    every = {"queryTemplate": '{"subject": {"$ne": "s1"}}', "deleteMultiple": True}
+    every = {"queryTemplate": '{"subject": {"$ne": "s1"}}'}
     assert await result(house, "DeleteEventNode", every) == {"success": True}
     assert [each["id"] for each in await found_events(house)] == [ids[1]]
     error = (await node_runs(house, "DeleteEventNode", {}))["error"]
-    assert error[1].startswith("config.eventIdTemplate: is not set")
+    assert error[1].startswith("config.queryTemplate: is not set")
