@@ -66,6 +66,8 @@ class Principal(Bearer):
     device_id: bytes | None = None
     token_id: bytes | None = None
     name: str = ""
+    author: Creator | None = None
+    """The creator of what it creates, if that is neither the user nor the API token: a workflow."""
     key: Mapping[str, Any] = field(default_factory=dict)
     accesses: dict[bytes, Access] = field(default_factory=dict)
     """What is known about applications and organizations. The tokens of an application and of its devices have every
@@ -99,6 +101,8 @@ class Principal(Bearer):
     @property
     def creator(self) -> Creator:
         """The creator that is stored in records that this principal creates."""
+        if self.author is not None:
+            return self.author
         if self.token_id is not None:
             return Creator(self.token_id.hex(), "apiToken", self.name)
         assert self.user_id is not None

@@ -35,6 +35,7 @@ from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.head import advanced
 from trunkline.actors.devices.inactivity import Inactivity
+from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
@@ -194,6 +195,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(ReadCalls(partial(read, system)))
     system.add_component(FlowRunner(system))
     system.add_component(FlowMails(system.limits))
+    system.add_component(ApiCalls())
     system.add_component(RESOURCES)
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
     system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))

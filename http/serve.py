@@ -27,6 +27,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
 from trunkline.actors.contents.contents import Contents
+from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.system import System
@@ -37,6 +38,7 @@ from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.fast_path import FastPath
+from trunkline.http.calls.internal_calls import InternalCalls
 from trunkline.http.control_socket import serve_control
 from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
@@ -188,9 +190,11 @@ async def _listen(
 
 
 def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
-    """Make the dispatcher of a system, with the secret of its data directory."""
+    """Make the dispatcher of a system, with the secret of its data directory. Workflows call operations by it."""
     tokens = Tokens(system, system.store.directory.secret(), TABLE.routes)
-    return Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
+    dispatcher = Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
+    system.component(ApiCalls).serve(InternalCalls(dispatcher))
+    return dispatcher
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -56,8 +56,9 @@ async def _connect(host: str, port: int, addresses: list[Address]) -> trio.Socke
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """The context of a connection. Raises `Undelivered` for a certificate or a key that cannot be used."""
-    context = ssl.create_default_context()
-    if tls.authority is not None:
+    if tls.authority is None:
+        context = ssl.create_default_context()
+    else:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
             context.load_verify_locations(cadata=tls.authority)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trunkline.actors.authority import Principal
     from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.runtime.system import System
+    from trunkline.actors.values.origin import Origin
     from trunkline.actors.values.structs import Message
     from trunkline.http.calls.auth import Tokens
     from trunkline.http.calls.login_failures import LoginFailures
@@ -99,6 +100,11 @@ class Call:
     @principal.setter
     def principal(self, principal: Principal) -> None:
         self._principal = principal
+
+    @property
+    def origin(self) -> Origin | None:
+        """Who workflows are told to have caused their runs: the run of another one, or the caller."""
+        return self.request.origin or self.principal.origin
 
     @property
     def application(self) -> bytes:

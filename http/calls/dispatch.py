@@ -20,6 +20,7 @@ import structlog
 import trio
 
 from trunkline.actors import readers
+from trunkline.actors.authority import Principal
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.ref import Ref
@@ -280,6 +281,15 @@ class Dispatcher:
         if route.access != "none" and not (route.anonymous and header is None):
             principal = self.tokens.authenticate(header)
             note_principal(principal)
+        admission = self.admit(route, values, request, principal)
+        self.admissions.add(request.method, request.path, admission)
+        return admission
+
+    def admit(
+        self, route: Route, values: list[str], request: Request, principal: Principal | None
+    ) -> Admission:
+        """Check that a caller may make a call. `values` are those of the path. Raises `DomainError` if not."""
+        if principal is not None:
             check_scope(route, principal)
         ids = self.table.read_path(route, values)
         if route.area in USER_AREAS and principal is not None:
@@ -287,9 +297,7 @@ class Dispatcher:
         call = self._call(Admission(route, principal, ids, None), request)
         check_resource_access(call)
         ref = None if route.to is None or route.creates_actor else route.to.ref(ids)
-        admission = Admission(route, principal, ids, ref)
-        self.admissions.add(request.method, request.path, admission)
-        return admission
+        return Admission(route, principal, ids, ref)
 
     # Other steps.
 

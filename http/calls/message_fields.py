@@ -47,7 +47,7 @@ _SOURCES: Final[Mapping[str, Source]] = {
     "ids": lambda call: call.ids,
     "if_match": lambda call: call.if_match,
     "now_ms": lambda call: call.now_ms,
-    "origin": lambda call: call.principal.origin,
+    "origin": lambda call: call.origin,
     "query": lambda call: call.query,
     "reach": _reach,
     "record": _record,

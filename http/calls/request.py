@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from trunkline.actors.values.origin import Origin
     from trunkline.http.calls.body_stream import BodyStream
 
 Headers = list[tuple[bytes, bytes]]
@@ -15,10 +16,11 @@ class Request:
     """A request. Header names are lower case; of a header that is sent twice the last one counts.
 
     `certificate` is that of the client in DER, verified when the connection was made; None if it sent none.
-    `stream` is the body of a call that reads it in pieces; then `body` is empty.
+    `stream` is the body of a call that reads it in pieces; then `body` is empty. `origin` is the run of a workflow that
+    makes the call.
     """
 
-    __slots__ = ("address", "body", "certificate", "headers", "method", "path", "query", "stream")
+    __slots__ = ("address", "body", "certificate", "headers", "method", "origin", "path", "query", "stream")
 
     def __init__(
         self,
@@ -30,9 +32,11 @@ class Request:
         address: str,
         certificate: bytes | None = None,
         stream: BodyStream | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.certificate = certificate
         self.stream = stream
+        self.origin = origin
         self.method = method
         self.path = path
         self.query = query

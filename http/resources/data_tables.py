@@ -62,7 +62,7 @@ async def delete_rows(call: Call) -> Response:
     chosen: list[bytes] = await service.read(call, SelectRows)
     removed = 0
     for start in range(0, len(chosen), DELETED_AT_ONCE):
-        step = DeleteRows(rows=chosen[start : start + DELETED_AT_ONCE], body=call.body)
+        step = DeleteRows(rows=chosen[start : start + DELETED_AT_ONCE], body=call.body, origin=call.origin)
         removed += (await service.system.ask(service.ref(call), step)).value
     answer: dict[str, Any] = {"removed": removed}
     return json_response(call, 200, answer)

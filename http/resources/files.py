@@ -6,11 +6,11 @@ A private file is read by a link that expires, a public file at an address that 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.signatures import PUBLIC_PATH, Policy
+from trunkline.actors.contents.signatures import Policy
 from trunkline.actors.files.kind import FILE, PRIVATE_FILE, TreeName
+from trunkline.actors.files.links import file_url
 from trunkline.actors.files.messages import (
     CreateFile,
     DeleteDirectory,
@@ -79,7 +79,10 @@ class _Files:
         given: send its fields to its URL, and the content as the last field, named `file`. A small file may be sent to
         the operation `upload` instead. What exists already is not replaced: change it for new content.
         """
-        answer = await self._ask(call, CreateFile(tree=self._tree, body=call.body, by=call.principal.creator))
+        answer = await self._ask(
+            call,
+            CreateFile(tree=self._tree, body=call.body, by=call.principal.creator, origin=call.origin),
+        )
         call.ids = {**call.ids, self._kind.name: answer.id}
         return await self._respond(call, 201, with_form=True)
 
@@ -120,6 +123,7 @@ class _Files:
                 query=call.query,
                 by=call.principal.creator,
                 if_match=call.if_match,
+                origin=call.origin,
             ),
         )
         return await self._respond(call, 201)
@@ -133,7 +137,9 @@ class _Files:
         id = call.ids[self._kind.name]
         found = await self._read(call)
         if found.shown["type"] == "file":
-            await self._ask(call, DeleteFile(tree=self._tree, file=id, if_match=call.if_match))
+            await self._ask(
+                call, DeleteFile(tree=self._tree, file=id, if_match=call.if_match, origin=call.origin)
+            )
         elif not self._is_queued(call, found):
             await self._delete_directory(call, id, found)
         return Response(200, [JSON], SUCCESS)
@@ -201,26 +207,18 @@ class _Files:
 
     def _add_url(self, call: Call, file: ShownFile) -> None:
         """Add the URL of a complete file: a link that expires, or its address."""
-        content = file.content
-        if content is None:
+        if file.content is None:
             return
         contents = call.service.system.component(Contents)
-        if not self._private:
-            path = quote(f"{call.application.hex()}/{file.path}")
-            file.shown["url"] = f"{contents.signatures.base_url}{PUBLIC_PATH}/{path}"
-            return
-        ttl_s = getattr(call.query, "url_ttl", None)
-        if ttl_s is None:
-            ttl_s = call.service.system.limits.url_ttl_default_s
-        if ttl_s:
-            file.shown["url"] = contents.link(
-                call.application,
-                content.content,
-                content.stored,
-                file_name=content.name,
-                content_type=content.type,
-                expires_ms=call.now_ms + ttl_s * 1000,
-            )
+        expires_ms = None
+        if self._private:
+            ttl_s = getattr(call.query, "url_ttl", None)
+            if ttl_s is None:
+                ttl_s = call.service.system.limits.url_ttl_default_s
+            if not ttl_s:
+                return
+            expires_ms = call.now_ms + ttl_s * 1000
+        file.shown["url"] = file_url(contents, call.application, file, expires_ms=expires_ms)
 
 
 def _routes(tree: TreeName) -> tuple[Route, ...]:

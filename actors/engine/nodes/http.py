@@ -26,6 +26,7 @@ import msgspec
 
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.credentials import credential_of
+from trunkline.actors.engine.encodings import bytes_written, shows_bytes, text_writer
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import (
@@ -43,7 +44,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT
+from trunkline.actors.formulas.byte_texts import FROM_TEXT
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.values import UNDEFINED, to_text
 from trunkline.actors.jobs.queue import JobQueue
@@ -194,18 +195,12 @@ def _seconds(timeout: Callable[[Visit], float] | None, visit: Visit) -> float:
 
 def _writer(encoding: str) -> Callable[[bytes], Any]:
     """Writes the body of an answer: JSON as its value, other bytes as a text."""
-    name = encoding.strip().lower() or "utf8"
-    as_text = TO_TEXT.get(name)
-    if as_text is not None and name not in ("latin1", "binary"):
-        return as_text  # what is no text is not JSON either
-    if name not in FROM_TEXT:
-        raise refused(
-            f"config.encodingTemplate: is {encoding[:100]!r}; give one of {', '.join(sorted(FROM_TEXT))}."
-        )
-    codec = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ascii": "ascii"}.get(name, "utf-8")
+    as_text = text_writer(encoding)
+    if shows_bytes(encoding):
+        return as_text
 
     def write(content: bytes) -> Any:
-        text = content.decode(codec, "replace") if as_text is None else as_text(content)
+        text = as_text(content)
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
@@ -260,15 +255,8 @@ def _body(config: Config, method: str) -> Callable[[Visit], _Body]:
     encoding = text_reader(config, "requestEncodingTemplate")
 
     def raw(visit: Visit) -> _Body:
-        written, name = text(visit), encoding(visit).strip().lower() or "utf8"
-        if name not in FROM_TEXT:
-            raise refused(
-                f"config.requestEncodingTemplate: is {name[:100]!r}; give one of {', '.join(FROM_TEXT)}."
-            )
-        try:
-            content = FROM_TEXT[name](written)
-        except ValueError:
-            raise refused(f"config.bodyTemplate: gives a text that is not written as {name}.") from None
+        written = text(visit)
+        content = bytes_written(written, encoding(visit), "config.bodyTemplate")
         return _Body(content, None, ("body", written)) if content else _Body()
 
     return raw

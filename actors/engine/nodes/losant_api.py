@@ -1,0 +1,95 @@
+"""LosantApiNode: calls an operation of this server's API, and puts `{"result"}` or `{"error"}` at `responsePath`.
+
+The operation is `resource` and `action`, such as `devices` and `get`. `params` are the values of its path, its query
+and its body by their names, as templates (`string`), templates of JSON (`json`) or payload paths (`path`); one value
+that is neither of the path nor of the query is the body. The caller is the workflow, with all rights in its
+application, which is the `applicationId` unless another is given. With `apiTokenTemplate` the caller is the bearer of
+the token, and the application is that of `applicationIdTemplate`.
+
+An error has `type`, `statusCode` and `message`; none ends the run. Limits and throttles are those of the API. A change
+is made at least once: a run that is repeated after a crash calls the operation again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall, ApiCalls
+from trunkline.actors.engine.bodies import json_reader
+from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    list_of,
+    needed_path,
+    path_of,
+    template_of,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.formulas.values import UNDEFINED
+
+TYPE: Final = "LosantApiNode"
+PARAMS_MAX: Final = 100
+
+
+def prepare(config: Config) -> NodeStep:
+    resource, action = _needed(config, "resource"), _needed(config, "action")
+    operation, result = f"{resource}.{action}", path_of(config, "responsePath")
+    rows = list_of(config, "params")
+    if len(rows) > PARAMS_MAX:
+        raise Unusable(f"config.params: has {len(rows)} items; give at most {PARAMS_MAX}.")
+    params = [(text_of(row, "name"), _value(row)) for row in rows if text_of(row, "name")]
+    token, application = text_reader(config, "apiTokenTemplate"), text_reader(config, "applicationIdTemplate")
+
+    async def step(visit: Visit) -> int:
+        world = visit.world
+        operations = await world.system.component(ApiCalls).operations()
+        if not operations.is_read(operation):
+            world.effect(f"calls {operation}")
+        given = {name: value for name, read in params if (value := read(visit)) is not UNDEFINED}
+        other = application(visit).strip()
+        if other:
+            given.setdefault("applicationId", other)
+        call = ApiCall(operation, given, world.application, world.creator, world.origin, token(visit).strip())
+        visit.put(result, _shown(await operations.call(call)))
+        check_payload(visit)
+        return 0
+
+    return step
+
+
+def _shown(answer: ApiAnswer) -> dict[str, Any]:
+    if answer.status < 400:
+        return {"result": answer.body}
+    body = answer.body if isinstance(answer.body, dict) else {}
+    return {
+        "error": {
+            "type": body.get("type", "Error"),
+            "statusCode": answer.status,
+            "message": body.get("message", ""),
+        }
+    }
+
+
+def _value(row: Config) -> Callable[[Visit], Any]:
+    kind = choice_of(row, "type", ("string", "json", "path"))
+    if kind == "path":
+        path = needed_path(row, "value")
+        return lambda visit: path.get(visit.payload)
+    template = template_of(row, "value")
+    if template is None:
+        return lambda _visit: UNDEFINED
+    if kind == "json":
+        return json_reader(row, "value")
+    return lambda visit: template.value(visit.payload, visit.run.now_ms)
+
+
+def _needed(config: Config, name: str) -> str:
+    text = text_of(config, name).strip()
+    if not text:
+        raise Unusable(f"config.{name}: is not set; give the part of an operation such as devices.get.")
+    return text

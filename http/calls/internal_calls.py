@@ -1,0 +1,128 @@
+"""Calls that workflows make to the operations of this server, without the network.
+
+They take the way of all calls: scopes, access, throttles, audit. Only the caller is another one: a workflow, which has
+no token, but all rights in its application. Streams, downloads, uploads in pieces and operations without a token are
+not for such calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from trunkline.actors.authority import Principal
+from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall
+from trunkline.actors.values.errors import DomainError, Forbidden, Invalid, NotFound
+from trunkline.actors.values.names import similar_names
+from trunkline.http.calls.admissions import Admission
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.errors import error_response
+from trunkline.http.calls.request import Request, Response
+from trunkline.http.calls.route import Route
+
+_SCOPES: Final = frozenset({"all.Application"})
+_OF_ALL: Final = frozenset({"_actions", "_embedded", "_links"})
+"""Parameters of the query that every operation has."""
+
+
+class InternalCalls:
+    """Makes calls by way of the dispatcher."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def is_read(self, operation: str) -> bool:
+        """Whether an operation changes nothing; False for one that does not exist."""
+        route = self._dispatcher.route_of(operation)
+        return route is not None and route.access == "read" and route.method == "GET"
+
+    async def call(self, call: ApiCall) -> ApiAnswer:
+        """Make a call. Every failure is an answer."""
+        try:
+            request, admission = self._admitted(call)
+        except DomainError as refusal:
+            response = Response(*error_response(refusal))
+        else:
+            response = await self._dispatcher.handle(request, None, admission)
+        return ApiAnswer(response.status, _body(response))
+
+    def _admitted(self, call: ApiCall) -> tuple[Request, Admission]:
+        route = self._route(call.operation)
+        params = {"applicationId": call.application.hex(), **call.params}
+        values = [_segment(params, part.placeholder, call.operation) for part in route.path_parameters]
+        path = route.path
+        for part, value in zip(route.path_parameters, values, strict=True):
+            path = path.replace(f"{{{part.placeholder}}}", quote(value, safe=""))
+            params.pop(part.placeholder)
+        params.pop("applicationId", None)
+        query, body = _query_and_body(route, params)
+        headers = {b"content-type": b"application/json"}
+        request = Request(route.method, path, query, headers, body, "", origin=call.origin)
+        return request, self._dispatcher.admit(route, values, request, self._principal(call))
+
+    def _principal(self, call: ApiCall) -> Principal:
+        if call.token:
+            return self._dispatcher.tokens.authenticate(f"Bearer {call.token}".encode("latin1", "replace"))
+        return Principal(
+            kind="application",
+            scopes=_SCOPES,
+            expires_ms=None,
+            application_id=call.application,
+            author=call.by,
+        )
+
+    def _route(self, operation: str) -> Route:
+        route = self._dispatcher.route_of(operation)
+        if route is None:
+            near = similar_names(operation, sorted(self._dispatcher.table.operations))
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise NotFound(f"This server has no operation {operation[:200]}{meant}.")
+        if route.access == "none" or route.event is not None or route.streams_body:
+            raise Forbidden(f"{operation} is not for calls of workflows.")
+        return route
+
+
+def _segment(params: dict[str, Any], name: str, operation: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+        raise Invalid(f"params: {operation} needs {name}.")
+    return str(value)
+
+
+def _query_and_body(route: Route, params: dict[str, Any]) -> tuple[bytes, bytes]:
+    """The query string and the body. What is not of the query is the body."""
+    known = _OF_ALL | set(route.query.__struct_encode_fields__)
+    query = {name: _text(params.pop(name)) for name in list(params) if name in known}
+    if not route.free_query:
+        query.setdefault("_links", "false")
+    if route.body is None or len(params) > 1:
+        for name in params:
+            takes = ", ".join(sorted(known - _OF_ALL)) or "no others"
+            more = "" if route.body is None else "; one more value is the body"
+            raise Invalid(
+                f"params: {name[:100]} is no parameter of {route.operation}. Beside those of its path it takes "
+                f"{takes}{more}."
+            )
+    body = b""
+    for value in params.values():
+        # A text is JSON already.
+        body = value.encode("utf-8", "replace") if isinstance(value, str) else msgspec.json.encode(value)
+    return urlencode(query, errors="replace").encode(), body
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _body(response: Response) -> Any:
+    if response.stream is not None:
+        response.stream.close()
+        return {"message": "The answer is a stream, which workflows cannot read."}
+    if not response.body:
+        return None
+    try:
+        return msgspec.json.decode(response.body)
+    except (msgspec.DecodeError, RecursionError):
+        return response.body.decode("utf-8", "replace")
