@@ -1,6 +1,6 @@
 """What is kept of runs: a record of each failed one and of a sample of the others, and sums of minutes of all.
 
-Owns the form of both, Writing them is up to the runner (`actors/engine/ends.py`), showing them to `flows/runs.py` and
+Owns the form of both. Writing them is up to the runner (`actors/engine/ends.py`), showing them to `flows/runs.py` and
 `triggers/shown_runs.py`.
 """
 

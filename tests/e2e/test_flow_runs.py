@@ -208,6 +208,18 @@ async def test_a_stream_carries_the_runs_that_end_and_resumes(server: Server) ->
         assert await stream.event() is None
 
 
+async def test_a_stream_that_has_missed_much_gets_it_page_by_page(start_server: Callable[..., Any]) -> None:
+    async with start_server(limits={"stream_replay_max": 2}) as server:
+        flow = await create(server)
+        for number in range(5):
+            await press(server, flow, {"a": number})
+        async with streamed(server, flow, "0") as stream:
+            said = [(await heard(stream))[1]["error"]["message"] for _ in range(5)]
+            assert said == [f"no {number}" for number in range(5)]
+            await press(server, flow, {"ok": True})
+            assert (await heard(stream))[1]["outcome"] == "completed"
+
+
 @pytest.mark.parametrize("last", ["x", "1.5", "-1"])
 async def test_a_position_that_is_none_is_400(server: Server, last: str) -> None:
     flow = await create(server)
