@@ -235,3 +235,50 @@ DEVICES = _export(
         ),
     ],
 )
+
+ALARM = _export(
+    "alarm flow",
+    "Cool hot ovens",
+    "cloud",
+    [_trigger("deviceTag", "kind/oven", "hot", triggerOn="both", batchBehavior="each")],
+    [
+        _node(
+            "hot",
+            "ConditionalNode",
+            {"expression": "{{data.temperature}} > {{globals.limit}} && {{data.door}} !== true"},
+            [],
+            ["event"],
+        ),
+        _node(
+            "event",
+            "CreateEventNode",
+            {
+                "dataMethod": "individualFields",
+                "levelTemplate": "warning",
+                "subjectTemplate": "{{deviceName}} is hot",
+                "messageTemplate": "{{format data.temperature '.1f'}} C at {{deviceTags.place.[0]}}",
+                "deviceIdTemplate": "{{triggerId}}",
+                "dataSourceType": "payloadPath",
+                "dataSourcePath": "data",
+                "eventTags": [{"keyTemplate": "kind", "valueTemplate": "oven"}],
+                "resultPath": "working.event",
+            },
+            ["command"],
+        ),
+        _node(
+            "command",
+            "DeviceSendCommandNode",
+            {
+                "deviceIdsPath": "triggerId",
+                "nameTemplate": "cool",
+                "payloadTemplate": '{"to": {{globals.limit}}, "event": "{{working.event.id}}"}',
+                "payloadTemplateType": "json",
+                "sendToDeviceIds": [],
+                "sendToDeviceTags": [],
+            },
+            ["told"],
+        ),
+        _node("told", "DebugNode", {"message": "", "property": "working", "level": "verbose"}),
+    ],
+    globals=[{"key": "limit", "json": "80"}],
+)

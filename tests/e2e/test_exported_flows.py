@@ -7,7 +7,8 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.experience_browser import PASSWORD, browser, page, user
 from tests.e2e.experiences import Experience, new_experience
-from tests.e2e.exported_flows import DEVICES, LOG_IN, moved
+from tests.e2e.exported_flows import ALARM, DEVICES, LOG_IN, moved
+from tests.e2e.test_flow_runs import runs_end
 
 LOG_IN_PAGE = "{{#if pageData.failed}}No, {{pageData.email}}.{{/if}}<form>"
 DEVICES_PAGE = (
@@ -78,3 +79,35 @@ async def test_a_user_logs_in_and_sees_the_devices_of_the_own_groups(exp: Experi
     assert (listed.status_code, listed.text) == (200, "Hi:Barn in north &amp; east: 20 C, 68 F;")
     assert (await at.get("/log-in", **members)).headers["location"] == "/devices"
     assert (await exp.get(f"users/{one}"))["lastLogin"]
+
+
+async def test_a_hot_oven_makes_an_event_and_gets_a_command(server: Server) -> None:
+    application = await server.application()
+    await server.call("POST", f"{application}/flows/import", moved([ALARM], {}), status=201)
+    tags = [{"key": "kind", "value": "oven"}, {"key": "place", "value": "hall 2"}]
+    types = {"temperature": "number", "door": "boolean"}
+    body = {
+        "name": "Oven 7",
+        "tags": tags,
+        "attributes": [{"name": name, "dataType": type} for name, type in types.items()],
+    }
+    oven = (await server.call("POST", f"{application}/devices", body, status=201))["id"]
+    other = (await server.call("POST", f"{application}/devices", body | {"tags": []}, status=201))["id"]
+    state = f"{application}/devices/{oven}/state"
+    for celsius, door in ((80, False), (80.5, True), (91.26, False)):
+        await server.call("POST", state, {"data": {"temperature": celsius, "door": door}})
+    await server.call("POST", f"{application}/devices/{other}/state", {"data": {"temperature": 99}})
+    await runs_end(server)
+    (event,) = (await server.call("GET", f"{application}/events"))["items"]
+    expected = {
+        "level": "warning",
+        "subject": "Oven 7 is hot",
+        "message": "91.3 C at hall 2",
+        "deviceId": oven,
+        "eventTags": {"kind": "oven"},
+        "sourceType": "flow",
+    }
+    assert {name: event[name] for name in expected} == expected
+    (command,) = await server.call("GET", f"{application}/devices/{oven}/command")
+    assert (command["name"], command["payload"]) == ("cool", {"to": 80, "event": event["id"]})
+    assert await server.call("GET", f"{application}/devices/{other}/command") == []
