@@ -85,8 +85,9 @@ class Device(DeviceRemoval):
         try:
             checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
         except Invalid:
-            if self._watchers:
-                stage_refused_states(self, self._watchers, message, now_ms)
+            named = msgspec.UNSET if isinstance(body, list) else body.flow_version
+            watchers = self._watchers_in(None if named is msgspec.UNSET else named)
+            stage_refused_states(self, watchers, message, now_ms)
             raise
         if not checked:
             return
@@ -124,10 +125,14 @@ class Device(DeviceRemoval):
             told.setdefault(point.get(FLOW_VERSION), []).append(Told(time_ms, data, more))
         is_batch = isinstance(message.body, list)
         for version, reports in told.items():
-            watchers = self._watchers
-            if version is not None:
-                watchers = self._watchers_of(self._flows.of(self.ref.parent, version))
+            watchers = self._watchers_in(version)
             stage_states(self, watchers, reports, is_batch=is_batch, origin=message.origin, now_ms=now_ms)
+
+    def _watchers_in(self, version: str | None) -> tuple[Watcher, ...]:
+        """Who waits for states that name this version."""
+        return (
+            self._watchers if version is None else self._watchers_of(self._flows.of(self.ref.parent, version))
+        )
 
     def _watch(self, triggers: Triggers) -> None:
         """Note who waits for the states of this device. What is noted holds until a workflow or the record changes."""

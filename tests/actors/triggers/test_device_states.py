@@ -158,7 +158,14 @@ async def test_a_state_names_the_version_that_is_run(tmp_path: Path) -> None:
         flow = await watch(house, "deviceId", device.hex())
         version: Any = {
             "version": "v1",
-            "triggers": [trigger("deviceId", ["d"], device.hex(), config={"attributeWhitelist": ["b"]})],
+            "triggers": [
+                trigger(
+                    "deviceId",
+                    ["d"],
+                    device.hex(),
+                    config={"attributeWhitelist": ["b"], "allowInvalid": True},
+                )
+            ],
             "nodes": SHOW,
         }
         body = msgspec.convert(version, FlowVersionPost)
@@ -171,11 +178,14 @@ async def test_a_state_names_the_version_that_is_run(tmp_path: Path) -> None:
             {"data": {"a": 4}, "flowVersion": "gone"},
         )
         await house.report(device, {"data": {"b": 5}, "flowVersion": "v1"})
+        with pytest.raises(Invalid):
+            await house.report(device, {"data": {"b": "x"}, "flowVersion": "v1"})
         payloads = await told(house, flow)
         assert [(each["data"], each.get("flowVersion")) for each in payloads] == [
             ({"a": 1}, None),
             ({"b": 2}, "v1"),
             ({"b": 5}, "v1"),
+            (None, "v1"),
         ]
         assert len(await house.states(device)) > 0
 
