@@ -238,7 +238,7 @@ async def running(system: System) -> AsyncIterator[System]:
         # Before the workflows, which may publish to them.
         await nursery.start(system.component(Connections).run)
         await nursery.start(system.component(FlowRunner).run)
-        await nursery.start(system.component(Inactivity).run)
+        nursery.start_soon(system.component(Inactivity).run)
         await nursery.start(system.component(Timers).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import structlog
-import trio
 
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
@@ -22,6 +21,7 @@ from trunkline.actors.devices.silence import decode_fired, silence_of
 from trunkline.actors.flows.due_times import INACTIVITY, DueTimes, Place, Watches
 from trunkline.actors.records import records
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.alarm import Alarm
 from trunkline.actors.triggers.index import FlowIndex
 from trunkline.actors.triggers.of_devices import watchers_of_device
 from trunkline.actors.values.errors import DomainError, NotFound
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.host import Host
     from trunkline.store.snapshot import Snapshot
 
-_LOOK_S: Final = 10.0
 _AT_ONCE: Final = 64
 """Devices that are looked at before other tasks have their turn."""
 _RETRY_MS: Final = 1_000
@@ -48,40 +47,24 @@ class Inactivity:
         self._watches = system.component(Watches)
         self._looks = DueTimes()
         self._to_scan: dict[bytes, None] = {}
-        self._changed = trio.Event()
         self._is_full = False
-        self.is_waiting = False
-        """Whether all that was due at the last look has fired."""
+        self.alarm = Alarm(system.clock, self._looks, _AT_ONCE, self._ring, self._prepare)
 
-    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(self) -> None:
         """Look at devices, until cancelled."""
         self._watches.on_change = self._scan_later
-        self._looks.on_earlier = self.look
-        looked_ms = self._system.clock.wall_ms()
-        task_status.started()
-        while True:
-            now_ms = self._system.clock.wall_ms()
-            if now_ms < looked_ms:  # the clock was set back
-                self._to_scan.update(dict.fromkeys(self._watches.applications))
-            looked_ms = now_ms
-            self._changed = trio.Event()
-            while self._to_scan:
-                await self._scan(self._to_scan.popitem()[0], now_ms)
-            if places := self._looks.take(now_ms, _AT_ONCE):
-                for place in places:
-                    await self._look_at(place, now_ms)
-                await trio.lowlevel.checkpoint()
-                continue
-            first_ms = self._looks.first_ms
-            wait_s = _LOOK_S if first_ms is None else min(_LOOK_S, (first_ms - now_ms) / 1000)
-            self.is_waiting = not self._changed.is_set()
-            with trio.move_on_after(wait_s):
-                await self._changed.wait()
+        self._to_scan.update(dict.fromkeys(self._watches.applications))
+        await self.alarm.run()
 
-    def look(self) -> None:
-        """Look at the clock now."""
-        self.is_waiting = False
-        self._changed.set()
+    async def _ring(self, places: list[Place], now_ms: int) -> None:
+        for place in places:
+            await self._look_at(place, now_ms)
+
+    async def _prepare(self, now_ms: int, was_set_back: bool) -> None:
+        if was_set_back:
+            self._to_scan.update(dict.fromkeys(self._watches.applications))
+        while self._to_scan:
+            await self._scan(self._to_scan.popitem()[0], now_ms)
 
     def changed(self, application: bytes, device: bytes) -> None:
         """A device was created or changed, or has reported after a trigger had fired."""
@@ -90,7 +73,7 @@ class Inactivity:
 
     def _scan_later(self, application: bytes) -> None:
         self._to_scan[application] = None
-        self.look()
+        self.alarm.look()
 
     def _add(self, place: Place, now_ms: int) -> None:
         devices_max = self._system.limits.inactivity_devices_max

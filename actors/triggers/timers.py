@@ -18,6 +18,7 @@ from trunkline.actors.flows.due_times import TIMER, DueTimes, Firing, Place
 from trunkline.actors.flows.messages import FireTimers
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.alarm import Alarm
 from trunkline.actors.triggers.index import Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import DomainError, NotFound
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
-_LOOK_S: Final = 10.0
 _AT_ONCE: Final = 256
 """Workflows whose timers fire together: their batches are in one commit."""
 _RETRY_MS: Final = 1_000
@@ -42,37 +42,22 @@ class Timers:
     def __init__(self, system: System) -> None:
         self._system = system
         self._due = system.component(DueTimes)
-        self._changed = trio.Event()
-        self.is_waiting = False
-        """Whether all that was due at the last look has fired."""
+        self.alarm = Alarm(system.clock, self._due, _AT_ONCE, self._ring, self._prepare)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Fire what is due, until cancelled."""
-        looked_ms = self._system.clock.wall_ms()
-        await self._load(looked_ms)
-        self._due.on_earlier = self.look
+        await self._load(self._system.clock.wall_ms())
         task_status.started()
-        while True:
-            now_ms = self._system.clock.wall_ms()
-            if now_ms < looked_ms:
-                await self._load(now_ms)
-            looked_ms = now_ms
-            self._changed = trio.Event()
-            if places := self._due.take(now_ms, _AT_ONCE):
-                async with trio.open_nursery() as nursery:
-                    for place in places:
-                        nursery.start_soon(self._fire, place)
-                continue
-            first_ms = self._due.first_ms
-            wait_s = _LOOK_S if first_ms is None else min(_LOOK_S, (first_ms - now_ms) / 1000)
-            self.is_waiting = not self._changed.is_set()
-            with trio.move_on_after(wait_s):
-                await self._changed.wait()
+        await self.alarm.run()
 
-    def look(self) -> None:
-        """Look at the clock now."""
-        self.is_waiting = False
-        self._changed.set()
+    async def _ring(self, places: list[Place], _now_ms: int) -> None:
+        async with trio.open_nursery() as nursery:
+            for place in places:
+                nursery.start_soon(self._fire, place)
+
+    async def _prepare(self, now_ms: int, was_set_back: bool) -> None:
+        if was_set_back:
+            await self._load(now_ms)
 
     async def _load(self, now_ms: int) -> None:
         """Let each workflow with timers look at its due times, and correct those that a clock set back has changed."""

@@ -173,6 +173,16 @@ async def running_house(
             yield House(system, clock, ref.id)
 
 
+@asynccontextmanager
+async def running_again(data_dir: Path, house: House, offset_ms: int) -> AsyncIterator[House]:
+    """The data directory of a house that was closed, in a new system, so many milliseconds after the clock's start."""
+    clock = ManualClock(START_MS + offset_ms)
+    with boot.opened(Settings(data_dir=str(data_dir), limits=Limits.off()), clock) as system:
+        hold_placement(system)
+        async with boot.running(system):
+            yield House(system, clock, house.application)
+
+
 def at(offset_ms: int) -> str:
     """The ISO text of a moment so many milliseconds after the clock's start."""
     return iso(START_MS + offset_ms)

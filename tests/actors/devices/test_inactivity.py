@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +12,13 @@ import trio
 
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import Json, create_flow, kept_runs, runs_end, trigger
-from tests.actors.house import START_MS, House, ManualClock, at, running_house
+from tests.actors.house import START_MS, House, at, running_again, running_house
 from tests.actors.triggers.test_timers import patch
-from tests.placement import hold_placement
-from trunkline.actors import boot
 from trunkline.actors.devices.inactivity import Inactivity
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.timers import Timers
 from trunkline.actors.values.errors import Invalid
-from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
 Told = tuple[str, int | float, str | None, str]
@@ -44,10 +39,10 @@ async def watching(house: House, *triggers: Json) -> Ref:
 async def idle(house: House) -> None:
     """Let everything that is due happen."""
     timers, inactivity = house.system.component(Timers), house.system.component(Inactivity)
-    timers.look()
-    inactivity.look()
+    timers.alarm.look()
+    inactivity.alarm.look()
     with trio.fail_after(60):
-        while not (timers.is_waiting and inactivity.is_waiting):
+        while not (timers.alarm.is_waiting and inactivity.alarm.is_waiting):
             await trio.lowlevel.checkpoint()
     await runs_end(house)
 
@@ -173,16 +168,6 @@ async def test_triggers_of_one_box_count_as_one_and_others_for_themselves(tmp_pa
         assert [each[1] for each in told(house, flow)] == [30, 50]
 
 
-@asynccontextmanager
-async def again(data_dir: Path, house: House, offset_ms: int) -> AsyncIterator[House]:
-    """The same data directory in a new system, at a later time."""
-    clock = ManualClock(START_MS + offset_ms)
-    with boot.opened(Settings(data_dir=str(data_dir), limits=Limits.off()), clock) as system:
-        hold_placement(system)
-        async with boot.running(system):
-            yield House(system, clock, house.application)
-
-
 async def test_a_restart_neither_doubles_nor_forgets_a_silence(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         pump, late = await house.device(name="pump"), await house.device(name="late")
@@ -191,12 +176,12 @@ async def test_a_restart_neither_doubles_nor_forgets_a_silence(tmp_path: Path) -
         assert len(told(house, flow)) == 2
         await house.report(late, {"data": {"a": 1}, "time": START_MS - 86_400_000})
         await idle(house)
-    async with again(tmp_path / "d", house, 59_999) as later:
+    async with running_again(tmp_path / "d", house, 59_999) as later:
         await idle(later)
         assert len(told(later, flow)) == 2
         await moved_to(later, 60_000)
         assert told(later, flow)[2:] == [("late", 30, at(30_000), at(60_000))]
-    async with again(tmp_path / "d", house, 100_000) as later:
+    async with running_again(tmp_path / "d", house, 100_000) as later:
         await idle(later)
         assert len(told(later, flow)) == 3
         await later.report(pump, {"data": {"a": 1}})

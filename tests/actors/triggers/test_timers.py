@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,7 @@ import trio
 
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, create_flow, kept_runs, runs_end, trigger
-from tests.actors.house import START_MS, House, ManualClock, at, running_house
-from tests.placement import hold_placement
-from trunkline.actors import boot
+from tests.actors.house import START_MS, House, at, running_again, running_house
 from trunkline.actors.flows.bodies import FlowPatch, FlowVersionPost
 from trunkline.actors.flows.due_times import DueTimes
 from trunkline.actors.flows.messages import CreateFlowVersion, DeleteFlow, PatchFlow, VersionCreation
@@ -25,8 +21,6 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.intake import decode_trigger
 from trunkline.actors.triggers.timers import Timers
 from trunkline.actors.values.errors import Invalid
-from trunkline.limits.settings import Settings
-from trunkline.limits.table import Limits
 from trunkline.store import keys, migrations
 from trunkline.store.checksums import sealed
 from trunkline.store.codec import encode
@@ -49,9 +43,9 @@ async def moved_to(house: House, offset_ms: int) -> None:
     """Set the clock, let the timers look at it, and wait for the end of the runs."""
     timers = house.system.component(Timers)
     house.clock.set_wall(START_MS + offset_ms)
-    timers.look()
+    timers.alarm.look()
     with trio.fail_after(60):
-        while not timers.is_waiting:
+        while not timers.alarm.is_waiting:
             await trio.lowlevel.checkpoint()
     await runs_end(house)
 
@@ -174,21 +168,11 @@ async def test_a_refused_definition_says_what_is_wrong(tmp_path: Path) -> None:
         assert house.system.component(DueTimes).first_ms is None
 
 
-@asynccontextmanager
-async def again(data_dir: Path, house: House, offset_ms: int) -> AsyncIterator[House]:
-    """The same data directory in a new system, at a later time."""
-    clock = ManualClock(START_MS + offset_ms)
-    with boot.opened(Settings(data_dir=str(data_dir), limits=Limits.off()), clock) as system:
-        hold_placement(system)
-        async with boot.running(system):
-            yield House(system, clock, house.application)
-
-
 async def test_a_restart_makes_up_once_what_was_due_meanwhile(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         flow = await timed(house, timer(seconds=10))
         await moved_to(house, 10_000)
-    async with again(tmp_path / "d", house, 45_000) as later:
+    async with running_again(tmp_path / "d", house, 45_000) as later:
         await moved_to(later, 45_000)
         assert told(later, flow) == [("t", at(10_000), 0), ("t", at(20_000), 2)]
         await moved_to(later, 50_000)
@@ -203,7 +187,7 @@ async def test_timers_of_older_formats_begin_at_the_first_start(tmp_path: Path) 
         with env.begin(write=True) as transaction:
             transaction.delete(keys.flow_timers_key(house.application, flow.id), db=meta)
             transaction.put(migrations.FORMAT_KEY, sealed(migrations.FORMAT_KEY, encode(6)), db=meta)
-    async with again(tmp_path / "d", house, 45_000) as later:
+    async with running_again(tmp_path / "d", house, 45_000) as later:
         await moved_to(later, 55_000)
         assert told(later, flow) == [("t", at(55_000), 0)]
         assert later.system.journal.get(keys.META, keys.flow_timers_key(house.application, bare.id)) is None
