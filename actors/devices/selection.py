@@ -154,6 +154,24 @@ def select(
     return list(selected.values())
 
 
+def chosen(reading: Reading, application: bytes, choice: Mapping[str, Any]) -> list[Opened]:
+    """Return the devices of `deviceIds`, `deviceTags` and `deviceQuery`, none if none of them has anything.
+
+    Ids of no device are left out. Raises `Invalid` and `PayloadTooLarge` as `select`.
+    """
+    snapshot = reading.snapshot
+    ids = [
+        id
+        for id in choice.get("deviceIds", ())
+        if records.find(snapshot, DEVICE, application, bytes.fromhex(id)) is not None
+    ]
+    tags, query = choice.get("deviceTags", ()), choice.get("deviceQuery", msgspec.UNSET)
+    if not ids and not tags and query is msgspec.UNSET:
+        return []
+    filters = msgspec.convert(tags, list[TagFilter])
+    return select(reading, application, ids, filters, query, default_all=False)
+
+
 def devices_within(
     snapshot: Snapshot, application: bytes, bounds: Mapping[str, Bounds]
 ) -> Iterator[tuple[bytes, Doc]]:

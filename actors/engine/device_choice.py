@@ -7,8 +7,16 @@ from typing import Any, Final
 
 from trunkline.actors.engine.bodies import id_of
 from trunkline.actors.engine.experience import user_of
-from trunkline.actors.engine.tools import Config, Unusable, list_of, text_of, text_reader
-from trunkline.actors.engine.visit import Visit
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    list_of,
+    needed_path,
+    needed_text_reader,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import Visit, refused
 
 Query = dict[str, Any]
 QueryReader = Callable[[Visit], Awaitable[Query]]
@@ -72,3 +80,43 @@ def by_tags(config: Config, name: str, *, join: str, field: str = "tags") -> Que
 def _with_tag(field: str, key: str, value: str) -> Query:
     parts = {name: text for name, text in (("$tagKey", key), ("$tagValue", value)) if text}
     return {field: parts} if parts else NO_DEVICE
+
+
+# Devices by name.
+
+Choice = dict[str, list[Any]]
+"""`deviceIds` and `deviceTags`, as bodies of the API have them."""
+
+
+def ids_at_path(config: Config, name: str) -> Callable[[Visit], Choice]:
+    """Reads the ids at the path of a field: one, or an array."""
+    path = needed_path(config, name)
+
+    def read(visit: Visit) -> Choice:
+        given = path.get(visit.payload)
+        ids = given if isinstance(given, list) else [given]
+        most = visit.world.system.limits.selected_devices_max
+        if len(ids) > most:
+            raise refused(f"config.{name}: leads to {len(ids)} ids; give at most {most}.")
+        return {"deviceIds": list(dict.fromkeys(id_of(id, name).hex() for id in ids))}
+
+    return read
+
+
+def ids_and_tags(config: Config, ids_name: str, tags_name: str) -> Callable[[Visit], Choice]:
+    """Reads a list of ids and a list of tags, each with a key, a value or both. All are templates."""
+    given = config.get(ids_name) or []
+    if not isinstance(given, list):
+        raise Unusable(f"config.{ids_name}: give a list of ids.")
+    ids = [needed_text_reader({ids_name: id}, ids_name) for id in given]
+    tags = [(text_reader(tag, "key"), text_reader(tag, "value")) for tag in list_of(config, tags_name)]
+
+    def read(visit: Visit) -> Choice:
+        filled = [{"key": key(visit), "value": value(visit)} for key, value in tags]
+        filters = [{part: text for part, text in tag.items() if text} for tag in filled]
+        return {
+            "deviceIds": [id_of(id(visit).strip(), ids_name).hex() for id in ids],
+            "deviceTags": [tag for tag in filters if tag],
+        }
+
+    return read

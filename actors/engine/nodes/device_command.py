@@ -13,18 +13,16 @@ from typing import Any, Final
 
 from trunkline.actors.devices.messages import CommandPost, CommandToMany, SendCommand
 from trunkline.actors.devices.read_messages import SelectDevices
-from trunkline.actors.engine.bodies import body_of, id_of, query_reader, value_reader
+from trunkline.actors.engine.bodies import body_of, query_reader, value_reader
+from trunkline.actors.engine.device_choice import ids_and_tags, ids_at_path
 from trunkline.actors.engine.many import ask_many
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
-    list_of,
-    needed_path,
     needed_text_reader,
     text_of,
-    text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError
@@ -57,9 +55,15 @@ def prepare(config: Config) -> NodeStep:
 
 def _choice(config: Config) -> _Choice:
     if text_of(config, "deviceIdsPath"):
-        return _at_path(config)
+        ids = ids_at_path(config, "deviceIdsPath")
+
+        async def choose(visit: Visit) -> list[bytes]:
+            return [bytes.fromhex(id) for id in ids(visit)["deviceIds"]]
+
+        return choose
     if config.get("sendToDeviceIds") or config.get("sendToDeviceTags"):
-        return _named(config)
+        named = ids_and_tags(config, "sendToDeviceIds", "sendToDeviceTags")
+        return lambda visit: _selected(visit, named(visit), "sendToDeviceTags")
     if not text_of(config, "deviceQueryJsonTemplate"):
         raise Unusable(
             "config.deviceIdsPath, sendToDeviceIds, sendToDeviceTags or deviceQueryJsonTemplate: "
@@ -69,40 +73,9 @@ def _choice(config: Config) -> _Choice:
     return lambda visit: _selected(visit, {"deviceQuery": query(visit)}, "deviceQueryJsonTemplate")
 
 
-def _at_path(config: Config) -> _Choice:
-    path = needed_path(config, "deviceIdsPath")
-
-    async def choose(visit: Visit) -> list[bytes]:
-        given = path.get(visit.payload)
-        ids = given if isinstance(given, list) else [given]
-        most = visit.world.system.limits.selected_devices_max
-        if len(ids) > most:
-            raise refused(f"config.deviceIdsPath: leads to {len(ids)} ids; give at most {most}.")
-        return list(dict.fromkeys(id_of(id, "deviceIdsPath") for id in ids))
-
-    return choose
-
-
-def _named(config: Config) -> _Choice:
-    given = config.get("sendToDeviceIds") or []
-    if not isinstance(given, list):
-        raise Unusable("config.sendToDeviceIds: give a list of ids.")
-    ids = [needed_text_reader({"sendToDeviceIds": id}, "sendToDeviceIds") for id in given]
-    tags = [
-        (text_reader(tag, "key"), text_reader(tag, "value")) for tag in list_of(config, "sendToDeviceTags")
-    ]
-
-    async def choose(visit: Visit) -> list[bytes]:
-        named = [id_of(id(visit).strip(), "sendToDeviceIds").hex() for id in ids]
-        wanted = [{"key": key(visit), "value": value(visit)} for key, value in tags]
-        filters = [{part: text for part, text in tag.items() if text} for tag in wanted]
-        chosen = {"deviceIds": named, "deviceTags": [tag for tag in filters if tag]}
-        return await _selected(visit, chosen, "sendToDeviceTags") if any(chosen.values()) else []
-
-    return choose
-
-
 async def _selected(visit: Visit, choice: dict[str, Any], field: str) -> list[bytes]:
+    if not any(choice.values()) and "deviceQuery" not in choice:
+        return []
     body = body_of(CommandToMany, {"name": "any", **choice}, field)
     found: list[bytes] = await visit.read(SelectDevices(application=visit.world.application, body=body))
     return found
