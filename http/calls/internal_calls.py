@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.actors.authority import Principal
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall
+from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.values.errors import DomainError, Forbidden, Invalid, NotFound
 from trunkline.actors.values.names import similar_names
 from trunkline.http.calls.admissions import Admission
@@ -54,7 +55,7 @@ class InternalCalls:
         values = [_segment(params, part.placeholder, call.operation) for part in route.path_parameters]
         path = route.path
         for part, value in zip(route.path_parameters, values, strict=True):
-            path = path.replace(f"{{{part.placeholder}}}", quote(value, safe=""))
+            path = path.replace(f"{{{part.placeholder}}}", quote(value, safe="", errors="replace"))
             params.pop(part.placeholder)
         params.pop("applicationId", None)
         query, body = _query_and_body(route, params)
@@ -108,12 +109,12 @@ def _query_and_body(route: Route, params: dict[str, Any]) -> tuple[bytes, bytes]
     body = b""
     for value in params.values():
         # A text is JSON already.
-        body = value.encode("utf-8", "replace") if isinstance(value, str) else msgspec.json.encode(value)
+        body = _text(value).encode("utf-8", "replace")
     return urlencode(query, errors="replace").encode(), body
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else str(json_text(value))
 
 
 def _body(response: Response) -> Any:

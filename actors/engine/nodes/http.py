@@ -116,7 +116,7 @@ def prepare(config: Config) -> NodeStep:
         request = Request(
             method,
             whole.url,
-            httpx.Headers([(name.encode(), value.encode()) for name, value in given]),
+            httpx.Headers([(name.encode(), value.encode("utf-8", "replace")) for name, value in given]),
             sent.content,
             whole.proof,
             authority(visit) or None,
@@ -223,7 +223,7 @@ def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
     def read(visit: Visit) -> list[tuple[str, str]]:
         found = [(name, value(visit).strip()) for name, value in readers]
         for name, value in found:
-            if any(each < " " and each != "\t" for each in value):
+            if _has_control(value):
                 raise refused(
                     f"config.headerInfo: the value of {name} has a line break or another control character."
                 )
@@ -332,6 +332,9 @@ def _with_credential(credential: Config, url: str) -> _Sender:
         raise refused(f"config.uriTemplate: is not under {base}, which the credential is for.")
     how = credential["authMethod"]
     if how == "header":
+        secret = secret.strip()
+        if _has_control(secret):
+            raise refused("The secret of the credential has a line break or another control character.")
         proof = proof._replace(headers=((public, secret),))
     elif how == "queryParam":
         proof = proof._replace(query=((public, secret),))
@@ -343,7 +346,12 @@ def _with_credential(credential: Config, url: str) -> _Sender:
 
 
 def _basic(user: str, password: str) -> tuple[tuple[str, str]]:
-    return (("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"),)
+    both = f"{user}:{password}".encode("utf-8", "replace")
+    return (("Authorization", f"Basic {base64.b64encode(both).decode()}"),)
+
+
+def _has_control(value: str) -> bool:
+    return any(each < " " and each != "\t" for each in value)
 
 
 def _origin(url: str) -> httpx.URL:

@@ -289,6 +289,20 @@ async def test_a_credential_proves_the_sender_and_is_never_told(house: House, se
     assert basic.headers["authorization"] == "Basic YWRhOnMzY3JldA=="
 
 
+async def test_a_secret_that_no_header_can_have_is_not_told(house: House, server: WebServer) -> None:
+    config = {
+        "uriMatch": server.url,
+        "authMethod": "header",
+        "publicValue": "X-Key",
+        "secretValue": "s3\ncret",
+    }
+    await add_credential(house, "mine", type="http", httpConfig=config)
+    given = {"uriTemplate": server.url, "authType": "credential", "credentialNameTemplate": "mine"}
+    run = await run_one(house, "HttpNode", given)
+    assert run.error is not None
+    assert run.error[2] == "The secret of the credential has a line break or another control character."
+
+
 @pytest.mark.parametrize("uri", ["/echo/../text", "/echo/%2e%2e/text", "/echos", "/"])
 async def test_a_credential_is_for_the_urls_under_its_own(house: House, server: WebServer, uri: str) -> None:
     config = {
