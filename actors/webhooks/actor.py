@@ -69,7 +69,7 @@ class Webhook(Actor):
         """Take a call that is verified, and answer it."""
         if doc["isWebsocket"]:
             return CallAnswer(not_served=_WEBSOCKET)
-        waits = doc["waitForReply"] and call.reply_id != ""
+        waits = doc["waitForReply"] and call.waits
         triggers = self.system.component(FlowIndex).of(self.ref.parent, call.flow_version)
         watchers = triggers.get("webhook", self.ref.id.hex())
         if waits and not watchers:
@@ -88,8 +88,7 @@ class Webhook(Actor):
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {"webhook": 1})
         data = {**call.told, "replyId": call.reply_id} if waits else call.told
         # Calls need not wait for each other, so each is a lane of its own.
-        lane = call.reply_id or id
-        stage(self, watchers, Cause(lane, data, now_ms, {"triggerId": id}, Origin(id, "webhook")))
+        stage(self, watchers, Cause(call.reply_id, data, now_ms, {"triggerId": id}, Origin(id, "webhook")))
 
     def _check_password(self, doc: Doc, call: ReceiveCall) -> None:
         username, sealed = doc.get("basicAuthUsername"), doc.get("basicAuthPassword")

@@ -16,7 +16,7 @@ class ReceiveCall(Message, frozen=True):
 
     `url` is the whole address as the caller knows it. Names of `headers` are in lower case. Everything comes from
     somebody who knows the token, and is not checked yet. `told` is what workflows get of the call, in the version
-    `flow_version`; a reply goes to who waits for `reply_id`.
+    `flow_version`; if the caller `waits`, a reply goes to `reply_id`, which no other call has.
     """
 
     throttle: ClassVar[str | None] = "webhook_call"
@@ -29,6 +29,7 @@ class ReceiveCall(Message, frozen=True):
     told: Doc = msgspec.field(default_factory=dict)
     flow_version: str | None = None
     reply_id: str = ""
+    waits: bool = False
 
 
 class ReceiveSignedCall(ReceiveCall, frozen=True):

@@ -61,6 +61,7 @@ async def receive(call: Call) -> Response:
         told=_told(request, system.limits.form_parts_max) if doc["enabled"] else {},
         flow_version=request.header(b"x-flow-version"),
         reply_id=reply_id,
+        waits=doc["waitForReply"],
     )
     limits, reply = system.limits, None
     try:
@@ -71,7 +72,7 @@ async def receive(call: Call) -> Response:
                 if answer.value.waits:
                     reply = await expected.wait(limits.webhook_reply_wait_s)
         else:
-            answer = await system.ask(ref, msgspec.structs.replace(message, reply_id=""))
+            answer = await system.ask(ref, message)
     except Unauthorized as refusal:
         status, _, body = error_response(refusal)
         return Response(status, [JSON, (b"www-authenticate", b'Basic realm="webhook"')], body)

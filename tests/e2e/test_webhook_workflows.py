@@ -83,6 +83,18 @@ async def test_a_body_is_told_as_its_type_says(server: Server, given: Any, body:
     assert payload["data"]["body"] == body
 
 
+async def test_calls_do_not_wait_for_each_other(server: Server) -> None:
+    hook = await webhook(server)
+    flow = await watch(server, hook)
+    for _ in range(3):
+        await send(server, hook["address"])
+    assert [each["triggerId"] for each in await told(server, flow)] == [hook["id"]] * 3
+    application = bytes.fromhex(flow["applicationId"])
+    house = House(server.system, ManualClock(), application)
+    runs = kept_runs(house, Ref("flow", application, bytes.fromhex(flow["id"])))
+    assert len({run.trigger_id for run in runs}) == 3  # runs with one id are one after the other
+
+
 async def test_a_header_names_the_version_that_is_run(server: Server) -> None:
     hook = await webhook(server)
     flow = await watch(server, hook)
