@@ -26,7 +26,7 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.values.errors import DomainError
+from trunkline.actors.values.errors import Crashed, DomainError, Overloaded, StorageFull
 from trunkline.actors.values.ids import is_id
 
 
@@ -107,10 +107,12 @@ def plain(record: Any) -> dict[str, Any]:
 async def with_error(visit: Visit, path: Any, work: Awaitable[Any]) -> int:
     """Put the result of the work at a path, or what it is refused with: `{"error": {"type", "message"}}`.
 
-    Without a path a refusal fails the run.
+    Without a path a refusal fails the run, and so does trouble of the server, which is not the caller's.
     """
     try:
         result = await work
+    except (Overloaded, StorageFull, Crashed):
+        raise
     except DomainError as refusal:
         if path is None:
             raise

@@ -154,7 +154,8 @@ class FlowStorage(StoredFlow):
                 f"{limits.flow_states_bytes_max} are allowed. Clear the storage of the workflow to begin anew."
             )
         self.put(keys.FLOWS, key, raw)
-        self.add_sums(states=total - self.sums["states"])
+        if total != self.sums["states"]:
+            self.add_sums(states=total - self.sums["states"])
 
 
 class Entry(NamedTuple):

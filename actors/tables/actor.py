@@ -25,6 +25,7 @@ from trunkline.actors.tables.columns import UPDATED, Columns, Table, Values, dec
 from trunkline.actors.tables.kind import DATA_TABLE
 from trunkline.actors.tables.messages import (
     AddColumn,
+    ChangeMatchingRow,
     CreateDataTable,
     DeleteDataTable,
     DeleteRow,
@@ -38,6 +39,7 @@ from trunkline.actors.tables.messages import (
     TidyRows,
     TruncateRows,
 )
+from trunkline.actors.tables.oldest_match import oldest_match
 from trunkline.actors.tables.rows import RowCounts, RowQuery, show_row
 from trunkline.actors.triggers.index import FlowIndex
 from trunkline.actors.triggers.intake import Cause, stage
@@ -84,6 +86,7 @@ class DataTable(Actor):
 
     def flush(self) -> None:
         if self.exists and self.counts.changed:
+            self.counts.changes += 1
             self.put(keys.ROWS, keys.rows_head_key(self.ref.id, self.table.generation), self.counts.encoded())
 
     # The record.
@@ -284,6 +287,17 @@ class DataTable(Actor):
             told = {"newRow": row, "oldRow": show_row(columns, message.row, before)}
             self._trigger("update", told, message.origin, now_ms)
         return WithEtag(row, self.table.row_revision(raw))
+
+    async def on_change_matching_row(self, message: ChangeMatchingRow) -> WithEtag | None:
+        """Change the oldest row that matches, or insert one; the answer is the row."""
+        found = await oldest_match(self.system, self.ref, self.raw, self.counts.changes, message.query)
+        if found is not None:
+            return self.on_patch_row(PatchRow(row=found, body=message.body, origin=message.origin))
+        if not message.inserts:
+            return None
+        inserted = self.on_insert_rows(InsertRows(body=message.body, origin=message.origin))
+        assert isinstance(inserted, WithEtag)
+        return inserted
 
     def on_delete_row(self, message: DeleteRow) -> None:
         """Delete one row."""

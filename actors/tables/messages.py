@@ -195,6 +195,15 @@ class PatchRow(Message, frozen=True):
     origin: Origin | None = None
 
 
+class ChangeMatchingRow(Message, frozen=True):
+    """Change the oldest row that matches `query`; without one insert a row if `inserts`, else the answer is None."""
+
+    query: AdvancedQuery
+    body: RowBody
+    inserts: bool
+    origin: Origin | None = None
+
+
 class DeleteRow(Message, frozen=True):
     """Delete one row."""
 

@@ -24,20 +24,24 @@ if TYPE_CHECKING:
 _ROWS: Final = "rows"
 _BYTES: Final = "bytes"
 _FILLED: Final = "filled"
+_CHANGES: Final = "changes"
 
 
 class RowCounts:
     """The number of rows of a table, their bytes, and the number of values (not null) of each unique column.
 
-    Stored after the rows, in the same batch as every change of rows.
+    `changes` counts the batches that have changed rows. Stored after the rows, in the batch of every change of rows.
     """
 
-    __slots__ = ("bytes", "changed", "filled", "rows")
+    __slots__ = ("bytes", "changed", "changes", "filled", "rows")
 
-    def __init__(self, rows: int = 0, bytes: int = 0, filled: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self, rows: int = 0, bytes: int = 0, filled: Mapping[int, int] | None = None, changes: int = 0
+    ) -> None:
         self.rows = rows
         self.bytes = bytes
         self.filled = dict(filled or {})
+        self.changes = changes
         self.changed = False
 
     @classmethod
@@ -46,11 +50,12 @@ class RowCounts:
         if raw is None:
             return cls()
         doc = decode(raw)
-        return cls(doc[_ROWS], doc[_BYTES], doc[_FILLED])
+        return cls(doc[_ROWS], doc[_BYTES], doc[_FILLED], doc.get(_CHANGES, 0))
 
     def encoded(self) -> bytes:
         """Return the bytes to store."""
-        return encode({_ROWS: self.rows, _BYTES: self.bytes, _FILLED: self.filled})
+        counts = {_ROWS: self.rows, _BYTES: self.bytes, _FILLED: self.filled, _CHANGES: self.changes}
+        return encode(counts)
 
     def fill(self, column: int, by: int) -> None:
         """Add `by` (may be negative) to the number of values of a unique column."""

@@ -22,6 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, query_reader, with_error
+from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -64,7 +65,7 @@ _PAYLOAD_TIME: Final = compile_path("time")
 def _create(config: Config) -> NodeStep:
     fields, time = _fields(config, "message", ("levelTemplate", "subjectTemplate")), _time(config)
     result, tags = path_of(config, "resultPath"), _tags(config)
-    untracked = {"disableTagChangeTracking": True} if _is_set(config, "disableTagChangeTracking") else {}
+    untracked = {"disableTagChangeTracking": True} if config.get("disableTagChangeTracking") is True else {}
 
     async def create(visit: Visit) -> Any:
         given = {**untracked, **time(visit), **fields(visit)}
@@ -79,9 +80,10 @@ def _create(config: Config) -> NodeStep:
 
 def _get(config: Config) -> NodeStep:
     result = needed_path(config, "resultPath")
-    if _is_set(config, "findMultiple") or not text_of(config, "eventIdTemplate"):
-        page, is_many = _page(config), _is_set(config, "findMultiple")
-        with_counts = _is_set(config, "findMetadata")
+    is_many = config.get("findMultiple") is True
+    if is_many or (text_of(config, "queryTemplate") and not text_of(config, "eventIdTemplate")):
+        page = _page(config)
+        with_counts = config.get("findMetadata") is True
 
         async def find(visit: Visit) -> Any:
             found = await visit.read(ListEvents(application=visit.world.application, query=page(visit)))
@@ -92,8 +94,13 @@ def _get(config: Config) -> NodeStep:
                 return items
             return {"items": items, **{name: found[name] for name in _COUNTS}}
 
-        return lambda visit: with_error(visit, result, find(visit))
-    id = text_reader(config, "eventIdTemplate")
+        async def step(visit: Visit) -> int:
+            output = await with_error(visit, result, find(visit))
+            check_payload(visit)
+            return output
+
+        return step
+    id = needed_text_reader(config, "eventIdTemplate")
 
     async def get(visit: Visit) -> Any:
         text = id(visit).strip()
@@ -115,7 +122,7 @@ def _update(config: Config) -> NodeStep:
         body_of(EventTags, {key: value for key, value in changed.items() if value is not None}, "eventTags")
         return body, changed
 
-    if _is_set(config, "updateMultiple"):
+    if config.get("updateMultiple") is True:
         query = query_reader(config, "queryTemplate")
 
         async def update_all(visit: Visit) -> Any:
@@ -220,7 +227,7 @@ def _page(config: Config) -> Callable[[Visit], EventPage]:
     """Reads what a list of events is asked for: a page, or the first event."""
     query = query_reader(config, "queryTemplate") if config.get("queryTemplate") else lambda _visit: {}
     sort = {name: text for name in ("sortField", "sortDirection") if (text := text_of(config, name))}
-    is_many = _is_set(config, "findMultiple")
+    is_many = config.get("findMultiple") is True
     pages = {
         name: text_reader(config, field)
         for name, field in (("page", "resultsPage"), ("perPage", "resultsPerPage"))
@@ -238,10 +245,6 @@ def _page(config: Config) -> Callable[[Visit], EventPage]:
 
 
 # The fields of an event.
-
-
-def _is_set(config: Config, name: str) -> bool:
-    return config.get(name) in (True, "true")
 
 
 def _fields(config: Config, text: str, needed: tuple[str, ...] = ()) -> _Fields:

@@ -67,7 +67,7 @@ def _store(config: Config) -> NodeStep:
 
 def _get(config: Config) -> NodeStep:
     path = needed_path(config, "valuePath")
-    if config.get("getAll") in (True, "true"):
+    if config.get("getAll") is True:
 
         async def get_all(visit: Visit) -> int:
             world = visit.world

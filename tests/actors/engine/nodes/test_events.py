@@ -228,3 +228,5 @@ async def test_events_are_deleted_by_id_and_by_query(house: House) -> None:
     assert [each["id"] for each in await found_events(house)] == [ids[1]]
     error = (await node_runs(house, "DeleteEventNode", {}))["error"]
     assert error[1].startswith("config.queryTemplate: is not set")
+    error = (await node_runs(house, "GetEventNode", {"resultPath": "data.result"}))["error"]
+    assert error[1].startswith("config.eventIdTemplate: is not set")

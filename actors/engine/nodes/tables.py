@@ -1,0 +1,267 @@
+"""DataTableDeleteRowNode, DataTableInsertRowNode, DataTableQueryNode and DataTableUpdateRowNode: rows of data tables.
+
+The values of a row come from `rowFields` (`dataMethod` "individualFields"), whose texts become what their columns have:
+numbers, booleans, null for a blank text; from the JSON of `rowJsonTemplate` ("jsonTemplate"), or from `rowPayloadPath`
+("payloadPath"). An insertion also takes an array of rows from these two: all are inserted, or none.
+
+An update changes the row `rowIdTemplate`, or the oldest one that matches `queryTemplate` (`rowSelectType` "query").
+With `upsertCheck` a row is inserted if none matches, in one step: of several runs at the same time, one inserts it. A
+deletion removes the row `rowIdTemplate`, or those that match, the oldest first, at most `limitTemplate`.
+
+`resultPath` gets `{items, count, totalCount}`; the row, null if none matches; of an array `{createdAt, count, rowIds}`;
+of a deletion `{result: true, count}`; or the error. Without it an error fails the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from trunkline.actors.engine.bodies import body_of, id_of, id_reader, json_reader, query_reader, with_error
+from trunkline.actors.engine.heavy_work import INLINE_BYTES_MAX, check_payload, in_thread
+from trunkline.actors.engine.tools import (
+    Config,
+    Reader,
+    choice_of,
+    list_of,
+    needed_path,
+    needed_text_reader,
+    path_of,
+    shortened,
+    template_of,
+    text_of,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text, whole_as_int
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.tables.messages import (
+    ChangeMatchingRow,
+    DeleteRow,
+    DeleteRows,
+    GetDataTable,
+    InsertRows,
+    ListRows,
+    PatchRow,
+    RowBody,
+    RowOrRows,
+    RowsLimit,
+    RowsPage,
+    SelectRows,
+)
+
+DELETED_AT_ONCE: Final = 200
+"""Rows deleted in one turn of the table's actor, which takes some milliseconds."""
+
+_Query = Callable[[Visit], dict[str, Any] | None]
+
+
+def _get(config: Config) -> NodeStep:
+    table, result = id_reader(config, "dataTableIdTemplate"), needed_path(config, "resultPath")
+    query = _query(config)
+    texts = {
+        "limit": text_reader(config, "limitTemplate"),
+        "offset": text_reader(config, "offsetTemplate"),
+        "sortColumn": text_reader(config, "sortColumnTemplate"),
+        "sortDirection": text_reader(config, "sortDirectionTemplate"),
+    }
+    fields = _names(config, "includeFieldsTemplate")
+
+    async def find(visit: Visit) -> Any:
+        asked: dict[str, Any] = {name: text for name, read in texts.items() if (text := read(visit).strip())}
+        asked |= {name: int(asked[name]) for name in ("limit", "offset") if asked.get(name, "").isdecimal()}
+        if "sortDirection" in asked:
+            asked["sortDirection"] = asked["sortDirection"].lower()
+        names = fields(visit)
+        page = body_of(RowsPage, {**asked, **({"includeFields": names} if names else {})}, "queryTemplate")
+        application = visit.world.application
+        message = ListRows(application=application, data_table=table(visit), query=page, body=query(visit))
+        found = await visit.read(message)
+        raw = bytes(found["items"])
+        decode = msgspec.json.decode
+        items = decode(raw) if len(raw) <= INLINE_BYTES_MAX else await in_thread(decode, raw)
+        return {"items": items, "count": found["count"], "totalCount": found["totalCount"]}
+
+    async def step(visit: Visit) -> int:
+        output = await with_error(visit, result, find(visit))
+        check_payload(visit)
+        return output
+
+    return step
+
+
+def _insert(config: Config) -> NodeStep:
+    table, result = id_reader(config, "dataTableIdTemplate"), path_of(config, "resultPath")
+    values = _values(config)
+
+    async def insert(visit: Visit) -> Any:
+        id = table(visit)
+        body = body_of(RowOrRows, await values(visit, id), "dataMethod")
+        answer = await visit.ask(_ref(visit, id), InsertRows(body=body, origin=visit.world.origin))
+        return answer if isinstance(body, list) else answer["value"]
+
+    return lambda visit: with_error(visit, result, insert(visit))
+
+
+def _update(config: Config) -> NodeStep:
+    table, result = id_reader(config, "dataTableIdTemplate"), path_of(config, "resultPath")
+    values = _values(config)
+    row: Reader | None = None
+    query: Reader | None = None
+    if choice_of(config, "rowSelectType", ("id", "query")) == "id":
+        row = needed_text_reader(config, "rowIdTemplate")
+    else:
+        query = query_reader(config, "queryTemplate")
+    inserts = config.get("upsertCheck") is True
+
+    async def update(visit: Visit) -> Any:
+        id, origin = table(visit), visit.world.origin
+        message: Any
+        if row is not None:
+            chosen = id_of(row(visit).strip(), "rowIdTemplate")
+            message = PatchRow(row=chosen, body=await body_for(visit, id), origin=origin)
+        else:
+            assert query is not None
+            body = await body_for(visit, id)
+            message = ChangeMatchingRow(query=query(visit), body=body, inserts=inserts, origin=origin)
+        answer = await visit.ask(_ref(visit, id), message)
+        return None if answer is None else answer["value"]
+
+    async def body_for(visit: Visit, id: bytes) -> Any:
+        return body_of(RowBody, await values(visit, id), "dataMethod")
+
+    return lambda visit: with_error(visit, result, update(visit))
+
+
+def _delete(config: Config) -> NodeStep:
+    table, result = id_reader(config, "dataTableIdTemplate"), path_of(config, "resultPath")
+    if text_of(config, "rowIdTemplate"):
+        row = text_reader(config, "rowIdTemplate")
+
+        async def delete(visit: Visit) -> Any:
+            chosen = id_of(row(visit).strip(), "rowIdTemplate")
+            await visit.ask(_ref(visit, table(visit)), DeleteRow(row=chosen, origin=visit.world.origin))
+            return {"result": True, "count": 1}
+
+        return lambda visit: with_error(visit, result, delete(visit))
+    query, limit = query_reader(config, "queryTemplate"), text_reader(config, "limitTemplate")
+
+    async def delete_all(visit: Visit) -> Any:
+        id, body, most = table(visit), query(visit), _limit(limit(visit).strip())
+        ref, application, removed = _ref(visit, id), visit.world.application, 0
+        # Each step looks for rows anew: if the run is repeated, the first steps give their answers again, and what they
+        # have removed is not found any more.
+        while removed < most:
+            page = RowsLimit(limit=int(min(DELETED_AT_ONCE, most - removed)))
+            rows = await visit.read(SelectRows(application=application, data_table=id, query=page, body=body))
+            if not rows:
+                break
+            removed += await visit.ask(ref, DeleteRows(rows=rows, body=body, origin=visit.world.origin))
+        return {"result": True, "count": removed}
+
+    return lambda visit: with_error(visit, result, delete_all(visit))
+
+
+def _limit(text: str) -> float:
+    if text and not text.isdecimal():
+        raise refused(f"config.limitTemplate: gives {shortened(text)}, not a number of rows.")
+    return int(text) if text else math.inf
+
+
+def _ref(visit: Visit, table: bytes) -> Ref:
+    return Ref("dataTable", visit.world.application, table)
+
+
+def _query(config: Config) -> _Query:
+    """Reads the query of a list; none if it is not set."""
+    if config.get("queryTemplate") in (None, ""):
+        return lambda _visit: None
+    query = query_reader(config, "queryTemplate")
+    return lambda visit: query(visit) or None
+
+
+def _names(config: Config, name: str) -> Callable[[Visit], str]:
+    """Reads names of columns: an array, or a text with commas. Answers a text with commas."""
+    given = config.get(name)
+    if isinstance(given, list):
+        return lambda _visit: ",".join(map(str, given))
+    template = template_of(config, name)
+    if template is None:
+        return lambda _visit: ""
+
+    def read(visit: Visit) -> str:
+        value = template.value(visit.payload, visit.run.now_ms)
+        if isinstance(value, str) and value.strip().startswith("["):
+            value = template.json(visit.payload, visit.run.now_ms)
+        if isinstance(value, list):
+            return ",".join(map(to_text, value))
+        return "" if value is UNDEFINED or value is None else to_text(value)
+
+    return read
+
+
+# The values of a row.
+
+
+def _values(config: Config) -> Callable[[Visit, bytes], Any]:
+    """Reads the values by column, for a table."""
+    method = choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+    if method == "individualFields":
+        return _fields(config)
+    if method == "jsonTemplate":
+        read = json_reader(config, "rowJsonTemplate")
+    else:
+        path = needed_path(config, "rowPayloadPath")
+        read = lambda visit: path.get(visit.payload)  # noqa: E731
+
+    async def whole(visit: Visit, _table: bytes) -> Any:
+        value = read(visit)
+        if value is UNDEFINED:
+            raise refused("config.rowPayloadPath: leads to nothing; a row is an object.")
+        return value
+
+    return whole
+
+
+def _fields(config: Config) -> Callable[[Visit, bytes], Any]:
+    fields = [
+        (needed_text_reader(each, "columnTemplate"), template_of(each, "valueTemplate"))
+        for each in list_of(config, "rowFields")
+    ]
+
+    async def read(visit: Visit, table: bytes) -> dict[str, Any]:
+        found = await visit.read(GetDataTable(application=visit.world.application, data_table=table))
+        types = {column["name"]: column["dataType"] for column in found["columns"]}
+        row = {}
+        for column, template in fields:
+            value = None if template is None else template.value(visit.payload, visit.run.now_ms)
+            name = column(visit).strip()
+            row[name] = _cell(value, types.get(name, "string"))
+        return row
+
+    return read
+
+
+def _cell(value: Any, type: str) -> Any:
+    """A value as its column has it; one that does not fit stays as it is, and the table refuses it."""
+    if value is None or value is UNDEFINED or (value == "" and type != "string"):
+        return None
+    if type == "string":
+        return to_text(value)
+    if not isinstance(value, str):
+        return value
+    if type == "boolean":
+        return {"true": True, "false": False}.get(value.strip().lower(), value)
+    number = to_number(value)
+    return value if math.isnan(number) else whole_as_int(number)
+
+
+TYPES: Final[dict[str, Prepare]] = {
+    "DataTableDeleteRowNode": _delete,
+    "DataTableInsertRowNode": _insert,
+    "DataTableQueryNode": _get,
+    "DataTableUpdateRowNode": _update,
+}
