@@ -150,7 +150,7 @@ def given_reader(config: Config, noun: str, single: Callable[[Config], GivenRead
 def texts_reader(config: Config, name: str) -> Callable[[Visit], list[str]] | None:
     """Reads a list of templates as texts without those that are blank; None if it is not set."""
     texts = config.get(name)
-    if texts is None:
+    if texts is None or texts == "":
         return None
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
         raise Unusable(f"config.{name}: give a list of templates.")

@@ -4,51 +4,52 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from trunkline.actors.engine.tools import Config, choice_of, shortened, text_reader
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.values import to_number
 
 
-def page_reader(config: Config, noun: str, sort_fields: tuple[str, ...]) -> Callable[[Visit], dict[str, Any]]:
-    """Reads `resultsPerPage`, `resultsPage`, `sortField` and `sortDirection`, as a `Page` has them.
+class Asked(NamedTuple):
+    """A page that is asked for, as a `Page` has it, and what picks the result from the answer of the list."""
 
-    Without `findMultiple` it is a page with one record.
+    page: dict[str, Any]
+    pick: Callable[[dict[str, Any]], Any]
+
+
+def page_reader(config: Config, noun: str, sort_fields: tuple[str, ...]) -> Callable[[Visit], Asked]:
+    """Reads `resultsPerPage`, `resultsPage`, `sortField` and `sortDirection`.
+
+    The result is the first record, None if there is none; with `findMultiple` the records of the page, with
+    `findMetadata` the whole answer. A page of 0 records is for the count of all.
     """
-    is_list = config.get("findMultiple") is True
+    is_list, has_metadata = config.get("findMultiple") is True, config.get("findMetadata") is True
     size, number = _whole(config, "resultsPerPage", 100), _whole(config, "resultsPage", 0)
     order = {
         "sort_field": choice_of(config, "sortField", sort_fields),
         "sort_direction": choice_of(config, "sortDirection", ("asc", "desc")),
     }
 
-    def read(visit: Visit) -> dict[str, Any]:
-        per_page = size(visit) if is_list else 1
-        if not 1 <= per_page <= 1000:
-            raise refused(f"config.resultsPerPage: gives {per_page}; a page has 1 to 1000 {noun}.")
-        page = number(visit) if is_list else 0
+    def read(visit: Visit) -> Asked:
+        if not is_list:
+            return Asked(
+                {"page": 0, "per_page": 1, **order}, lambda listed: next(iter(listed["items"]), None)
+            )
+        per_page, page = size(visit), number(visit)
+        if not 0 <= per_page <= 1000:
+            raise refused(f"config.resultsPerPage: gives {per_page}; a page has up to 1000 {noun}.")
         if not 0 <= page <= 10_000_000:
             raise refused(f"config.resultsPage: gives {page}; the first page is 0, and 10000000 the last.")
-        return {"page": page, "per_page": per_page, **order}
+
+        def pick(listed: dict[str, Any]) -> Any:
+            if not per_page:
+                listed = {**listed, "items": [], "count": 0, "perPage": 0}
+            return listed if has_metadata else listed["items"]
+
+        return Asked({"page": page, "per_page": per_page or 1, **order}, pick)
 
     return read
-
-
-def picker(config: Config) -> Callable[[dict[str, Any]], Any]:
-    """What of the answer of a list is the result.
-
-    Its first record, None if there is none; with `findMultiple` its records, with `findMetadata` all of it.
-    """
-    is_list, has_metadata = config.get("findMultiple") is True, config.get("findMetadata") is True
-
-    def pick(listed: dict[str, Any]) -> Any:
-        items = listed["items"]
-        if is_list:
-            return listed if has_metadata else items
-        return items[0] if items else None
-
-    return pick
 
 
 def _whole(config: Config, name: str, default: int) -> Callable[[Visit], int]:

@@ -11,12 +11,13 @@ e-mail address, and `membersReplacement` those that take the place of all; a tag
 group that is changed or deleted is `groupIdTemplate`. The result is the group or the error; of a deletion whether there
 was such a group.
 
-The tree of ExperienceGroupSummaryNode has `name`, `id` and, where there are groups below, `children`. It begins with
-the group `idTemplate`, or with `(root)`, whose children are the groups without a parent.
+The tree of ExperienceGroupSummaryNode has `name`, `id` and `children` of each group. It begins with the group
+`idTemplate`, or with `(root)`, whose children are the groups without a parent.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ from trunkline.actors.engine.experience import (
     user_of,
 )
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.pages import page_reader, picker
+from trunkline.actors.engine.pages import page_reader
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -45,6 +46,7 @@ from trunkline.actors.engine.tools import (
     needed_path,
     needed_text_reader,
     path_of,
+    text_of,
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
@@ -60,7 +62,8 @@ _TEXTS: Final = ("name", "description", "parentId")
 """The fields of a group that have a template of their own."""
 _KNOWN: Final = {
     *(f"{name}Template" for name in _TEXTS),
-    *("groupTags", "membersToAdd", "membersToRemove", "membersReplacement"),
+    *("deviceQueryJsonTemplate", "groupTags", "groupTagTemplates"),
+    *("membersToAdd", "membersToRemove", "membersReplacement"),
     *("dataMethod", "groupIdTemplate", "groupJsonTemplate", "groupPayloadPath", "resultPath"),
 }
 _ROOT: Final = "(root)"
@@ -96,11 +99,12 @@ def _one(config: Config) -> Callable[[Visit], Any]:
 
 def _page(config: Config, method: str) -> Callable[[Visit], Any]:
     query = _query(config, method)
-    page, pick = page_reader(config, "groups", _SORT_FIELDS), picker(config)
+    page = page_reader(config, "groups", _SORT_FIELDS)
 
     async def find(visit: Visit) -> Any:
-        asked = GroupPage(query=await query(visit), **page(visit))
-        return pick(await listed(visit, GROUPS, asked))
+        wanted = page(visit)
+        asked = GroupPage(query=await query(visit), **wanted.page)
+        return wanted.pick(await listed(visit, GROUPS, asked))
 
     return find
 
@@ -157,7 +161,9 @@ def _delete(config: Config) -> NodeStep:
 def _single(config: Config) -> GivenReader:
     """Reads the fields from single templates."""
     texts = {name: text_reader(config, f"{name}Template") for name in _TEXTS}
-    tags, add = tags_reader(config, "groupTags"), texts_reader(config, "membersToAdd")
+    tags = tags_reader(config, "groupTags" if config.get("groupTags") else "groupTagTemplates")
+    devices = _devices(config)
+    add = texts_reader(config, "membersToAdd")
     drop, all_members = texts_reader(config, "membersToRemove"), texts_reader(config, "membersReplacement")
     if all_members is not None and (add is not None or drop is not None):
         raise Unusable(
@@ -170,6 +176,8 @@ def _single(config: Config) -> GivenReader:
 
     def read(visit: Visit) -> Given:
         fields: dict[str, Any] = {name: text for name, template in texts.items() if (text := template(visit))}
+        if devices is not None:
+            fields["deviceQueryJson"] = devices(visit)
         entries: dict[str, dict[str, Any]] = {}
         if all_members is not None:
             fields[MEMBERS] = _users(visit, "membersReplacement", all_members(visit))
@@ -181,6 +189,19 @@ def _single(config: Config) -> GivenReader:
         if tags is not None:
             entries["groupTags"] = tags(visit)
         return Given(fields, entries, "dataMethod")
+
+    return read
+
+
+def _devices(config: Config) -> Callable[[Visit], str | None] | None:
+    """Reads the query of the devices of a group; None for no devices, which exports write as an empty `$nor`."""
+    if not text_of(config, "deviceQueryJsonTemplate"):
+        return None
+    query = query_reader(config, "deviceQueryJsonTemplate")
+
+    def read(visit: Visit) -> str | None:
+        found = query(visit)
+        return None if found == {"$nor": []} else json.dumps(found)
 
     return read
 
@@ -214,12 +235,12 @@ def _summary(config: Config) -> NodeStep:
 
 def _tree(groups: list[tuple[str, str, str | None]], start: str) -> dict[str, Any] | None:
     """The tree of groups, each with id, name and parent, that begins at a group; None if there is no such group."""
-    trees: dict[str, dict[str, Any]] = {_ROOT: {"name": _ROOT, "id": _ROOT, "children": []}}
     ordered = sorted(groups, key=lambda group: (group[1], group[0]))
-    trees |= {id: {"name": name, "id": id} for id, name, _ in ordered}
+    names = [(_ROOT, _ROOT), *((id, name) for id, name, _ in ordered)]
+    trees: dict[str, dict[str, Any]] = {id: {"name": name, "id": id, "children": []} for id, name in names}
     for id, _, parent in ordered:
         # While an experience is being removed, a parent may be gone already.
-        trees.get(parent or _ROOT, trees[_ROOT]).setdefault("children", []).append(trees[id])
+        trees.get(parent or _ROOT, trees[_ROOT])["children"].append(trees[id])
     return trees.get(start)
 
 

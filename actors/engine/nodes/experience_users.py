@@ -32,7 +32,7 @@ from trunkline.actors.engine.experience import (
     user_of,
 )
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.pages import page_reader, picker
+from trunkline.actors.engine.pages import page_reader
 from trunkline.actors.engine.tools import Config, choice_of, needed_text_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
 from trunkline.actors.experience.users import EXPERIENCE_USERS, ExperienceUserPage
@@ -85,11 +85,13 @@ def _page(config: Config, method: str) -> Callable[[Visit], Any]:
         async def query(visit: Visit) -> dict[str, Any]:
             return read(visit)
 
-    page, pick = page_reader(config, "users", _SORT_FIELDS), picker(config)
+    page = page_reader(config, "users", _SORT_FIELDS)
 
     async def find(visit: Visit) -> Any:
-        asked = ExperienceUserPage(query=await query(visit), **page(visit))
-        return pick(await listed(visit, EXPERIENCE_USERS, asked))
+        asked = page(visit)
+        return asked.pick(
+            await listed(visit, EXPERIENCE_USERS, ExperienceUserPage(query=await query(visit), **asked.page))
+        )
 
     return find
 

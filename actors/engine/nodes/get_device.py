@@ -19,7 +19,7 @@ from trunkline.actors.devices.read_messages import GetCompositeState, GetDevice,
 from trunkline.actors.engine.bodies import plain, query_reader
 from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.pages import page_reader, picker
+from trunkline.actors.engine.pages import page_reader
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -82,15 +82,16 @@ def _one(config: Config) -> Any:
 
 def _page(config: Config) -> Any:
     query, shape, states = _query(config), _shape(config), _states(config)
-    page, pick = page_reader(config, "devices", ("name", "id", "creationDate", "lastUpdated")), picker(config)
+    page = page_reader(config, "devices", ("name", "id", "creationDate", "lastUpdated"))
 
     async def find(visit: Visit) -> Any:
-        asked = DevicePage(query=await query(visit), **page(visit), **shape)
+        wanted = page(visit)
+        asked = DevicePage(query=await query(visit), **wanted.page, **shape)
         message = ListDevices(application=visit.world.application, query=asked, reach=None)
         listed = plain(await visit.read(message))
         listed["items"] = [plain(each) for each in listed["items"]]
         await states(visit, listed["items"])
-        return pick(listed)
+        return wanted.pick(listed)
 
     return find
 

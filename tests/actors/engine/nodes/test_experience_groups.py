@@ -47,6 +47,9 @@ async def test_groups_are_found(tmp_path: Path) -> None:
         assert (await got(house, GET, query))["name"] == "two"
         listed = await got(house, GET, {**query, "findMultiple": True, "findMetadata": True})
         assert (listed["totalCount"], listed["items"][0]["name"]) == (1, "two")
+        none = {"resultsPerPage": "0", "resultsPage": ""}
+        listed = await got(house, GET, {**query, "findMultiple": True, "findMetadata": True, **none})
+        assert (listed["totalCount"], listed["count"], listed["items"]) == (1, 0, [])
 
 
 async def test_groups_are_created(tmp_path: Path) -> None:
@@ -69,11 +72,34 @@ async def test_groups_are_created(tmp_path: Path) -> None:
         }
         assert {name: made[name] for name in expected} == expected
         at = {"dataMethod": "payloadPath", "groupPayloadPath": "data"}
-        query = '{"deviceTags": {"a": "b"}}'
+        query = '{"tags": {"a": "b"}}'
         made = await got(house, CREATE, at, {"name": "second", "deviceQueryJson": query})
-        assert made["error"]["type"] == "Validation"
+        assert made["deviceQueryJson"] == query
         text = {"dataMethod": "jsonTemplate", "groupJsonTemplate": '{"name": "{{data.name}}"}'}
         assert (await got(house, CREATE, text, {"name": "third"}))["name"] == "third"
+
+
+async def test_the_devices_of_a_group_are_those_of_a_query(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        none = {"nameTemplate": "g", "deviceQueryJsonTemplate": '{"$nor":[]}'}
+        tags = [
+            {"keyTemplate": "k", "valueTemplate": "1"},
+            {"keyTemplate": "l", "valueTemplate": "{{data.no}}"},
+        ]
+        made = await got(house, CREATE, {**none, "groupTagTemplates": tags})
+        assert (made.get("deviceQueryJson"), made["groupTags"]) == (None, {"k": "1"})
+        by: Json = {"groupIdTemplate": made["id"], "nameTemplate": ""}
+        of = '{"$and": [{"tags": {"$eq": {"$tagKey": "of", "$tagValue": "%s"}}}]}'
+        changed = await got(
+            house, UPDATE, {**by, "deviceQueryJsonTemplate": of % "{{data.id}}"}, {"id": "g1"}
+        )
+        assert (changed["name"], changed["deviceQueryJson"]) == ("g", of % "g1")
+        changed = await got(house, UPDATE, {**by, "deviceQueryJsonTemplate": ""})
+        assert changed["deviceQueryJson"] == of % "g1"
+        changed = await got(house, UPDATE, {**by, **none})
+        assert changed.get("deviceQueryJson") is None
+        changed = await got(house, UPDATE, {**by, "deviceQueryJsonTemplate": '{"$or": []}'})
+        assert changed["deviceQueryJson"] == "{}", "all devices"
 
 
 async def test_members_and_tags_are_changed_one_by_one(tmp_path: Path) -> None:
@@ -116,8 +142,8 @@ async def test_the_groups_are_a_tree(tmp_path: Path) -> None:
         b = await group(house, "b")
         a = await group(house, "a")
         under = await group(house, "under", parentId=b)
-        tree_of_b = {"name": "b", "id": b, "children": [{"name": "under", "id": under}]}
-        children = [{"name": "a", "id": a}, tree_of_b]
+        tree_of_b = {"name": "b", "id": b, "children": [{"name": "under", "id": under, "children": []}]}
+        children = [{"name": "a", "id": a, "children": []}, tree_of_b]
         assert await got(house, SUMMARY, {}) == {"name": "(root)", "id": "(root)", "children": children}
         assert await got(house, SUMMARY, {"idTemplate": "{{data.id}}"}, {"id": b}) == tree_of_b
         assert await got(house, SUMMARY, {"idTemplate": "0" * 24}) is None

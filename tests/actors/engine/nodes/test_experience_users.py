@@ -118,7 +118,10 @@ async def test_a_user_is_changed_and_what_is_blank_stays(tmp_path: Path) -> None
             {"keyTemplate": "m", "valueTemplate": "3"},
         ]
         changed = await got(
-            house, UPDATE, {**by, "lastNameTemplate": "{{data.name}}", "userTags": tags}, {"name": "B"}
+            house,
+            UPDATE,
+            {**by, "lastNameTemplate": "{{data.name}}", "userTags": tags, "groupIdTemplates": ""},
+            {"name": "B"},
         )
         assert (changed["firstName"], changed["lastName"]) == ("A", "B")
         assert changed["userTags"] == {"k": "2", "m": "3"}

@@ -114,10 +114,12 @@ async def test_pages_are_sorted_and_told(tmp_path: Path) -> None:
         assert (page["count"], page["totalCount"], page["page"], page["perPage"]) == (1, 4, 1, 3)
         assert (page["sortField"], page["sortDirection"]) == ("name", "desc")
         assert names(page["items"]) == ["lamp"]
+        counted = await found(house, {**config, "resultsPerPage": "0"})
+        assert (counted["totalCount"], counted["count"], counted["items"]) == (4, 0, [])
         ran = await node_runs(house, "GetDeviceNode", {**config, "resultsPerPage": 1001})
         assert ran["error"] == (
             "ValidationError",
-            "config.resultsPerPage: gives 1001; a page has 1 to 1000 devices.",
+            "config.resultsPerPage: gives 1001; a page has up to 1000 devices.",
         )
 
 
