@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.engine.bodies import body_of, id_of, json_reader, query_reader, with_error
+from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import (
     Config,
@@ -87,7 +87,7 @@ def _get(config: Config) -> NodeStep:
 
         async def find(visit: Visit) -> Any:
             found = await visit.read(ListEvents(application=visit.world.application, query=page(visit)))
-            items = [_shown(each) for each in found["items"]]
+            items = [plain(each) for each in found["items"]]
             if not is_many:
                 return items[0] if items else None
             if not with_counts:
@@ -187,13 +187,9 @@ def _log(visit: Visit) -> Ref:
 async def _event(visit: Visit, id: bytes) -> Any:
     """An event as the API shows it, None if there is none."""
     try:
-        return _shown(await visit.read(GetEvent(application=visit.world.application, event=id)))
+        return plain(await visit.read(GetEvent(application=visit.world.application, event=id)))
     except NotFound:
         return None
-
-
-def _shown(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in event.items() if not name.startswith("_")}
 
 
 async def _queue(visit: Visit, operation: str, input: dict[str, Any]) -> None:
