@@ -282,3 +282,58 @@ ALARM = _export(
     ],
     globals=[{"key": "limit", "json": "80"}],
 )
+
+
+ORDERS = _export(
+    "orders flow",
+    "Take orders",
+    "cloud",
+    [_trigger("webhook", FROM["webhook"], "fits")],
+    [
+        _node(
+            "fits",
+            "ValidatePayloadNode",
+            {
+                "schemaType": "json",
+                "schema": '{"type": "object", "required": ["part", "amount"], "properties": '
+                '{"part": {"type": "string"}, "amount": {"type": "integer", "minimum": 1}}}',
+                "toValidatePath": "data.body",
+                "errorsPath": "working.errors",
+            },
+            ["refuse"],
+            ["insert"],
+        ),
+        _node(
+            "insert",
+            "DataTableInsertRowNode",
+            {
+                "dataTableIdTemplate": FROM["table"],
+                "dataMethod": "payloadPath",
+                "rowPayloadPath": "data.body",
+                "resultPath": "working.row",
+            },
+            ["take"],
+        ),
+        _node(
+            "take",
+            "WebhookReplyNode",
+            {
+                "replyIdPath": "",
+                "responseCodeTemplate": "201",
+                "bodyTemplateType": "path",
+                "bodyTemplate": "working.row",
+                "headerInfo": [{"keyTemplate": "Content-Type", "valueTemplate": "application/json"}],
+            },
+        ),
+        _node(
+            "refuse",
+            "WebhookReplyNode",
+            {
+                "replyIdPath": "data.replyId",
+                "responseCodeTemplate": "400",
+                "bodyTemplateType": "string",
+                "bodyTemplate": "{{#each working.errors}}{{field}}: {{message}}{{/each}}",
+            },
+        ),
+    ],
+)

@@ -7,8 +7,9 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.experience_browser import PASSWORD, browser, page, user
 from tests.e2e.experiences import Experience, new_experience
-from tests.e2e.exported_flows import ALARM, DEVICES, LOG_IN, moved
+from tests.e2e.exported_flows import ALARM, DEVICES, LOG_IN, ORDERS, moved
 from tests.e2e.test_flow_runs import runs_end
+from tests.e2e.test_webhooks import send, webhook
 
 LOG_IN_PAGE = "{{#if pageData.failed}}No, {{pageData.email}}.{{/if}}<form>"
 DEVICES_PAGE = (
@@ -111,3 +112,24 @@ async def test_a_hot_oven_makes_an_event_and_gets_a_command(server: Server) -> N
     (command,) = await server.call("GET", f"{application}/devices/{oven}/command")
     assert (command["name"], command["payload"]) == ("cool", {"to": 80, "event": event["id"]})
     assert await server.call("GET", f"{application}/devices/{other}/command") == []
+
+
+async def test_an_order_that_a_webhook_takes_is_a_row_of_a_table(server: Server) -> None:
+    hook = await webhook(server, waitForReply=True)
+    application = f"/applications/{hook['applicationId']}"
+    columns = [
+        {"name": name, "dataType": type, "constraint": "required"}
+        for name, type in (("part", "string"), ("amount", "number"))
+    ]
+    made = await server.call(
+        "POST", f"{application}/data-tables", {"name": "orders", "columns": columns}, status=201
+    )
+    ids = {"table": made["id"], "webhook": hook["id"]}
+    await server.call("POST", f"{application}/flows/import", moved([ORDERS], ids), status=201)
+    refused = await send(server, hook["address"], json={"part": "bolt", "amount": 0})
+    assert (refused.status_code, refused.text.partition(":")[0]) == (400, "data.body.amount")
+    taken = await send(server, hook["address"], json={"part": "bolt", "amount": 12})
+    assert taken.status_code == 201
+    (row,) = (await server.call("GET", f"{application}/data-tables/{made['id']}/rows"))["items"]
+    assert (row["part"], row["amount"]) == ("bolt", 12)
+    assert taken.json()["id"] == row["id"]
