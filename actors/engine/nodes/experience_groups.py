@@ -129,7 +129,11 @@ def _query(config: Config, method: str) -> QueryReader:
 
 def _create(config: Config) -> NodeStep:
     result, given = path_of(config, "resultPath"), given_reader(config, "group", _single)
-    return lambda visit: with_error(visit, result, create(visit, GROUPS, given(visit)))
+
+    async def create_one(visit: Visit) -> Any:
+        return await create(visit, GROUPS, given(visit))
+
+    return lambda visit: with_error(visit, result, create_one(visit))
 
 
 def _update(config: Config) -> NodeStep:

@@ -98,7 +98,11 @@ def _page(config: Config, method: str) -> Callable[[Visit], Any]:
 
 def _create(config: Config) -> NodeStep:
     result, given = path_of(config, "resultPath"), given_reader(config, "user", _single)
-    return lambda visit: with_error(visit, result, create(visit, EXPERIENCE_USERS, given(visit)))
+
+    async def create_one(visit: Visit) -> Any:
+        return await create(visit, EXPERIENCE_USERS, given(visit))
+
+    return lambda visit: with_error(visit, result, create_one(visit))
 
 
 def _update(config: Config) -> NodeStep:

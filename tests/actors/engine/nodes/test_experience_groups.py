@@ -153,6 +153,11 @@ async def test_the_groups_are_a_tree(tmp_path: Path) -> None:
     ("type", "config", "said"),
     [
         (CREATE, {"nameTemplate": ""}, "config.dataMethod: Object missing required field `name`"),
+        (
+            CREATE,
+            {"nameTemplate": "g", "membersToAdd": ["no"]},
+            "config.membersToAdd: there is no experience user",
+        ),
         (UPDATE, {"groupIdTemplate": "x"}, "config.groupIdTemplate: gives 'x', not an id"),
         (
             UPDATE,

@@ -174,6 +174,12 @@ async def test_a_user_is_deleted_once(tmp_path: Path) -> None:
         ),
         (CREATE, {"emailTemplate": "x", "passwordTemplate": PASSWORD}, "Validation", "config.dataMethod: "),
         (
+            CREATE,
+            {"dataMethod": "payloadPath", "userPayloadPath": "data.no"},
+            "Validation",
+            "config.userPayloadPath: gives nothing, not an object",
+        ),
+        (
             UPDATE,
             {"emailOrIdTemplate": EMAIL, "passwordTemplate": "short"},
             "Validation",
