@@ -44,6 +44,7 @@ from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
 from trunkline.actors.devices.bulk_messages import ChooseDevices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
+from trunkline.actors.engine.program import problems_of
 from trunkline.actors.events import reads as events
 from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
 from trunkline.actors.experience import resource as experience
@@ -165,13 +166,13 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     ListRows: rows.list_rows,
     SelectRows: rows.select_rows,
     SelectOfClass: select_of_class,
-    flow.GetFlow: flows.get_flow,
+    flow.GetFlow: partial(flows.get_flow, problems_of),
     flow.ListFlows: flows.list_flows,
     flow.ListFlowsByVersion: flows.list_flows_by_version,
     flow.GetPalette: flows.get_palette,
     flow.PrepareImport: imports.prepare_import,
-    flow.GetImported: flows.get_imported,
-    flow.GetFlowVersion: flows.get_flow_version,
+    flow.GetImported: partial(flows.get_imported, problems_of),
+    flow.GetFlowVersion: partial(flows.get_flow_version, problems_of),
     flow.ListFlowVersions: flows.list_flow_versions,
     flow.SelectVersions: flows.select_versions,
     flow.SelectTriggered: flows.select_triggered,

@@ -43,6 +43,17 @@ def compile_program(definition: dict[str, Any]) -> Program:
     return Program(tuple(nodes), starts, tuple(problems))
 
 
+def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
+    """The nodes that cannot run, for workflows that run here: those of edge and embedded devices run elsewhere."""
+    if definition.get("flowClass") in ("edge", "embedded"):
+        return []
+    program = compile_program(definition)
+    return [
+        {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label, "message": message}
+        for node, message in ((program.nodes[index], message) for index, message in program.problems)
+    ]
+
+
 def _followers(part: dict[str, Any], indexes: dict[str, int]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(indexes[id] for id in ids if id in indexes) for ids in part.get("outputIds", []))
 

@@ -7,7 +7,7 @@ query about triggers or nodes compares.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -61,16 +61,25 @@ _IN_DEFINITION = frozenset({"triggers", "nodes"})
 # One.
 
 
-def get_flow(reading: Reading, message: GetFlow) -> Doc:
+FindProblems = Callable[[Doc], list[Doc]]
+"""The nodes of a definition that cannot run here, as `NodeProblem`s."""
+
+
+def _with_problems(find: FindProblems, shown: Doc) -> Doc:
+    found = find(shown)
+    return {**shown, "problems": found} if found else shown
+
+
+def get_flow(find_problems: FindProblems, reading: Reading, message: GetFlow) -> Doc:
     """One workflow."""
     found = find_flow(reading.snapshot, message.application, message.flow)
     presenter = FlowPresenter(
         reading, message.application, with_custom_nodes=message.query.include_custom_nodes
     )
-    return presenter.flow(found)
+    return _with_problems(find_problems, presenter.flow(found))
 
 
-def get_flow_version(reading: Reading, message: GetFlowVersion) -> Doc:
+def get_flow_version(find_problems: FindProblems, reading: Reading, message: GetFlowVersion) -> Doc:
     """One version."""
     snapshot, application = reading.snapshot, message.application
     flow = find_flow(snapshot, application, message.flow)
@@ -78,10 +87,10 @@ def get_flow_version(reading: Reading, message: GetFlowVersion) -> Doc:
     if version is None:
         raise no_version(message.flow_version)
     presenter = FlowPresenter(reading, application, with_custom_nodes=message.query.include_custom_nodes)
-    return presenter.version(flow, version)
+    return _with_problems(find_problems, presenter.version(flow, version))
 
 
-def get_imported(reading: Reading, message: GetImported) -> Doc:
+def get_imported(find_problems: FindProblems, reading: Reading, message: GetImported) -> Doc:
     """What an import has created. What was deleted in between is left out."""
     snapshot, application = reading.snapshot, message.application
     presenter = FlowPresenter(reading, application)
@@ -91,9 +100,12 @@ def get_imported(reading: Reading, message: GetImported) -> Doc:
     for each in versions:
         flow = None if each is None else flows.get(bytes.fromhex(each.doc["flowId"]))
         if each is not None and flow is not None:
-            shown_versions.append(presenter.version(flow, VersionFound(*each)))
+            shown = presenter.version(flow, VersionFound(*each))
+            shown_versions.append(_with_problems(find_problems, shown))
     return {
-        "flows": [presenter.flow(each) for each in flows.values() if each is not None],
+        "flows": [
+            _with_problems(find_problems, presenter.flow(each)) for each in flows.values() if each is not None
+        ],
         "flowVersions": shown_versions,
     }
 

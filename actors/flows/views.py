@@ -62,6 +62,15 @@ class Palette(View, frozen=True):
     instance_nodes: list[PaletteNode]
 
 
+class NodeProblem(View, frozen=True):
+    """Why a node fails each run that reaches it."""
+
+    node_id: str
+    node_type: str
+    node_label: str
+    message: str
+
+
 class _DefinitionView(RecordView, frozen=True, kw_only=True):
     """What workflows and versions have in common."""
 
@@ -81,6 +90,7 @@ class _DefinitionView(RecordView, frozen=True, kw_only=True):
     minimum_agent_version: str | None = None
     custom_node_config: CustomNodeConfig | None = None
     custom_nodes: list[PaletteNode] | None = None
+    problems: list[NodeProblem] | None = None
 
 
 class FlowView(_DefinitionView, frozen=True, kw_only=True):

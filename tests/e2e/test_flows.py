@@ -159,6 +159,8 @@ async def test_what_makes_no_sense_is_refused_with_its_place_and_nothing_is_stor
         if method == "PATCH" or "defaultVersionId" not in wrong:
             refusal = await server.call(method, path, {"name": "flow", **wrong}, status=400)
             assert refusal["message"].startswith(message), refusal
+    problems = kept.pop("problems")
+    assert [each["nodeType"] for each in problems] == ["NodeOfAnotherServer"]
     assert (await server.call("GET", flows))["items"] == [kept]
 
 

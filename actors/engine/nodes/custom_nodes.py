@@ -42,7 +42,8 @@ def _execute(config: Config) -> NodeStep:
         reader = readers.get((name, type))
         if reader is None:
             try:
-                reader = readers[name, type] = _reader(given.get(name, {}), type)
+                own = {"value": field.get("defaultValue")}
+                reader = readers[name, type] = _reader(given.get(name, own), type)
             except Unusable as unusable:
                 raise refused(f"config.fields, {name}: {unusable}") from None
         value = reader(visit)
