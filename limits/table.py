@@ -291,10 +291,10 @@ class Limits:
         "run",
     )
     run_deadline_s: float = _bound(60, "seconds", "The API's limit, also for waiting.", "run")
-    flow_runs_concurrent_max: int = _bound(
+    concurrent_flow_runs_max: int = _bound(
         8, "runs", "Those of one workflow that wait for something; others queue.", "workflow"
     )
-    application_runs_concurrent_max: int = _bound(
+    concurrent_application_runs_max: int = _bound(
         64, "runs", "The same for all workflows of an application.", "application"
     )
     flow_runs_max: int = _bound(
@@ -312,9 +312,11 @@ class Limits:
     run_attempts_max: int = _bound(
         3, "attempts", "A run that is in progress at each crash may be the cause of it.", "run"
     )
-    run_records_failed_max: int = _bound(1_000, "runs", "The newest failed ones are kept.", "workflow")
-    run_records_good_max: int = _bound(200, "runs", "The newest of the sampled ones are kept.", "workflow")
-    run_records_per_s: int = _bound(
+    failed_run_records_max: int = _bound(1_000, "run records", "The newest failed ones are kept.", "workflow")
+    good_run_records_max: int = _bound(
+        200, "run records", "The newest of the sampled ones are kept.", "workflow"
+    )
+    kept_runs_max: int = _bound(
         5, "runs", "Of the good ones so many are kept, and twice as many failed ones.", "workflow and second"
     )
     run_records_bytes_max: int = _bound(16 * MIB, "bytes", "The oldest run goes first.", "workflow")
@@ -439,7 +441,7 @@ class Limits:
     experience_page_chars_max: int = _bound(
         4_000_000, "characters", "The text of a page with its layout and components.", "page"
     )
-    experience_component_depth_max: int = _bound(
+    experience_nested_components_max: int = _bound(
         20,
         "components",
         "Components within each other, so that one cannot contain itself without end.",

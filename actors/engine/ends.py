@@ -100,9 +100,9 @@ class Ends:
             kept.second, kept.good_now, kept.failed_now = second, 0, 0
         if failed:
             kept.failed_now += 1
-            return kept.failed_now <= 2 * limits.run_records_per_s
+            return kept.failed_now <= 2 * limits.kept_runs_max
         kept.good_now += 1
-        return kept.good_now <= limits.run_records_per_s
+        return kept.good_now <= limits.kept_runs_max
 
     def keep(self, application: bytes, flow: bytes, number: int, record: RunRecord) -> None:
         """Store a run record, and remove the oldest ones above the bounds."""
@@ -114,9 +114,9 @@ class Ends:
         of_kind = kept.good if record.outcome == "completed" else kept.failed
         of_kind.append(_Kept(key, len(raw)))
         kept.size += len(raw)
-        while len(kept.good) > limits.run_records_good_max:
+        while len(kept.good) > limits.good_run_records_max:
             self._drop(kept, kept.good)
-        while len(kept.failed) > limits.run_records_failed_max:
+        while len(kept.failed) > limits.failed_run_records_max:
             self._drop(kept, kept.failed)
         while kept.size > limits.run_records_bytes_max and (kept.good or kept.failed):
             self._drop(kept, kept.good or kept.failed)

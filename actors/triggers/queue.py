@@ -244,13 +244,13 @@ class TriggerQueue:
         if not flows:
             self._turns.pop(application, None)
             return
-        most = self._limits.application_runs_concurrent_max
+        most = self._limits.concurrent_application_runs_max
         if application not in self._in_row and self._running.get(application, 0) < most:
             self._in_row.add(application)
             self._applications.append(application)
 
     def _give_turn(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
-        if queue.in_turn or not queue.ready or len(queue.running) >= self._limits.flow_runs_concurrent_max:
+        if queue.in_turn or not queue.ready or len(queue.running) >= self._limits.concurrent_flow_runs_max:
             return
         queue.in_turn = True
         self._turns.setdefault(application, deque()).append(flow)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.flows.run_records import Outcome
-from trunkline.actors.values.structs import Body, Message, Query, View
+from trunkline.actors.values.structs import FORM, Body, Message, Query, View
 from trunkline.actors.values.terms import Id, IsoTime, Name, QueryTime
 
 _Word = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -33,13 +33,23 @@ class ReplayPost(Body, frozen=True):
     flow_version: Name | UnsetType = UNSET
 
 
+_Position = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9a-f]{32}$",
+        max_length=32,
+        extra={FORM: "the 32 hexadecimal digits that an answer has in continueAt"},
+    ),
+]
+
+
 class ReplaysPost(ReplayPost, frozen=True):
     """Which runs are repeated, the oldest first, and in which version."""
 
     hint: ClassVar[str] = '{"since": "2024-05-01T12:00:00.000Z", "flowVersion": "develop"}'
     since: QueryTime | UnsetType = UNSET
     end: QueryTime | UnsetType = UNSET
-    continue_at: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$", max_length=32)] | UnsetType = UNSET
+    continue_at: _Position | UnsetType = UNSET
 
 
 # Answers.

@@ -76,7 +76,7 @@ class Pages:
         }
         limits = self._limits
         bounds = RenderBounds(
-            limits.experience_page_chars_max, limits.experience_component_depth_max, STEPS_AT_ONCE
+            limits.experience_page_chars_max, limits.experience_nested_components_max, STEPS_AT_ONCE
         )
         files_url = f"{self._signatures.base_url}{PUBLIC_PATH}/{site.application.hex()}"
         layout = site.views[layout_id] if layout_id else None

@@ -27,7 +27,7 @@ SECONDS = {"one": 1, "half more": 1.5}
 async def test_each_due_time_is_queued_once_across_kills(tmp_path: Path) -> None:
     data_dir, random = tmp_path / "data", Random(5)
     limits = tmp_path / "limits.toml"
-    limits.write_text("run_records_per_s = 1000\n")  # all runs are to be counted
+    limits.write_text("kept_runs_max = 1000\n")  # all runs are to be counted
     start = partial(serving, data_dir, "--limits", str(limits))
     async with start() as server:
         application = await server.application()

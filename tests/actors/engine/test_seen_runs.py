@@ -168,7 +168,7 @@ async def test_a_workflow_shows_how_often_its_versions_ran(house: House) -> None
 
 
 async def test_all_runs_are_kept_while_somebody_listens(tmp_path: Path) -> None:
-    limits = Limits.off().override({"run_records_per_s": 1})
+    limits = Limits.off().override({"kept_runs_max": 1})
     async with running_house(tmp_path / "data", limits=limits) as house:
         flow = await create_flow(house, [button(["c"])], THROWS)
         for _ in range(2):

@@ -61,7 +61,7 @@ def test_a_trigger_id_has_one_run_at_a_time_in_the_order_of_the_causes() -> None
 
 
 def test_a_workflow_and_an_application_have_only_so_many_runs() -> None:
-    queue = queue_of(flow_runs_concurrent_max=2, application_runs_concurrent_max=3)
+    queue = queue_of(concurrent_flow_runs_max=2, concurrent_application_runs_max=3)
     add(queue, "a", "f", "1", "2", "3")
     add(queue, "a", "g", "1", "2", "3")
     add(queue, "b", "h", "1")
