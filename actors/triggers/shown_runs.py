@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from trunkline.actors.flows.run_records import RunRecord, run_id, unpacked
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.triggers.intake import decode_trigger
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.timestamps import iso
+
+HIDDEN: Final = "(hidden)"
+_SECRET: Final = frozenset({"password", "authorization", "cookie"})
+"""Names of fields, headers and cookies. The stored trigger has their values, so that a replay is the same."""
 
 
 def summary_of_run(number: int, record: RunRecord) -> Doc:
@@ -55,8 +61,19 @@ def shown_run(number: int, record: RunRecord) -> Doc:
     ]
     if record.trigger is not None:
         cause = decode_trigger(unpacked(record.trigger)).cause
-        shown["payload"] = {"time": iso(cause.time_ms), "data": cause.data, **cause.more}
+        shown["payload"] = {"time": iso(cause.time_ms), "data": without_secrets(cause.data), **cause.more}
     return shown
+
+
+def without_secrets(value: Any) -> Any:
+    """A copy of JSON with `HIDDEN` in place of passwords, and of what proves who sends a request."""
+    if isinstance(value, list):
+        return [without_secrets(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: HIDDEN if name.lower() in _SECRET else without_secrets(each) for name, each in value.items()
+    }
 
 
 def shown_error(record: RunRecord) -> Doc:

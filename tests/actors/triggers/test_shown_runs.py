@@ -1,0 +1,18 @@
+"""What is shown of a run tells no secrets of the request that caused it."""
+
+from __future__ import annotations
+
+from trunkline.actors.triggers.shown_runs import HIDDEN, without_secrets
+
+
+def test_passwords_and_proofs_are_hidden_at_any_depth() -> None:
+    data = {
+        "body": {"email": "ada@example.com", "Password": "Wordy-1!", "more": [{"password": 1}]},
+        "headers": {"authorization": "Bearer x", "cookie": "a=b", "host": "h"},
+        "cookies": {"authorization": "x", "theme": "dark"},
+    }
+    assert without_secrets(data) == {
+        "body": {"email": "ada@example.com", "Password": HIDDEN, "more": [{"password": HIDDEN}]},
+        "headers": {"authorization": HIDDEN, "cookie": HIDDEN, "host": "h"},
+        "cookies": {"authorization": HIDDEN, "theme": "dark"},
+    }
