@@ -27,6 +27,7 @@ from trunkline.actors.triggers.of_devices import watchers_of_device
 from trunkline.actors.values.errors import DomainError, NotFound
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.host import Host
@@ -96,7 +97,12 @@ class Inactivity:
                 if watchers_of_device(triggers, "Inactivity", id, doc["tags"])
             ]
 
-        for device in await self._system.read(found):
+        try:
+            devices = await self._system.read(found)
+        except StoreError as broken:  # damage of one application must not end the others' triggers
+            _log.error("silent devices not found", application=application.hex(), reason=str(broken))
+            return
+        for device in devices:
             self._add((application, device), now_ms)
 
     async def _look_at(self, place: Place, now_ms: int) -> None:

@@ -32,13 +32,12 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.index import FlowIndex
-from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for
+from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for, stored_triggers
 from trunkline.actors.triggers.queue import Queued, TriggerQueue
 from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
-    from trunkline.store.snapshot import Snapshot
 
 _DROPS_TOLD_S: Final = 5.0
 
@@ -99,12 +98,8 @@ class FlowRunner:
 
     async def _load(self) -> None:
         """Queue the triggers of the store."""
-
-        def stored(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
-            return [(bytes(key), bytes(raw)) for key, raw in snapshot.range(keys.TRIGGERS, b"", None)]
-
         entries: list[Queued] = []
-        for key, raw in await self._system.store.read(stored):
+        for key, raw in await self._system.store.read(stored_triggers):
             number = keys.trigger_number(key)
             if len(key) > keys.TRIGGER_KEY_BYTES:
                 self._leftover.setdefault(number, []).append((key, raw))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from trunkline.actors.applications.messages import Slug
@@ -92,7 +93,7 @@ class BootstrapResult(View, frozen=True):
     password: str | None = None
 
 
-class Bootstrapped(NamedTuple):
+class Bootstrapped(msgspec.Struct, frozen=True):
     """What was created: the suffix of all names, the endpoint that takes the form, and the page with it."""
 
     suffix: str

@@ -11,6 +11,8 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from trunkline.actors.flows.schedules import Schedule, schedule_of
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
@@ -67,7 +69,7 @@ class Timed(NamedTuple):
         return cls([Timer(*each) for each in timers], [Watch(*each) for each in watches])
 
 
-class Firing(NamedTuple):
+class Firing(msgspec.Struct, frozen=True):
     """A timer that was due. `missed` due times after this one are over as well, and are not made up."""
 
     position: int

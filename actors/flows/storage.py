@@ -15,6 +15,7 @@ import msgspec
 from trunkline.actors.flows.storage_messages import (
     AddToStorageEntry,
     ClearStorage,
+    OldState,
     PassThrottle,
     ReplaceNodeState,
     SetLatch,
@@ -117,13 +118,13 @@ class FlowStorage(StoredFlow):
             self._put_state(message.node, now_ms)
         return passes, since_ms
 
-    def on_replace_node_state(self, message: ReplaceNodeState) -> Any:
-        """Replace the state of a node; the answer is the old one, null if there was none."""
+    def on_replace_node_state(self, message: ReplaceNodeState) -> OldState:
+        """Replace the state of a node; the answer has the old one, null if there was none."""
         old = self._state(message.node)
         if message.state is not None:
             check_nesting(message.state, "state")
         self._put_state(message.node, message.state)
-        return old
+        return OldState(old)
 
     def _state_key(self, node: str) -> bytes:
         return keys.flow_state_key(self.ref.parent, self.ref.id, self.sums["generation"], node)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from trunkline.actors.flows.bodies import StorageEntry
 from trunkline.actors.values.structs import Message
 
@@ -44,6 +46,12 @@ class PassThrottle(Message, frozen=True):
 
     node: str
     every_ms: float
+
+
+class OldState(msgspec.Struct, frozen=True):
+    """The state of a node before it was replaced."""
+
+    state: Any
 
 
 class ReplaceNodeState(Message, frozen=True):

@@ -10,6 +10,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import structlog
 import trio
 
 from trunkline.actors.integrations.actor import Integration
@@ -24,12 +25,16 @@ from trunkline.actors.runtime.revocations import Bearer
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.errors import StoreDamaged
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
 _USED: Final = ("integrationType", "topics")
+
+
+_log = structlog.get_logger("trunkline.integrations")
 
 
 class Connections:
@@ -152,9 +157,15 @@ class Connections:
 
 def _enabled(snapshot: Snapshot) -> list[Ref]:
     """The integrations of all applications that are to be connected."""
-    return [
-        Ref(Integration.kind, application, id)
-        for application, _ in records.scan(snapshot, APPLICATION, ROOT)
-        for id, doc in records.scan(snapshot, INTEGRATION, application)
-        if doc["enabled"] and doc["integrationType"] in CONNECTS
-    ]
+    prefix = keys.kind_prefix(INTEGRATION.name)
+    found: list[Ref] = []
+    for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+        application, id = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), bytes(key[-keys.ID_BYTES :])
+        try:
+            stored = records.find(snapshot, INTEGRATION, application, id)
+        except StoreDamaged as damage:  # one damaged record must not prevent the start
+            _log.error("integration not connected", id=id.hex(), reason=str(damage))
+            continue
+        if stored is not None and stored.doc["enabled"] and stored.doc["integrationType"] in CONNECTS:
+            found.append(Ref(Integration.kind, application, id))
+    return found

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
+import structlog
 
 from trunkline.actors.flows.run_records import RUN_TOPIC
 from trunkline.actors.records.placement import home_of_actor
@@ -22,11 +23,13 @@ from trunkline.actors.values.origin import HOPS_MAX, Origin
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
-from trunkline.store.errors import StoreError
+from trunkline.store.errors import StoreDamaged, StoreError
+from trunkline.store.snapshot import Snapshot
 
 Effect = Callable[[], None]
 """What is done after a commit."""
 
+_log = structlog.get_logger("trunkline.flows")
 _NOBODY: Final = Origin("", "")
 
 
@@ -99,6 +102,21 @@ def decode_trigger(raw: bytes) -> TriggerRecord:
         attempts,
         Cause(trigger_id, data, time_ms, more, origin, replays, device),
     )
+
+
+def stored_triggers(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
+    """The keys and the bytes of all triggers and markers in the store, without those that are damaged."""
+    found: list[tuple[bytes, bytes]] = []
+    for view in snapshot.keys(keys.TRIGGERS, b"", None):
+        key = bytes(view)
+        try:
+            raw = snapshot.get(keys.TRIGGERS, key)
+        except StoreDamaged as damage:  # it must not prevent the start; `trunkline check` tells of it as well
+            _log.error("trigger not run", key=key.hex(), reason=str(damage))
+            continue
+        if raw is not None:
+            found.append((key, raw))
+    return found
 
 
 def record_for(application: bytes, watcher: Watcher, cause: Cause) -> TriggerRecord:

@@ -28,7 +28,7 @@ def is_plain(hint: Any) -> bool:
         return True
     if get_origin(hint) in (UnionType, list, tuple, dict):
         return all(is_plain(part) for part in get_args(hint))
-    if hint in (NoneType, bool, int, str, bytes):
+    if hint in (NoneType, bool, int, float, str, bytes):
         return True
     return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 

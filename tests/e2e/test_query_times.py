@@ -52,6 +52,8 @@ ELSEWHERE = {
     "devices.payloadCounts": "test_remove_data.py",
     "devices.removeData": "test_remove_data.py",
     "experienceEndpoints.stats": "test_experience_whole.py",
+    "flowRuns.get": "test_flow_runs.py",
+    "flowRuns.replay": "test_flow_runs.py",
     "notebook.logs": "test_notebooks.py",
     "notebook.notebookMinuteCounts": "test_notebooks.py",
     "resourceJob.logs": "test_notebooks.py",

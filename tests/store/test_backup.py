@@ -230,6 +230,7 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.ARRIVALS: 0,
         keys.SEGMENTS: 0,
         keys.RUNS: 0,
+        keys.TRIGGERS: 0,
     }
 
 

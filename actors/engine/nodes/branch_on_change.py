@@ -52,7 +52,7 @@ def prepare(config: Config) -> NodeStep:
                 return 0
         state = {"value": value, "time": visit.run.now_ms}
         message = ReplaceNodeState(node=visit.state_name(id(visit)), state=state)
-        old = await visit.ask_flow(message)
+        old = (await visit.ask_flow(message))["state"]
         visit.put(previous, old)
         if old is None:
             return 0

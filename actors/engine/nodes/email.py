@@ -66,7 +66,7 @@ def prepare(config: Config) -> NodeStep:
             try:
                 await world.system.component(Mail).send(mail)
             except Undelivered as problem:
-                raise Overloaded(f"The mail to {address} was not sent: {problem}") from None
+                raise Invalid(f"The mail to {address} was not sent: {problem}") from None
         return {"success": True}
 
     return step

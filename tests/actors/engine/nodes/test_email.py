@@ -46,7 +46,7 @@ async def test_a_mail_goes_to_the_mail_server(tmp_path: Path) -> None:
             (mailed,) = await server.number(1)
             assert mailed.recipients == ["a@example.com"]
             assert told(run)["data"]["result"]["error"] == {
-                "type": "Overloaded",
+                "type": "Validation",
                 "message": "The mail to b@example.com was not sent: The mail server refused the recipient: "
                 "550 nobody here.",
             }
