@@ -52,7 +52,7 @@ class Api:
             "app": self.house.application.hex(),
             "key": self.key.hex(),
         }
-        return self.dispatcher.tokens.issue(claims, ["all.Device"], self.house.clock.wall_ms(), ttl_s)
+        return self.dispatcher.tokens.issue(claims, ["all.Device"], self.house.system.clock.wall_ms(), ttl_s)
 
     async def get(
         self,
