@@ -23,6 +23,8 @@ HAS_HEAD: Final = 1 << 31
 
 _LEVEL: Final = 1
 _ENTRY = struct.Struct("<12sI")
+ENTRY_BYTES: Final = _ENTRY.size
+"""The bytes of an entry of a chunk, in addition to its reports."""
 _NO_DEVICE: Final = bytes(keys.ID_BYTES)
 _NUMBERED = struct.Struct("<QI")
 

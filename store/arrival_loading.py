@@ -11,6 +11,7 @@ from trunkline.store import keys
 from trunkline.store.arrival_chunks import Chunk, unpacked
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.checksums import opened
+from trunkline.store.codec import decode
 from trunkline.store.errors import StoreDamaged, translate
 
 if TYPE_CHECKING:
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
 
 
 def load_arrivals(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], window_bytes: int) -> Arrivals:
-    """Read all segments and chunks of the state that `transaction` reads. Raises StoreDamaged."""
-    arrivals = Arrivals(window_bytes)
+    """Read the segments and chunks that are not settled, of the state that `transaction` reads. Raises StoreDamaged."""
     chunks: list[Chunk] = []
     size_bytes = 0
     try:
-        for chunk in _stored_chunks(memory_map, transaction, keys.SEGMENTS):
+        settled = memory_map.read(transaction, keys.META, keys.SETTLED_KEY)
+        settled_seq = 0 if settled is None else decode(settled)
+        arrivals = Arrivals(window_bytes, settled_seq)
+        for chunk in _stored_chunks(memory_map, transaction, keys.SEGMENTS, settled_seq):
             if size_bytes >= window_bytes:
                 arrivals.load(chunks)
                 arrivals.close_window()
                 chunks, size_bytes = [], 0
             chunks.append(chunk)
             size_bytes += len(chunk.value)
-        for chunk in _stored_chunks(memory_map, transaction, keys.ARRIVALS):
+        for chunk in _stored_chunks(memory_map, transaction, keys.ARRIVALS, settled_seq):
             chunks.append(chunk)
             arrivals.keep(chunk)
         arrivals.load(chunks)
@@ -39,11 +42,15 @@ def load_arrivals(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], w
     return arrivals
 
 
-def _stored_chunks(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], db: str) -> Iterator[Chunk]:
-    """Yield the chunks of SEGMENTS or ARRIVALS in the order of their commits. Raises StoreDamaged."""
+def _stored_chunks(
+    memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], db: str, settled_seq: int
+) -> Iterator[Chunk]:
+    """Yield the chunks of SEGMENTS or ARRIVALS after a commit, in the order of their commits. Raises StoreDamaged."""
     if db not in memory_map.handles:
         return
     with transaction.cursor(memory_map.handles[db]) as cursor:
+        if not cursor.set_range(keys.arrival_key(settled_seq + 1)):
+            return
         for key, stored in cursor.iternext():
             if db == keys.ARRIVALS and key >= keys.LATEST_COUNTS:
                 return
@@ -54,6 +61,6 @@ def _stored_chunks(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], 
                 yield Chunk(int.from_bytes(key, "big"), value)
                 continue
             try:
-                yield from unpacked(value)
+                yield from (chunk for chunk in unpacked(value) if chunk.seq > settled_seq)
             except ValueError as error:
                 raise StoreDamaged(f"{db} {key.hex()}: {error}.") from error

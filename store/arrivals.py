@@ -10,8 +10,8 @@ stays one page. Neither is made to be read: readers use the copy in memory, by d
 segments and chunks at a start.
 
 The copy consists of windows. The newest one is open; when it is full it is closed, and the settler writes its points
-into a run. Its segments are then deleted and the window is dropped, but a snapshot that was opened before still uses
-it.
+into a run. The window is then dropped, but a snapshot that was opened before still uses it. Its segments stay until the
+next window is settled, for streams that resume (`report_log.py`).
 """
 
 from __future__ import annotations
@@ -47,15 +47,18 @@ class Arrivals:
         "_waiting",
         "_window_bytes",
         "seq",
+        "settled_seq",
         "unpacked",
         "unpacked_bytes",
         "windows",
     )
 
-    def __init__(self, window_bytes: int) -> None:
-        self.windows: tuple[Window, ...] = (Window(0),)
-        self.seq = 0
+    def __init__(self, window_bytes: int, settled_seq: int = 0) -> None:
+        self.windows: tuple[Window, ...] = (Window(settled_seq),)
+        self.seq = settled_seq
         """The number of the last commit."""
+        self.settled_seq = settled_seq
+        """The number of the last commit whose reports are all in the runs."""
         self.unpacked: list[Chunk] = []
         """The chunks that are in no segment yet."""
         self.unpacked_bytes = 0
@@ -152,8 +155,10 @@ class Arrivals:
         self.windows = (*self.windows, Window(self.seq))
 
     def settled(self, window: Window) -> None:
-        """Drop the oldest window: all of it is in the runs, and its segments are deleted."""
+        """Drop the oldest window: all of it is in the runs."""
         assert self.windows[0] is window
+        assert window.last is not None
+        self.settled_seq = window.last
         self._closed_bytes -= window.size_bytes
         self.windows = self.windows[1:]
 

@@ -32,6 +32,7 @@ import lmdb
 import structlog
 import trio
 
+from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
 from trunkline.store.columns import Points
@@ -182,6 +183,8 @@ class Journal:
         self._batches_max = batches_max
         self._sync_delay_s = sync_delay_s
         self._reserve = Reserve(memory_map, monotonic_s)
+        self.follower: Callable[[Chunk], None] = lambda _chunk: None
+        """Called with the reports of each commit, after the callbacks of `Group.then` and before all watchers."""
         self._failing = False
         self._reads_ended = trio.lowlevel.ParkingLot()
         self._overlay = Overlay()
@@ -331,6 +334,7 @@ class Journal:
             raise
         if chunk is not None:
             self._arrivals.committed(chunk)
+            self._group.then(partial(self.follower, chunk))
         return written
 
     def _finish(self, error: StoreError | None) -> None:

@@ -270,6 +270,9 @@ def run_prefix(run: int) -> bytes:
 RUNS_KEY: Final = b"runs"
 """The key in META of the list of all runs."""
 
+SETTLED_KEY: Final = b"settled"
+"""The key in META of the number of the last commit whose reports are all in the runs."""
+
 
 def counts_key(device: bytes, hour: int) -> bytes:
     """The key in TIMELINE of a device's payload counts in one hour (hours since the epoch)."""

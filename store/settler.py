@@ -24,6 +24,7 @@ from trunkline.store import keys
 from trunkline.store.arrival_chunks import packed
 from trunkline.store.arrival_window import Window
 from trunkline.store.batch import Batch
+from trunkline.store.codec import encode
 from trunkline.store.errors import JournalFull, StoreError
 from trunkline.store.merging import Merge, due_group
 from trunkline.store.report_items import Item, fold, head_of
@@ -93,10 +94,15 @@ class Settler:
                 window = None  # an empty one stays
 
     async def settle_all(self) -> None:
-        """Bring everything that has arrived into runs; for load tests and tests."""
+        """Bring everything that has arrived into runs. If nothing has, delete what is kept of settled windows."""
         async with self._working:
+            is_idle = not self._arrivals.windows[-1].buffers
             await self._pack(close=True)
             await self._settle_closed()
+            if is_idle:
+                batch = freeing_batch()
+                self._delete_segments(batch, self._arrivals.settled_seq)
+                await self._commit(batch)
 
     async def _settle_closed(self) -> None:
         if self._arrivals.is_due:
@@ -186,7 +192,7 @@ class Settler:
     # Settling.
 
     async def _settle(self, window: Window) -> None:
-        """Write the oldest window into a new run, and delete its segments."""
+        """Write the oldest window into a new run, and delete the segments of the window before it."""
         with self.read() as snapshot:
             before = runs_of(snapshot)
         number = max((run.number for run in before), default=0) + 1
@@ -222,13 +228,17 @@ class Settler:
                 began_s = self.now_s()
         written = [Run(number, rows, first_ms, last_ms)] if rows else []
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, *written]))
-        with self.read() as snapshot:
-            assert window.last is not None
-            for key in snapshot.keys(keys.SEGMENTS, b"", keys.arrival_key(window.last + 1)):
-                batch.delete(keys.SEGMENTS, bytes(key))
+        batch.put(keys.META, keys.SETTLED_KEY, encode(window.last))
+        self._delete_segments(batch, self._arrivals.settled_seq)
         await self._commit(batch)
         self._arrivals.settled(window)
         self.settled_rows += rows
+
+    def _delete_segments(self, batch: Batch, last_seq: int) -> None:
+        """Delete the segments of the commits up to `last_seq`."""
+        with self.read() as snapshot:
+            for key in snapshot.keys(keys.SEGMENTS, b"", keys.arrival_key(last_seq + 1)):
+                batch.delete(keys.SEGMENTS, bytes(key))
 
     def _head_after(self, device: bytes, items: list[Item]) -> bytes | None:
         """The head of a device after what it reported in a window; None if it has none."""

@@ -246,7 +246,7 @@ class Snapshot:
         for window in self._loaded_windows():
             buffer = window.buffers.get(device)
             if buffer is not None:
-                end = buffer.end(window.base, self._newest_seq())
+                end = buffer.end(window.base, self.newest_seq())
                 if end:
                     yield Seen(buffer, end)
 
@@ -258,7 +258,7 @@ class Snapshot:
         for window in reversed(self._loaded_windows()):
             buffer = window.buffers.get(device)
             if buffer is not None:
-                last_seq = self._newest_seq()
+                last_seq = self.newest_seq()
                 start = max(0, buffer.head_at)
                 yield buffer.items(window.base, last_seq, start) or buffer.items(window.base, last_seq) or []
 
@@ -268,10 +268,11 @@ class Snapshot:
             self._windows = self._arrivals.windows
         return self._windows
 
-    def _newest_seq(self) -> int:
-        """The number of the last commit with reports that this snapshot sees; 0 if all of them are in the runs."""
+    def newest_seq(self) -> int:
+        """The number of the last commit with reports that this snapshot sees, or that is in the runs."""
         if self._last_seq is None:
-            self._last_seq = 0
+            settled = self.get(keys.META, keys.SETTLED_KEY)
+            self._last_seq = 0 if settled is None else codec.decode(settled)
             for db in (keys.ARRIVALS, keys.SEGMENTS):
                 with self._open().cursor(self._map.handles[db]) as cursor:
                     if _place(cursor, b"", keys.LATEST_COUNTS, reverse=True):

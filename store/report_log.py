@@ -1,0 +1,61 @@
+"""The log of reports: what all devices reported, in the order of the commits, as far back as it is kept.
+
+It reads what the arrivals keep anyway: the chunks, the segments of the windows that are not settled, and those of the
+window that was settled last. Owns the positions in it. They ascend in the order of the commits, a report has the same
+position in the commit as later in the log, and no other report ever gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from trunkline.store import keys
+from trunkline.store.arrival_chunks import ENTRY_BYTES, Chunk, entries, unpacked
+from trunkline.store.errors import StoreDamaged
+from trunkline.store.report_items import decoded_items
+
+if TYPE_CHECKING:
+    from trunkline.store.snapshot import Snapshot
+
+_SHIFT: Final = 32
+POSITION_MAX: Final = (1 << (56 + _SHIFT)) - 1
+
+
+def commit_of(position: int) -> int:
+    """The number of the commit of a position."""
+    return position >> _SHIFT
+
+
+def end_of(seq: int) -> int:
+    """The position after all reports of a commit, and before those of the next one."""
+    return (seq + 1) << _SHIFT
+
+
+def bodies(chunk: Chunk) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield the entries of a chunk: device, position and reports."""
+    at = chunk.seq << _SHIFT
+    for device, body, _ in entries(chunk.value):
+        yield device, at, body
+        at += ENTRY_BYTES + len(body)
+
+
+def reports(position: int, body: bytes) -> Iterator[tuple[int, int, dict[int, Any]]]:
+    """Yield the reports of an entry: position, time and point. What removes or replaces points is left out."""
+    for number, (time_ms, value) in enumerate(decoded_items(body), 1):
+        if type(value) is dict:
+            # An item has more than one byte, so the positions of two entries never meet.
+            yield position + number, time_ms, value
+
+
+def chunks_from(snapshot: Snapshot, seq: int) -> Iterator[Chunk]:
+    """Yield the chunks of the commit `seq` and of all later ones, as far as they are kept. Raises StoreDamaged."""
+    for db in (keys.SEGMENTS, keys.ARRIVALS):
+        for key, value in snapshot.range(db, keys.arrival_key(seq), keys.LATEST_COUNTS):
+            if db == keys.ARRIVALS:
+                yield Chunk(int.from_bytes(key, "big"), value)
+                continue
+            try:
+                yield from (chunk for chunk in unpacked(value) if chunk.seq >= seq)
+            except ValueError as error:
+                raise StoreDamaged(f"{db} {key.hex()}: {error}.") from error
