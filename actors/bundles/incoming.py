@@ -178,9 +178,9 @@ def _table(item: Item) -> Iterator[Ask]:
 def _flow(item: Item) -> Iterator[Ask]:
     ref = Ref("flow", item.application, item.id)
     if item.existing is None:
-        yield ref, CreateFlow(body=item.body, by=item.by)
+        yield ref, CreateFlow(body=item.body, by=item.by, is_import=True)
     else:
-        yield ref, PatchFlow(body=item.patch(FlowPatch), by=item.by)
+        yield ref, PatchFlow(body=item.patch(FlowPatch), by=item.by, is_import=True)
 
 
 def _flow_version(item: Item) -> Iterator[Ask]:
@@ -192,7 +192,7 @@ def _flow_version(item: Item) -> Iterator[Ask]:
 def default_version(item: Item) -> Iterator[Ask]:
     """The message that sets the version of a workflow that runs, once its versions exist."""
     body = FlowPatch(default_version_id=item.more.default_version_id)
-    yield Ref("flow", item.application, item.id), PatchFlow(body=body, by=item.by)
+    yield Ref("flow", item.application, item.id), PatchFlow(body=body, by=item.by, is_import=True)
 
 
 def _develop(item: Item) -> Iterator[Ask]:

@@ -12,6 +12,7 @@ from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
 from trunkline.actors.engine.visit import Node, NodeStep, Problem, Program, Visit
+from trunkline.actors.flows.definition import never_due
 
 _NEVER_RUN = frozenset({"AnnotationNode"})
 
@@ -44,14 +45,29 @@ def compile_program(definition: dict[str, Any]) -> Program:
 
 
 def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
-    """The nodes that cannot run, for workflows that run here: those of edge and embedded devices run elsewhere."""
+    """The nodes that cannot run and the triggers that never fire, for workflows that run here.
+
+    Those of edge and embedded devices run elsewhere.
+    """
     if definition.get("flowClass") in ("edge", "embedded"):
         return []
     program = compile_program(definition)
-    return [
+    problems = [
         {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label, "message": message}
         for node, message in ((program.nodes[index], message) for index, message in program.problems)
     ]
+    for position, message in never_due(definition):
+        trigger = definition["triggers"][position]
+        meta = trigger.get("meta", {})
+        problems.append(
+            {
+                "nodeId": meta.get("id") or meta.get("uiId") or trigger.get("key", ""),
+                "nodeType": trigger["type"],
+                "nodeLabel": meta.get("label", ""),
+                "message": f"config.{message}",
+            }
+        )
+    return problems
 
 
 def _followers(part: dict[str, Any], indexes: dict[str, int]) -> tuple[tuple[int, ...], ...]:

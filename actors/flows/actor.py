@@ -15,8 +15,14 @@ from typing import ClassVar
 import msgspec
 
 from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost
-from trunkline.actors.flows.definition import check_definition, split, trigger_keys, used_custom_nodes
-from trunkline.actors.flows.kind import FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
+from trunkline.actors.flows.definition import (
+    check_definition,
+    check_times,
+    split,
+    trigger_keys,
+    used_custom_nodes,
+)
+from trunkline.actors.flows.kind import CLASSES, FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
 from trunkline.actors.flows.messages import (
     CreateFlow,
     CreateFlowVersion,
@@ -75,6 +81,8 @@ class Flow(FlowStorage):
         self._create(
             {**fields, "enabled": body.enabled, "flowClass": body.flow_class}, definition, message.by
         )
+        if not message.is_import:
+            self._check_times()
         return Created(self.ref.id)
 
     def on_import_flows(self, message: ImportFlows) -> None:
@@ -101,6 +109,10 @@ class Flow(FlowStorage):
         running = self._running_triggers(new)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         self._write({**new, TRIGGER_KEYS: running, "lastUpdated": now_ms, **_by("lastUpdated", message.by)})
+        if not message.is_import and (
+            "triggers" in changed or named.get("enabled") or "defaultVersionId" in named
+        ):
+            self._check_times()
 
     def on_delete_flow(self, message: DeleteFlow) -> None:
         """Delete the record, which hides all the rest, and store a marker for the sweeper."""
@@ -135,6 +147,15 @@ class Flow(FlowStorage):
         old = self.doc if self.exists else None
         self.raw = records.write(self, FLOW, self.ref.parent, self.ref.id, old, doc)
         self.doc = doc
+
+    def _check_times(self) -> None:
+        """Raise `Invalid` if the version that runs has triggers that would never fire."""
+        if not self.doc["enabled"] or self.doc["flowClass"] not in CLASSES:
+            return
+        running = default_version(self._get, self.ref.parent, self.ref.id, self.doc)
+        if running.doc.get("enabled", True):
+            at = "" if running.id == ROOT else f"The version {running.name!r}: "
+            check_times(self._definition(running.id), at)
 
     def _default_id(self, id: str) -> str:
         """The id of a version that can be the default; the id of the workflow itself stands for `develop`."""
@@ -194,6 +215,8 @@ class Flow(FlowStorage):
         self._write_version(id, old, fields, definition, message.by)
         if id.hex() == self.doc.get("defaultVersionId"):
             self._write({**self.doc, TRIGGER_KEYS: trigger_keys(definition)})
+            if message.import_id is None:
+                self._check_times()
         return Created(id)
 
     def on_patch_flow_version(self, message: PatchFlowVersion) -> None:
@@ -204,6 +227,8 @@ class Flow(FlowStorage):
         new = records.apply_patch(found.doc, msgspec.to_builtins(message.body))
         new |= {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
         records.write(self, FLOW_VERSION, self.ref.parent, found.id, found.doc, new)
+        if message.body.enabled is True and found.id.hex() == self.doc.get("defaultVersionId"):
+            self._check_times()
 
     def on_delete_flow_version(self, message: DeleteFlowVersion) -> None:
         """Delete a version."""

@@ -7,7 +7,7 @@ a node of a type that this server cannot run is stored, so that workflows of oth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -73,6 +73,25 @@ def _check_time(trigger: Doc, flow_class: str, place: str) -> None:
         schedule_of(trigger.get("config", {}), seconds_min=_EDGE_SECONDS_MIN if flow_class == "edge" else 1)
     except Invalid as refusal:
         raise Invalid(f"{place}.config.{refusal.message}") from None
+
+
+def never_due(definition: Doc) -> Iterator[tuple[int, str]]:
+    """The positions of triggers that depend on time and are never due, each with the sentence that tells of it."""
+    for position, trigger in enumerate(definition.get("triggers", [])):
+        config = trigger.get("config", {})
+        if trigger["type"] in INACTIVITY and "seconds" not in config:
+            yield position, "seconds: is not set, so the trigger never fires; give the seconds of silence."
+        elif trigger["type"] == TIMER and "seconds" not in config and not config.get("cron"):
+            yield (
+                position,
+                "seconds: is not set and neither is cron, so the timer never fires; give one of them.",
+            )
+
+
+def check_times(definition: Doc, at: str = "") -> None:
+    """Raise `Invalid` for the first trigger of a workflow that is to run that would never fire."""
+    for position, message in never_due(definition):
+        raise Invalid(f"{at}triggers[{position}].config.{message} Or save the workflow with enabled false.")
 
 
 def _check_ids(nodes: list[Doc], at: str) -> None:

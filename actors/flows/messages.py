@@ -178,18 +178,20 @@ class FlowLogQuery(Query, frozen=True):
 
 
 class CreateFlow(Message, frozen=True):
-    """Create the workflow. The answer is a `Created`."""
+    """Create the workflow. The answer is a `Created`. What an import creates may have timers that are never due."""
 
     body: FlowPost
     by: Creator
+    is_import: bool = False
 
 
 class PatchFlow(Message, frozen=True):
-    """Change the fields that the body contains."""
+    """Change the fields that the body contains. `is_import` as in `CreateFlow`."""
 
     body: FlowPatch
     by: Creator
     if_match: str | None = None
+    is_import: bool = False
 
 
 class DeleteFlow(Message, frozen=True):

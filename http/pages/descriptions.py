@@ -418,8 +418,8 @@ FIELDS: Final[Mapping[str, str]] = {
     # Workflows.
     "flowId": "The id of the workflow",
     "flowVersionId": "The id of the version of the workflow",
-    "FlowView.problems": "The nodes that fail each run that reaches them, with the reason; left out if there is none",
-    "FlowVersionView.problems": "The nodes that fail each run that reaches them; left out if there is none",
+    "FlowView.problems": "The nodes that cannot run and the triggers that never fire; left out if none",
+    "FlowVersionView.problems": "The nodes that cannot run and the triggers that never fire; left out if none",
     # Runs of workflows.
     "runId": "The id of the run",
     "outcome": "How the run has ended; `dropped` are triggers for which the queue was full",

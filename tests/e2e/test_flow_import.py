@@ -83,3 +83,20 @@ async def test_an_import_gives_new_ids_wherever_the_export_names_its_own(server:
     assert await names(server, flows, query="{}") == ["average", "climate"]
     empty = await server.call("POST", f"{flows}/import", {}, status=201)
     assert empty == {"flows": [], "flowVersions": [], "importedFlowIdMap": {}, "importedVersionIdMap": {}}
+
+
+async def test_an_import_takes_timers_that_never_fire_and_tells_of_them(server: Server) -> None:
+    flows = await flows_of(server)
+    timer = {"type": "timer", "key": "t1", "config": {}, "meta": {"id": "tick", "label": "Every day"}}
+    answer = await server.call(
+        "POST", f"{flows}/import", {"flows": [{"name": "f", "triggers": [timer]}]}, status=201
+    )
+    (flow,) = answer["flows"]
+    sentence = "config.seconds: is not set and neither is cron, so the timer never fires; give one of them."
+    assert flow["problems"] == [
+        {"nodeId": "tick", "nodeType": "timer", "nodeLabel": "Every day", "message": sentence}
+    ]
+    path = f"{flows}/{flow['id']}"
+    await server.call("PATCH", path, {"name": "g"})
+    changed = await server.call("PATCH", path, {"triggers": [timer | {"config": {"seconds": 60}}]})
+    assert "problems" not in changed

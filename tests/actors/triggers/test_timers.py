@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,15 @@ import trio
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
-from trunkline.actors.flows.bodies import FlowPatch, FlowVersionPost
+from trunkline.actors.flows.bodies import FlowPatch, FlowVersionPatch, FlowVersionPost
 from trunkline.actors.flows.due_times import DueTimes
-from trunkline.actors.flows.messages import CreateFlowVersion, DeleteFlow, PatchFlow, VersionCreation
+from trunkline.actors.flows.messages import (
+    CreateFlowVersion,
+    DeleteFlow,
+    PatchFlow,
+    PatchFlowVersion,
+    VersionCreation,
+)
 from trunkline.actors.flows.run_records import unpacked
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.intake import decode_trigger
@@ -125,6 +132,57 @@ async def test_the_version_that_runs_has_the_timers(tmp_path: Path) -> None:
         await patch(house, flow, defaultVersionId=version)
         await moved_to(house, 14_000)
         assert told(house, flow) == [("v1", at(14_000), 0)]
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        timer(),
+        timer(cron="", tz="UTC"),
+        trigger("deviceTagInactivity", ["d"], "a/b", config={}),
+    ],
+)
+async def test_what_would_never_fire_is_refused_where_it_would_run(tmp_path: Path, idle: Json) -> None:
+    refused = partial(pytest.raises, Invalid, match=r"triggers\[1\]\.config\.seconds: is not set")
+    good = timer(seconds=10)
+    async with running_house(tmp_path / "d") as house:
+        with refused():
+            await timed(house, good, idle)
+        assert not house.system.journal.range(keys.RECORDS, b"flow", b"flox")
+        flow = await timed(house, good)
+        with refused():
+            await patch(house, flow, triggers=[good, idle])
+        await patch(house, flow, triggers=[good, idle], enabled=False)
+        await patch(house, flow, name="draft")
+        with refused():
+            await patch(house, flow, enabled=True)
+        edge = await timed(house, good, idle, flowClass="edge")
+        assert house.system.journal.get(keys.RECORDS, keys.record_key("flow", house.application, edge.id))
+
+
+async def test_a_version_that_would_never_fire_does_not_become_the_default(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        flow = await timed(house, timer(seconds=10))
+
+        async def save(**fields: Any) -> str:
+            body = {"version": "v1", "triggers": [timer()], "nodes": [node("d", "DebugNode")], **fields}
+            query = VersionCreation(allow_replacement=True)
+            create = CreateFlowVersion(body=msgspec.convert(body, FlowVersionPost), query=query, by=BY)
+            version: str = (await house.system.ask(flow, create)).value.id.hex()
+            return version
+
+        with pytest.raises(Invalid, match=r"^The version 'v1': triggers\[0\]\.config\.seconds: is not set"):
+            await patch(house, flow, defaultVersionId=await save())
+        await patch(house, flow, defaultVersionId=await save(enabled=False))
+        with pytest.raises(Invalid, match=r"^The version 'v1': "):
+            await house.system.ask(
+                flow, PatchFlowVersion(flow_version="v1", body=FlowVersionPatch(enabled=True), by=BY)
+            )
+        with pytest.raises(Invalid, match=r"^The version 'v1': "):
+            await save()
+        await save(triggers=[timer(seconds=5)])
+        await moved_to(house, 5_000)
+        assert told(house, flow) == [("t", at(5_000), 0)]
 
 
 async def test_a_deleted_workflow_leaves_no_timer(tmp_path: Path) -> None:
