@@ -482,7 +482,6 @@ class Limits:
         "Offset plus limit of a sort without an index: at most 40 MB while it runs.",
         "request",
     )
-    flow_errors_limit_default: int = _bound(25, "entries", "The API's default for a workflow's errors.")
     history_limit_default: int = _bound(1, "entries", "The API's default: the newest entry of a history.")
     history_limit_max: int = _bound(
         1000, "entries", "One read decodes at most about 1 ms of entries.", "request"

@@ -69,7 +69,7 @@ def test_the_sizes_and_shapes_of_the_api() -> None:
     assert (limits.query_items_max, limits.tag_chars_max) == (100, 255)
     assert (limits.per_page_default, limits.embedded_deployments_per_page_default) == (100, 1000)
     assert (limits.rows_limit_default, limits.rows_delete_limit_default) == (1000, 1000)
-    assert (limits.url_ttl_default_s, limits.flow_errors_limit_default) == (900, 25)
+    assert limits.url_ttl_default_s == 900
     assert (limits.archive_age_min_days, limits.device_restore_days) == (31, 93)
 
 
