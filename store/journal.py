@@ -22,11 +22,9 @@ room left, a batch that does not delete is only accepted if it leaves the reserv
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Final
+from typing import Final
 
 import lmdb
 import structlog
@@ -37,6 +35,8 @@ from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
 from trunkline.store.columns import Points
 from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, translate
+from trunkline.store.journal_statistics import Statistics
+from trunkline.store.keys import RECORDS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.overlay import Overlay, Written
 from trunkline.store.report_items import Ahead
@@ -46,24 +46,6 @@ from trunkline.store.snapshot import Snapshot
 FLUSH_WAIT_S: Final = 5.0
 """How long a synchronous flush waits for long reads to end, if the map must grow."""
 
-_COMMIT_TIMES_S: Final = (
-    0.0001,
-    0.00025,
-    0.0005,
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    5.0,
-)
-_GROUP_SIZES: Final = 20
 _log = structlog.get_logger("trunkline.store")
 
 
@@ -121,41 +103,6 @@ class Group:
             self._event.set()
 
 
-@dataclass(slots=True)
-class Statistics:
-    """Statistics of the journal since it was opened. Times in seconds, sizes in bytes."""
-
-    commits: int = 0
-    batches: int = 0
-    puts: int = 0
-    deletes: int = 0
-    bytes: int = 0
-    """Bytes of the keys and values that were put."""
-    failures: int = 0
-    growths: int = 0
-    refused: int = 0
-    """Batches that were refused: the journal was full, or only the reserve of the disk or the quota was left."""
-    longest_commit_s: float = 0.0
-    total_commit_s: float = 0.0
-    commit_times: list[int] = field(default_factory=lambda: [0] * (len(_COMMIT_TIMES_S) + 1))
-    """Commits by their time, in classes with the upper bounds `time_bounds_s`; one more class has the longer ones."""
-    time_bounds_s: ClassVar[tuple[float, ...]] = _COMMIT_TIMES_S
-    group_sizes: list[int] = field(default_factory=lambda: [0] * _GROUP_SIZES)
-    """Commits by the size of the group: index n counts groups of 2**n to 2**(n+1) - 1 batches."""
-
-    def committed(self, batches: int, written: Written, took_s: float) -> None:
-        """Count one commit."""
-        self.commits += 1
-        self.batches += batches
-        self.puts += written.puts
-        self.deletes += written.deletes
-        self.bytes += written.size_bytes
-        self.commit_times[bisect_left(_COMMIT_TIMES_S, took_s)] += 1
-        self.total_commit_s += took_s
-        self.longest_commit_s = max(self.longest_commit_s, took_s)
-        self.group_sizes[min(batches.bit_length(), _GROUP_SIZES) - 1] += 1
-
-
 class Journal:
     """The only writer. All methods must be called in the thread of the event loop.
 
@@ -176,6 +123,7 @@ class Journal:
     ) -> None:
         self.statistics = Statistics()
         self.epoch = 0
+        self.record_changes = 0  # rises whenever a record may have changed
         self._map = memory_map
         self._arrivals = arrivals
         self._arrivals_bytes_max = arrivals_bytes_max
@@ -209,6 +157,7 @@ class Journal:
             raise JournalFull(
                 f"{self._arrivals.size_bytes} bytes of what devices reported wait to be written into runs already."
             )
+        self.record_changes += RECORDS in batch.writes
         overlay.merge(batch)
         if overlay.batches == 1:
             self._not_empty.set()
@@ -395,6 +344,7 @@ class Journal:
             _log.error("commits fail", error=str(error), batches=self.pending_batches)
         self.statistics.failures += 1
         self.epoch += 1
+        self.record_changes += 1
         if isinstance(error, StoreFull):
             self._reserve.look()
         self._finish(error)

@@ -1,25 +1,40 @@
-"""Copies and sizes of JSON values. Nothing recurses, so the nesting of a payload never ends in a RecursionError."""
+"""Copies and sizes of JSON values. Calls within calls are bounded: no nesting of a payload is a RecursionError."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+_CONTAINERS: Final = frozenset((dict, list))
+_CALLS_MAX: Final = 20
+"""What nests deeper is copied by a loop, which takes longer."""
 
 
-def copied(value: Any) -> Any:
+def copied(value: Any, calls_left: int = _CALLS_MAX) -> Any:
     """A deep copy of a JSON value."""
+    kind = type(value)
+    if kind is dict:
+        if not calls_left:
+            return _copied_by_loop(value)
+        made = value.copy()
+        for name, part in value.items():
+            if type(part) in _CONTAINERS:
+                made[name] = copied(part, calls_left - 1)
+        return made
+    if kind is list:
+        if not calls_left:
+            return _copied_by_loop(value)
+        return [copied(part, calls_left - 1) if type(part) in _CONTAINERS else part for part in value]
+    return value
+
+
+def _copied_by_loop(value: Any) -> Any:
     root: list[Any] = [None]
     waiting: list[tuple[Any, Any, Any]] = [(root, 0, value)]
     while waiting:
         into, key, each = waiting.pop()
-        if isinstance(each, dict):
-            made: Any = dict(each)
-            waiting.extend((made, name, part) for name, part in each.items() if isinstance(part, dict | list))
-        elif isinstance(each, list):
-            made = list(each)
-            waiting.extend((made, at, part) for at, part in enumerate(each) if isinstance(part, dict | list))
-        else:
-            made = each
-        into[key] = made
+        made = into[key] = each.copy()
+        parts = made.items() if type(made) is dict else enumerate(made)
+        waiting.extend((made, at, part) for at, part in parts if type(part) in _CONTAINERS)
     return root[0]
 
 

@@ -138,16 +138,16 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
         run.share.leave()
     steps = [
         {
-            **named(run, step.program, step.node),
-            "output": step.output,
-            "tookUs": step.took_us,
+            **named(run, program_number, index),
+            "output": output,
+            "tookUs": took_us,
             **(
                 {"payload": run.snapshots[at]}
                 if at < STEPS_SHOWN_MAX and run.snapshots[at] is not None
                 else {}
             ),
         }
-        for at, step in enumerate(run.path)
+        for at, (program_number, index, output, took_us) in enumerate(run.path)
     ]
     shown: Doc = {
         "steps": steps,

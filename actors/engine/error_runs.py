@@ -61,6 +61,6 @@ def error_cause(
 
 def fault_of(run: Run) -> RunFailed:
     """The failure of a run by a fault of the server, at the node that was visited last."""
-    last = run.path[-1]
+    program, index, *_ = run.path[-1]
     error = NodeError("InternalError", "The server failed to run this node; the fault is logged.")
-    return RunFailed(last.program, last.node, error, None)
+    return RunFailed(program, index, error, None)

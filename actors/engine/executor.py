@@ -17,7 +17,7 @@ import trio
 
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError, RunFailed
-from trunkline.actors.engine.visit import PATH_MAX, Capped, CustomNode, Program, Run, Step, Visit
+from trunkline.actors.engine.visit import PATH_MAX, Capped, CustomNode, Program, Run, Visit
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.values.errors import DomainError
 
@@ -27,9 +27,9 @@ SIZE_STEPS: Final = 16
 """The size of the payload is looked at after so many steps."""
 
 
-async def execute(program: Program, trigger: int, payload: Any, run: Run) -> None:
+def execute(program: Program, trigger: int, payload: Any, run: Run) -> Awaitable[object]:
     """Run what follows the trigger with this index. The caller has the turn of `run.share`. Raises `RunFailed`."""
-    await _Walker(program, 0, run, 0).walk(program.starts[trigger], payload)
+    return _Walker(program, 0, run, 0).walk(program.starts[trigger], payload)
 
 
 class _Walker:
@@ -43,26 +43,27 @@ class _Walker:
 
     async def walk(self, starts: tuple[int, ...], payload: Any) -> Capped | None:
         """Visit the nodes at `starts` and all that follow; return how the pass of a loop ended."""
-        run, nodes, number = self._run, self._program.nodes, self._number
-        bounds, share = run.bounds, run.share
+        run, nodes, number, path = self._run, self._program.nodes, self._number, self._run.path
+        steps_max, share = run.bounds.steps, run.share
         capped: Capped | None = None
+        visit = Visit(run, number, self._depth, self._inner, self._call)
         stack = _branches(starts, payload)
+        now_ns = time.perf_counter_ns()
         while stack:
-            index, branch = stack.pop()
+            index, visit.payload = stack.pop()
             node = nodes[index]
             at = run.steps
-            if at >= bounds.steps:
-                error = NodeError("TooManySteps", f"A run has at most {bounds.steps} steps.")
-                raise RunFailed(number, index, error, branch)
+            if at >= steps_max:
+                error = NodeError("TooManySteps", f"A run has at most {steps_max} steps.")
+                raise RunFailed(number, index, error, visit.payload)
             run.steps = at + 1
-            visit = Visit(run, branch, number, self._inner, self._call)
             visit.node = index
             is_kept = at < PATH_MAX
             if is_kept:
-                run.path.append(Step(index, 0, 0, number))
+                path.append((number, index, 0, 0))
                 if run.snapshots is not None:
                     run.snapshots.append(None)
-            began_ns = time.perf_counter_ns()
+            began_ns = now_ns
             try:
                 output = node.step(visit)
                 if type(output) is not int:
@@ -81,18 +82,21 @@ class _Walker:
                 ) from None
             now_ns = time.perf_counter_ns()
             if is_kept:
-                run.path[at] = Step(index, output, (now_ns - began_ns) // 1000, number)
+                path[at] = (number, index, output, (now_ns - began_ns) // 1000)
                 if run.snapshots is not None:
                     run.snapshots[at] = copied(visit.payload)
             if visit.capped is not None:
-                capped = visit.capped
+                capped, visit.capped = visit.capped, None
             followers = node.outputs[output] if 0 <= output < len(node.outputs) else ()
-            if followers:
+            if len(followers) == 1:
+                stack.append((followers[0], visit.payload))
+            elif followers:
                 stack += _branches(followers, visit.payload)
             else:
                 run.paths_completed += 1
-            if share.is_used_up(now_ns):
+            if now_ns > share.ends_ns:
                 await self._pause(index, visit.payload)
+                now_ns = time.perf_counter_ns()
         return capped
 
     async def _outside(self, step: Awaitable[int]) -> int:

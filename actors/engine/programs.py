@@ -35,6 +35,8 @@ class CompiledFlow(msgspec.Struct, frozen=True):
     globals: Doc
     custom_node: Doc
     program: Program
+    identity: Doc
+    """What nodes may know of the workflow."""
 
     def trigger(self, index: int, type: str, key: str) -> int | None:
         """The trigger at `index`, or where it is now if the definition has changed; None if it is gone."""
@@ -89,6 +91,12 @@ class Programs:
             return None
         stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
         definition: Doc = {} if stored is None else decode(stored)
+        identity = {
+            "applicationId": application.hex(),
+            "flowId": flow.hex(),
+            "flowName": record["name"],
+            "flowVersion": version.name,
+        }
         return CompiledFlow(
             flow,
             record["name"],
@@ -100,6 +108,7 @@ class Programs:
             decoded_globals(definition.get("globals", [])),
             definition.get("customNodeConfig") or {},
             compile_program(definition)._replace(flow=flow.hex()),
+            identity,
         )
 
     def _changed(self, application: bytes, flow: bytes) -> None:

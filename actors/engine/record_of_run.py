@@ -41,8 +41,8 @@ def run_record(
 
     path = [
         number
-        for step in run.path
-        for number in (position(step.program, step.node), step.output, step.took_us)
+        for program, index, output, step_us in run.path
+        for number in (position(program, index), output, step_us)
     ]
     debug: list[list[Any]] = []
     left = DEBUG_BYTES_MAX

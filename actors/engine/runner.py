@@ -28,7 +28,6 @@ from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
-from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.index import FlowIndex
@@ -68,6 +67,8 @@ class FlowRunner:
         self._leftover: dict[int, list[tuple[bytes, bytes]]] = {}
         self._drops: dict[tuple[bytes, bytes, str], int] = {}
         self._told = Told(system)
+        limits = system.limits
+        self._bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
 
     # Running.
 
@@ -138,7 +139,7 @@ class FlowRunner:
                     await self._take(entry)
                     if self._ends.is_large:
                         self._ends.flush()
-                    if self._share.is_used_up_now():
+                    if self._share.is_used_up:
                         self._ends.flush()
                         await self._share.pause()
                 self._ends.flush()
@@ -183,10 +184,21 @@ class FlowRunner:
             done=dict(self._leftover.pop(entry.number, [])),
             flush=self._ends.flush,
         )
-        run = self._new_run(entry, compiled, application)
-        run.world = world
-        failed: RunFailed | None = None
         began_s = trio.current_time()
+        run = Run(
+            self._bounds,
+            entry.queued_ms,
+            entry.number,
+            partial(self._pool.call, application=entry.application),
+            compiled.identity,
+            [compiled.program],
+            world,
+            partial(self._programs.custom_node, entry.application),
+            application[1],
+            self._share,
+            began_s + self._system.limits.run_deadline_s,
+        )
+        failed: RunFailed | None = None
         try:
             await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
         except RunFailed as failure:
@@ -218,27 +230,6 @@ class FlowRunner:
             changed = msgspec.structs.replace(decode_trigger(raw), attempts=attempts)
             self._ends.put_trigger(entry.key, changed.encoded())
 
-    def _new_run(self, entry: Queued, compiled: CompiledFlow, application: tuple[str, Doc]) -> Run:
-        limits = self._system.limits
-        run = Run(
-            Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max),
-            entry.queued_ms,
-            entry.number,
-            partial(self._pool.call, application=entry.application),
-            {
-                "applicationId": entry.application.hex(),
-                "flowId": entry.flow.hex(),
-                "flowName": compiled.name,
-                "flowVersion": compiled.version,
-            },
-            [compiled.program],
-        )
-        run.share = self._share
-        run.deadline_s = trio.current_time() + limits.run_deadline_s
-        run.find_program = partial(self._programs.custom_node, entry.application)
-        run.application_globals = application[1]
-        return run
-
     # The end of a run.
 
     def _end(
@@ -263,9 +254,8 @@ class FlowRunner:
             self.failed += 1
             counts["failed"] = 1
         ends.count(application, flow, compiled.version_id, ended_ms, counts)
-        is_watched = self._system.has_subscribers(Ref("flow", application, flow), RUN_TOPIC)
         may_keep = ends.may_keep(application, flow, ended_ms, failed=failed is not None)
-        if may_keep or is_watched:
+        if may_keep or self._system.has_subscribers(Ref("flow", application, flow), RUN_TOPIC):
             kept = run_record(
                 entry,
                 raw,

@@ -24,12 +24,13 @@ IDLE_NS: Final = 200_000
 class Share:
     """Whose turn it is. `on_free` is called when nobody has it."""
 
-    __slots__ = ("_began_ns", "_held", "_waiting", "on_free")
+    __slots__ = ("_held", "_waiting", "ends_ns", "on_free")
 
     def __init__(self) -> None:
         self._held = False
         self._waiting: deque[trio.lowlevel.Task] = deque()
-        self._began_ns = 0
+        self.ends_ns = 0
+        """When the turn has lasted long enough, by `time.perf_counter_ns`."""
         self.on_free: Callable[[], None] = lambda: None
 
     async def enter(self) -> None:
@@ -44,7 +45,7 @@ class Share:
 
             await trio.lowlevel.wait_task_rescheduled(abort)
         self._held = True
-        self._began_ns = time.perf_counter_ns()
+        self.ends_ns = time.perf_counter_ns() + WORK_NS
 
     def leave(self) -> None:
         """End the turn."""
@@ -58,13 +59,10 @@ class Share:
         if self._held:
             trio.lowlevel.reschedule(self._waiting.popleft())
 
-    def is_used_up(self, now_ns: int) -> bool:
+    @property
+    def is_used_up(self) -> bool:
         """Whether the turn has lasted long enough."""
-        return now_ns - self._began_ns > WORK_NS
-
-    def is_used_up_now(self) -> bool:
-        """The same, now."""
-        return self.is_used_up(time.perf_counter_ns())
+        return time.perf_counter_ns() > self.ends_ns
 
     async def pause(self) -> None:
         """Let the rest of the server work, and the other runs.

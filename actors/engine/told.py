@@ -5,7 +5,8 @@ Owns the decoded records of applications and devices that payloads name, as long
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.told import told_device
@@ -19,6 +20,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.journal import Journal
 
 _CACHED_MAX: Final = 10_000
 """Applications, and devices, whose decoded records are kept."""
@@ -28,9 +30,8 @@ class Told:
     """Makes the payloads of runs."""
 
     def __init__(self, system: Host) -> None:
-        self._system = system
-        self._applications: dict[bytes, tuple[bytes, str, Doc]] = {}
-        self._devices: dict[bytes, tuple[bytes, Doc]] = {}
+        self._applications = _Made(system.journal, APPLICATION.name, _name_and_globals)
+        self._devices = _Made(system.journal, DEVICE.name, _told_of)
 
     def payload(self, record: TriggerRecord, compiled: CompiledFlow, application: tuple[str, Doc]) -> Doc:
         """The payload that the first nodes get. Of globals the last ones count: those of the workflow.
@@ -54,36 +55,60 @@ class Told:
         if cause.origin is not None:
             payload["relayId"], payload["relayType"] = cause.origin.id, cause.origin.type
         if cause.device is not None:
-            payload |= self._device(record.application, cause.device)
+            device = self._devices.get(record.application, cause.device)
+            if device is not None:
+                payload |= copied(device)
         payload |= cause.more
         own = {**globals, **payload.get("globals", {}), **compiled.globals}
-        payload["globals"] = copied(own) if own else {}
+        payload["globals"] = copied(own) if own else own
         return payload
 
     def application(self, id: bytes) -> tuple[str, Doc] | None:
         """The name and the globals of an application; None if it is gone."""
-        raw = self._system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, id))
+        return self._applications.get(ROOT, id)
+
+
+T = TypeVar("T")
+
+
+class _Made(Generic[T]):
+    """What was made of the records of a kind, as long as they are the same."""
+
+    def __init__(self, journal: Journal, kind: str, make: Callable[[bytes, Doc], T]) -> None:
+        self._journal = journal
+        self._kind = kind
+        self._make = make
+        self._changes = -1
+        self._sure: dict[bytes, T] = {}
+        """What holds, as no record has changed since."""
+        self._made: dict[bytes, tuple[bytes, T]] = {}
+        """The same, and what holds if the record has not changed."""
+
+    def get(self, home: bytes, id: bytes) -> T | None:
+        """What was made of a record; None if it is deleted."""
+        if self._changes != self._journal.record_changes:
+            self._changes = self._journal.record_changes
+            self._sure.clear()
+        made = self._sure.get(id)
+        return self._looked_up(home, id) if made is None else made
+
+    def _looked_up(self, home: bytes, id: bytes) -> T | None:
+        raw = self._journal.get(keys.RECORDS, keys.record_key(self._kind, home, id))
         if raw is None:
             return None
-        known = self._applications.get(id)
+        known = self._made.get(id)
         if known is None or known[0] != raw:
-            doc = decode(raw)
-            if len(self._applications) >= _CACHED_MAX:
-                self._applications.clear()
-            known = self._applications[id] = (raw, doc["name"], decoded_globals(doc.get("globals", [])))
-        return known[1], known[2]
+            if len(self._made) >= _CACHED_MAX:
+                self._made.clear()
+                self._sure.clear()
+            known = self._made[id] = (raw, self._make(id, decode(raw)))
+        self._sure[id] = known[1]
+        return known[1]
 
-    def _device(self, application: bytes, id: bytes) -> Doc:
-        """The fields of the payload about the device of a trigger; none if it is deleted."""
-        raw = self._system.journal.get(keys.RECORDS, keys.record_key(DEVICE.name, application, id))
-        if raw is None:
-            return {}
-        known = self._devices.get(id)
-        if known is None or known[0] != raw:
-            if len(self._devices) >= _CACHED_MAX:
-                self._devices.clear()
-            known = self._devices[id] = (raw, _told_of(id, decode(raw)))
-        return copied(known[1])  # type: ignore[no-any-return]
+
+def _name_and_globals(_id: bytes, doc: Doc) -> tuple[str, Doc]:
+    """The name and the globals of an application."""
+    return doc["name"], decoded_globals(doc.get("globals", []))
 
 
 def _told_of(id: bytes, doc: Doc) -> Doc:

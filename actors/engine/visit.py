@@ -64,16 +64,9 @@ class Bounds(NamedTuple):
     payload_bytes: int
 
 
-class Step(NamedTuple):
-    """One visit that is over: the index of the node, the output it chose, and its time in microseconds.
-
-    `program` is the number of the program in `Run.programs`; custom nodes have their own.
-    """
-
-    node: int
-    output: int
-    took_us: int
-    program: int = 0
+Step = tuple[int, int, int, int]
+"""One visit: the number of the program in `Run.programs`, as custom nodes have their own, the index of the node, the
+output it chose, and its time in microseconds. A plain tuple, because one is made for each visit."""
 
 
 class Debugged(NamedTuple):
@@ -165,18 +158,23 @@ class Capped(NamedTuple):
 
 
 class Visit:
-    """One visit of a node, on one path through the program. Steps change `payload` in place, or replace it."""
+    """The visit of a node, on one path through the program. Steps change `payload` in place, or replace it.
 
-    __slots__ = ("call", "capped", "node", "payload", "program", "run", "walk")
+    The visits of one walk are the same object, one after the other.
+    """
 
-    def __init__(self, run: Run, payload: Any, program: int, walk: Walk, call: CallProgram) -> None:
+    __slots__ = ("call", "capped", "depth", "node", "payload", "program", "run", "walk")
+
+    def __init__(self, run: Run, program: int, depth: int, walk: Walk, call: CallProgram) -> None:
         self.run = run
-        self.payload = payload
+        self.payload: Any = None
         self.walk = walk
         """Runs a part of the program within a node, such as the body of a loop."""
         self.call = call
         """Runs another program within a node."""
         self.program = program
+        self.depth = depth
+        """How many loops and custom nodes are around it."""
         self.node = -1
         self.capped: Capped | None = None
 
@@ -193,6 +191,11 @@ class Visit:
     def place(self) -> int:
         """The node among those of all programs of the run."""
         return self.program << PROGRAM_SHIFT | self.node
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing uses the payload after this visit."""
+        return not self.depth and not any(self.run.programs[self.program].nodes[self.node].outputs)
 
     def state_name(self, id: str) -> str:
         """What distinguishes what the node keeps between runs: the node, and an id that its configuration gives."""

@@ -10,7 +10,6 @@ and the random numbers of a run are those of its trigger. An effect outside happ
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -52,8 +51,12 @@ class World(Protocol):
     system: Host
     application: bytes
     flow: bytes
-    creator: Creator
-    origin: Origin
+
+    @property
+    def creator(self) -> Creator: ...
+
+    @property
+    def origin(self) -> Origin: ...
 
     async def ask(self, place: int, ref: Ref, message: Message) -> Any:
         """Ask an actor for an effect; return its answer in plain data. Raises the `DomainError` of the actor."""
@@ -83,8 +86,16 @@ class _Reads:
         self.system = system
         self.application = application
         self.flow = flow
-        self.creator = Creator(flow.hex(), "flow", name)
-        self.origin = Origin(flow.hex(), "flow", hops)
+        self._name = name
+        self._hops = hops
+
+    @property
+    def creator(self) -> Creator:
+        return Creator(self.flow.hex(), "flow", self._name)
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.flow.hex(), "flow", self._hops)
 
     async def read(self, message: Message) -> Any:
         return await self.system.component(ReadCalls).read(message)
@@ -136,7 +147,7 @@ class RunWorld(_Reads):
         self._number = number
         self._done = done
         self._flush = flush
-        self._visits: Counter[tuple[int, Home | None]] = Counter()
+        self._visits: dict[tuple[int, Home | None], int] = {}
 
     async def ask(self, place: int, ref: Ref, message: Message) -> Any:
         home = home_of_actor(ref)
@@ -171,6 +182,6 @@ class RunWorld(_Reads):
         """Nothing prevents it."""
 
     def _next(self, place: int, home: Home | None) -> int:
-        at = self._visits[place, home]
+        at = self._visits.get((place, home), 0)
         self._visits[place, home] = at + 1
         return at

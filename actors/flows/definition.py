@@ -195,7 +195,11 @@ def button_of(definition: Doc, flow_id: str, key: str) -> int | None:
 
 def trigger_at(triggers: list[Doc], index: int, type: str, key: str) -> int | None:
     """The trigger at `index`, or where it is now if the definition has changed; None if it is gone."""
-    for at in (index, *range(len(triggers))):
-        if at < len(triggers) and (triggers[at]["type"], triggers[at].get("key", "")) == (type, key):
-            return int(at)
+    if index < len(triggers):
+        expected = triggers[index]
+        if expected["type"] == type and expected.get("key", "") == key:
+            return index
+    for at, each in enumerate(triggers):
+        if each["type"] == type and each.get("key", "") == key:
+            return at
     return None

@@ -24,11 +24,12 @@ _NO_INDEX: Final = -1
 class Path:
     """A compiled path. `get(payload)` gives the value, or UNDEFINED where there is none."""
 
-    __slots__ = ("_steps", "get", "text")
+    __slots__ = ("_pair", "_steps", "get", "text")
 
     def __init__(self, text: str, keys: list[str]) -> None:
         self.text = text
         self._steps = tuple((key, _index_of(key)) for key in keys)
+        self._pair = (keys[0], keys[1]) if len(keys) == 2 else None
         self.get: Final = _getter(keys, self._steps)
 
     def __repr__(self) -> str:
@@ -47,6 +48,12 @@ class Path:
         """
         if not self._steps:
             return value
+        if self._pair is not None and type(payload) is dict:
+            first, second = self._pair
+            inner = payload.get(first)
+            if type(inner) is dict:
+                inner[second] = value
+                return payload
         if not isinstance(payload, dict | list):
             payload = {}
         here = payload

@@ -37,7 +37,7 @@ class Run:
     def write(self, text: str) -> None:
         self.characters_left -= len(text)
         if self.characters_left < 0:
-            raise EvaluationError("The text of the template is longer than its limit.")
+            raise too_long()
         self.pieces.append(text)
 
     def captured(self, write: Callable[[], None]) -> str:
@@ -97,6 +97,10 @@ class Scope:
 
 Write = Callable[[Scope], None]
 Evaluate = Callable[[Scope], Any]
+
+
+def too_long() -> EvaluationError:
+    return EvaluationError("The text of the template is longer than its limit.")
 
 
 def is_nothing(value: Any) -> bool:

@@ -36,10 +36,20 @@ from trunkline.actors.formulas.template_run import (
     Scope,
     Write,
     is_nothing,
+    too_long,
     variable_of,
 )
 from trunkline.actors.formulas.template_syntax import fail, parse
-from trunkline.actors.formulas.template_tree import Block, Call, Content, Literal, Output, Program, Reference
+from trunkline.actors.formulas.template_tree import (
+    Block,
+    Call,
+    Comment,
+    Content,
+    Literal,
+    Output,
+    Program,
+    Reference,
+)
 from trunkline.actors.formulas.template_whitespace import remove_white_space
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED, to_text
 
@@ -52,25 +62,45 @@ INNER_TEXT_CHARS_MAX: Final = 32_767
 _ESCAPES: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
 )
+_NOT_ESCAPED: Final = frozenset(map(chr, _ESCAPES)).isdisjoint
+PLAIN_PARTS_MAX: Final = 1_000
+"""Texts and paths of a template without helpers and blocks; one of more is evaluated as those with helpers are."""
 _BUILT_IN_BLOCKS: Final = ("if", "unless", "each", "with")
 
 
 class Template:
-    """A compiled template; `bare` is None unless it is one path. `now_ms` is what helpers see, by default the clock."""
+    """A compiled template; `bare` is None unless it is one path. `now_ms` is what helpers see, by default the clock.
 
-    __slots__ = ("bare", "text_length_max", "write")
+    Two ways past the scopes of an evaluation: `path` is the value of a template that is one path of the payload, and
+    `plain` the text of one that has nothing but texts and such paths, as most have.
+    """
 
-    def __init__(self, write: Write, bare: Evaluate | None, text_length_max: int) -> None:
+    __slots__ = ("bare", "path", "plain", "text_length_max", "write")
+
+    def __init__(
+        self,
+        write: Write,
+        bare: Evaluate | None,
+        text_length_max: int,
+        path: Callable[[Any], Any] | None,
+        plain: Callable[[Any], str] | None,
+    ) -> None:
         self.write = write
         self.bare = bare
         self.text_length_max = text_length_max
+        self.path = path
+        self.plain = plain
 
     def text(self, payload: Any, now_ms: int | None = None) -> str:
         """Return the text for a payload. Raises `EvaluationError` over a bound."""
+        if self.plain is not None:
+            return self.plain(payload)
         return self.text_of(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
 
     def value(self, payload: Any, now_ms: int | None = None) -> Any:
         """Return the value of a template that is one path, UNDEFINED if there is none; the text of all others."""
+        if self.path is not None:
+            return self.path(payload)
         if self.bare is None:
             return self.text(payload, now_ms)
         return self.bare(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
@@ -96,9 +126,44 @@ def compile_template(
     remove_white_space(program)
     compiler = _Compiler(text, dialect)
     bare: Evaluate | None = None
+    path: Callable[[Any], Any] | None = None
     if len(program.body) == 1 and isinstance(only := program.body[0], Output):
-        bare = compiler.bare(only.call)
-    return Template(compiler.program(program), bare, text_length_max)
+        bare, path = compiler.bare(only.call), compiler.path(only.call)
+    write = compiler.program(program)
+    return Template(write, bare, text_length_max, path, _plain(program, compiler, text_length_max))
+
+
+def _plain(program: Program, compiler: _Compiler, text_length_max: int) -> Callable[[Any], str] | None:
+    """A function that makes the text; None if there is more than texts and paths of the payload."""
+    parts: list[tuple[str, Callable[[Any], Any] | None, bool]] = []
+    for each in program.body[: PLAIN_PARTS_MAX + 1]:
+        if isinstance(each, Content):
+            parts.append((each.value, None, False))
+        elif isinstance(each, Output) and (get := compiler.path(each.call)) is not None:
+            parts.append(("", get, each.escaped))
+        elif not isinstance(each, Comment):
+            return None
+    if len(parts) > PLAIN_PARTS_MAX:
+        return None
+
+    def text_of(payload: Any) -> str:
+        pieces: list[str] = []
+        left = text_length_max
+        for piece, get, escaped in parts:
+            if get is not None:
+                value = get(payload)
+                if is_nothing(value):
+                    continue
+                piece = to_text(value)
+                if escaped and not _NOT_ESCAPED(piece):
+                    piece = piece.translate(_ESCAPES)
+            left -= len(piece)
+            if left < 0:
+                raise too_long()
+            pieces.append(piece)
+        return "".join(pieces)
+
+    return text_of
 
 
 def compile_variable(text: str) -> Callable[[Any], Any]:
@@ -108,9 +173,9 @@ def compile_variable(text: str) -> Callable[[Any], Any]:
     """
     call = _only_call(text)
     compiler = _Compiler(text)
-    name = call.name
-    if isinstance(name, Reference) and not (name.depth or name.data) and compiler.bare(call) is not None:
-        return Path(name.text, name.keys).get
+    get = compiler.path(call)
+    if get is not None:
+        return get
     evaluate = compiler.value(call)
     return lambda payload: evaluate(Scope(Run(payload, TEXT_CHARS_MAX, None), payload, None))
 
@@ -144,6 +209,13 @@ class _Compiler:
                 each(scope)
 
         return write
+
+    def path(self, call: Call) -> Callable[[Any], Any] | None:
+        """The value of a statement that is one path of the payload, as a function of it; None for all else."""
+        name = call.name
+        if not isinstance(name, Reference) or name.depth or name.data or self.bare(call) is None:
+            return None
+        return Path(name.text, name.keys).get
 
     def bare(self, call: Call) -> Evaluate | None:
         """The value of a statement that is one path; None for a helper."""

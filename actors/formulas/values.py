@@ -235,6 +235,9 @@ def _text_of_number(number: float) -> str:
         return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     if number == 0:
         return "0"
+    text = repr(number)
+    if "e" not in text:  # Python and JavaScript write numbers of this size alike
+        return text.removesuffix(".0")
     sign = "-" if number < 0 else ""
     mantissa, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")

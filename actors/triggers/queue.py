@@ -181,7 +181,9 @@ class TriggerQueue:
                 self._line_up(application)
                 continue
             self._running[application] = self._running.get(application, 0) + 1
-            self._give_turn(application, flow, queue)
+            if queue.ready and len(queue.running) < self._limits.concurrent_flow_runs_max:
+                queue.in_turn = True
+                self._turns[application].append(flow)
             self._line_up(application)
             return entry
         return None

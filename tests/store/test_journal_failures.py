@@ -63,6 +63,7 @@ async def test_a_failed_commit_fails_all_and_leaves_nothing(
     disk.error = error
     called: list[str] = []
     failed: list[Exception] = []
+    changes = store.journal.record_changes
 
     async def write(key: bytes) -> None:
         group = store.journal.submit(put(key, b"lost"))
@@ -81,6 +82,7 @@ async def test_a_failed_commit_fails_all_and_leaves_nothing(
     assert failed[0] is not failed[1], "tasks must not share an exception: each adds its own traceback"
     assert called == []
     assert store.journal.epoch == 1
+    assert store.journal.record_changes == changes + 3, "the two batches, and that they are not stored"
     assert store.journal.pending_batches == 0
     assert store.journal.get(RECORDS, b"k") == b"before"
     assert store.journal.get(RECORDS, b"other") is None

@@ -23,8 +23,9 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     def step(visit: Visit) -> int:
         payload = visit.payload
         value = payload if path is None else path.get(payload)
-        told = None if value is UNDEFINED else copied(value)
-        visit.tell(level, message(visit), told)
+        if value is UNDEFINED:
+            value = None
+        visit.tell(level, message(visit), value if visit.is_last else copied(value))
         return 0
 
     return step

@@ -123,6 +123,29 @@ async def test_a_run_ends_at_its_deadline(tmp_path: Path) -> None:
         assert run.error == [0, "RunTimeout", "The run has reached its deadline."]
 
 
+async def test_what_is_told_in_a_loop_stays_as_it_was(tmp_path: Path) -> None:
+    """The payload of a pass is used after its last node, by the loop or by the node after it."""
+    async with running_house(tmp_path / "d") as house:
+        count = {"statements": [{"expression": "{{data.a}} + 1", "resultPath": "data.a"}]}
+        flow = await create_flow(
+            house,
+            [button(["l"])],
+            [
+                node("l", "LoopNode", {"loopSourcePath": "data.list"}, ["after"], ["m"]),
+                node("m", "MathNode", count, ["d"]),
+                node("d", "DebugNode", {"property": "data"}, ["c"]),
+                node("c", "MathNode", count, ["last"]),
+                node("last", "DebugNode", {"property": "data"}),
+                node("after", "MathNode", count, ["end"]),
+                node("end", "DebugNode", {"property": "data"}),
+            ],
+        )
+        await press(house, flow, {"a": 0, "list": [1]})
+        await runs_end(house)
+        (run,) = kept_runs(house, flow)
+        assert [each[3]["a"] for each in run.debug] == [1, 2, 1]
+
+
 async def test_runs_that_cause_each_other_end(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         flow = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])

@@ -60,6 +60,18 @@ async def test_a_state_is_told_with_its_device(tmp_path: Path) -> None:
         assert waiting_triggers(house) == []
 
 
+async def test_a_run_is_told_the_newest_name(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device, other = await house.device(), await house.device()
+        flow = await watch(house, "deviceId", device.hex())
+        for name in ("pump", "valve", "valve"):
+            await house.ask(device, PatchDevice(body=msgspec.convert({"name": name}, DevicePatch)))
+            await house.report(device, {"data": {"a": 1}})
+            await runs_end(house)
+            await house.ask(other, PatchDevice(body=msgspec.convert({"name": name}, DevicePatch)))
+        assert [payload["deviceName"] for payload in await told(house, flow)] == ["pump", "valve", "valve"]
+
+
 async def test_tags_select_devices_by_key_by_value_and_by_both(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         tags = [{"key": "floor", "value": "2"}, {"key": "floor", "value": "3"}]
