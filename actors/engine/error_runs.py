@@ -1,4 +1,8 @@
-"""Workflows that wait for the errors of others: who is told of a failed run, and what."""
+"""Workflows that wait for the errors of others: who is told of a failed run, and what.
+
+The caller of a failed run is told as well that it will not reply, if no workflow is told that could do so instead. A
+run that has changed something may have told others of the caller, so the caller goes on waiting for them.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,15 @@ from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.engine.visit import Run
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.triggers.index import Triggers, Watcher, watcher_of
+from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher, watcher_of
 from trunkline.actors.triggers.intake import Cause, TriggerRecord
+from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.origin import HOPS_MAX, Origin
 
 ERRORED_BYTES_MAX: Final = 256 * 1024
 _TYPE: Final = "flowError"
+_CALLED: Final = ("endpoint", "webhook")
+"""Types of triggers with a caller who may wait for a reply: by the trigger id."""
 _TOO_LARGE: Final = "Payload data omitted due to size"
 
 
@@ -32,9 +39,20 @@ def error_watchers(compiled: CompiledFlow, version: str | None, triggers: Trigge
 def error_cause(
     record: TriggerRecord, compiled: CompiledFlow, run: Run, failed: RunFailed, now_ms: int
 ) -> Cause | None:
-    """What they are told. None for a run that was itself caused by an error, or by too many others."""
+    """What they are told. None if nobody is told, so that the failure is the end of what the trigger began.
+
+    That is so if no workflow waits for the errors of this one, and for a run that was itself caused by an error, or by
+    too many others. Then a caller need not wait for the run either.
+    """
+    assert run.world is not None
+    system = run.world.system
     hops = 1 if record.cause.origin is None else record.cause.origin.hops + 1
-    if record.type == _TYPE or hops > HOPS_MAX:
+    is_last = record.type == _TYPE or hops > HOPS_MAX
+    if is_last or not error_watchers(
+        compiled, record.version, system.component(FlowIndex).of(record.application)
+    ):
+        if record.type in _CALLED and record.cause.replays is None and not run.world.has_changed:
+            system.component(Replies).count_runs(record.application, record.cause.trigger_id, -1)
         return None
     node = run.programs[failed.program].nodes[failed.node]
     payload = failed.payload

@@ -58,6 +58,11 @@ class World(Protocol):
     @property
     def origin(self) -> Origin: ...
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether the run has had an effect inside, by which others may know what it was told."""
+        ...
+
     async def ask(self, place: int, ref: Ref, message: Message) -> Any:
         """Ask an actor for an effect; return its answer in plain data. Raises the `DomainError` of the actor."""
         ...
@@ -107,6 +112,8 @@ class _Reads:
 class DryWorld(_Reads):
     """The world of a dry run: it can be read, and nothing in it changes."""
 
+    has_changed = False
+
     def __init__(self, system: Host, application: bytes, flow: bytes, name: str) -> None:
         super().__init__(system, application, flow, name, 0)
 
@@ -148,6 +155,10 @@ class RunWorld(_Reads):
         self._done = done
         self._flush = flush
         self._visits: dict[tuple[int, Home | None], int] = {}
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self.markers)
 
     async def ask(self, place: int, ref: Ref, message: Message) -> Any:
         home = home_of_actor(ref)

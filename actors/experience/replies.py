@@ -46,11 +46,6 @@ class Reply(NamedTuple):
     location: str | None = None
 
 
-def waiting_key(application: bytes, id: str) -> str:
-    """The key by which a request waits for its reply: no application answers a request to another one."""
-    return f"{application.hex()}.{id}"
-
-
 def stored_reply(stored: Doc | None, page_status: int) -> Reply | None:
     """A reply that an endpoint or a version stores. `page_status` is that of a page without a status of its own."""
     if stored is None:

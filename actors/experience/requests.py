@@ -17,6 +17,7 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Message
 
@@ -67,7 +68,8 @@ class EndpointRequests(Actor):
                 more={**message.more, "triggerId": self.ref.id.hex()},
                 origin=PUBLIC if user is None else Origin(user.hex(), "experienceUser"),
             )
-            stage(self, watchers, cause)
+            runs = stage(self, watchers, cause)
+            self.system.component(Replies).count_runs(self.ref.parent, message.id, len(runs))
         return len(watchers)
 
     def _watchers(self, message: TakeRequest) -> Iterator[Watcher]:

@@ -1,6 +1,7 @@
 """Replies: who waits for the answer of a run, by the id of the reply. The first answer is the one that counts.
 
-Owns the waiting callers of webhooks and of the experience. In memory only: after a crash nobody waits any more.
+Owns the waiting callers of webhooks and of the experience. In memory only: after a crash nobody waits any more. A
+caller is not left waiting when all runs that its call has triggered have failed and nobody else can reply.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from trunkline.actors.values.errors import Overloaded
 
 
 class Expected:
-    """A caller who waits. `value` is None until the answer is there."""
+    """A caller who waits. `value` is None until the answer is there, `has_failed` says that there will be none."""
 
-    __slots__ = ("_event", "value")
+    __slots__ = ("_event", "_runs", "has_failed", "value")
 
     def __init__(self) -> None:
         self.value: Any = None
+        self.has_failed = False
+        self._runs = 0
         self._event = trio.Event()
 
     async def wait(self, timeout_s: float) -> Any:
-        """The answer; None if there is none in time."""
+        """The answer; None if there is none in time, or none any more."""
         with trio.move_on_after(timeout_s):
             await self._event.wait()
         return self.value
@@ -37,22 +40,30 @@ class Expected:
         self._event.set()
         return True
 
+    def count(self, runs: int) -> None:
+        """Note that so many runs were triggered that may answer, or, below 0, that they have failed."""
+        self._runs += runs
+        if self._runs == 0 and not self._event.is_set():
+            self.has_failed = True
+            self._event.set()
+
 
 class Replies:
-    """The callers who wait. A component of the system."""
+    """The callers who wait, by application: none is answered by another application. A component of the system."""
 
     def __init__(self) -> None:
-        self._expected: dict[str, Expected] = {}
+        self._expected: dict[tuple[bytes, str], Expected] = {}
         self._waiting: dict[bytes, int] = {}
 
     @contextmanager
-    def expect(self, id: str) -> Iterator[Expected]:
+    def expect(self, application: bytes, id: str) -> Iterator[Expected]:
         """Expect an answer with this id while the body runs."""
-        expected = self._expected[id] = Expected()
+        place = (application, id)
+        expected = self._expected[place] = Expected()
         try:
             yield expected
         finally:
-            del self._expected[id]
+            del self._expected[place]
 
     @contextmanager
     def expect_few(self, application: bytes, id: str, most: int) -> Iterator[Expected]:
@@ -64,18 +75,24 @@ class Replies:
             )
         self._waiting[application] = waiting + 1
         try:
-            with self.expect(id) as expected:
+            with self.expect(application, id) as expected:
                 yield expected
         finally:
             self._waiting[application] -= 1
             if not self._waiting[application]:
                 del self._waiting[application]
 
-    def is_expected(self, id: str) -> bool:
+    def is_expected(self, application: bytes, id: str) -> bool:
         """Whether a caller waits for `id`."""
-        return id in self._expected
+        return (application, id) in self._expected
 
-    def reply(self, id: str, value: Any) -> bool:
+    def reply(self, application: bytes, id: str, value: Any) -> bool:
         """Answer the caller who waits for `id`. False if nobody waits, or the caller has an answer."""
-        expected = self._expected.get(id)
+        expected = self._expected.get((application, id))
         return expected is not None and expected.answer(value)
+
+    def count_runs(self, application: bytes, id: str, runs: int) -> None:
+        """Note that a call has triggered so many runs, or, below 0, that they have failed and left nothing behind."""
+        expected = self._expected.get((application, id))
+        if expected is not None:
+            expected.count(runs)

@@ -12,6 +12,7 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
@@ -88,7 +89,9 @@ class Webhook(Actor):
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.parent, hour), {"webhook": 1})
         data = {**call.told, "replyId": call.reply_id} if waits else call.told
         # Calls need not wait for each other, so each is a lane of its own.
-        stage(self, watchers, Cause(call.reply_id, data, now_ms, {"triggerId": id}, Origin(id, "webhook")))
+        cause = Cause(call.reply_id, data, now_ms, {"triggerId": id}, Origin(id, "webhook"))
+        runs = stage(self, watchers, cause)
+        self.system.component(Replies).count_runs(self.ref.parent, call.reply_id, len(runs))
 
     def _check_password(self, doc: Doc, call: ReceiveCall) -> None:
         username, sealed = doc.get("basicAuthUsername"), doc.get("basicAuthPassword")

@@ -69,6 +69,11 @@ _JSON: Final = ("content-type", "application/json")
 _IN_VALUE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 _IN_URL: Final = "!#$%&'()*+,/:;=?@[]~"
 
+NO_REPLY: Final = (
+    "No workflow is left that could reply: each that was triggered has failed, or had nothing to do."
+)
+"""The sentence of a 500."""
+
 _ALLOWED_METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 _PREFLIGHT_AGE_S: Final = 7200
 _NO_AGE: Final = "Thu, 01 Jan 1970 00:00:00 GMT"

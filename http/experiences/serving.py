@@ -21,7 +21,7 @@ from trunkline.actors.experience.access import MayUseDevice, Verdict, device_of,
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.endpoints import ENDPOINTS
 from trunkline.actors.experience.kind import NO_ENDPOINT
-from trunkline.actors.experience.replies import Reply, stored_reply, waiting_key
+from trunkline.actors.experience.replies import Reply, stored_reply
 from trunkline.actors.experience.requests import EndpointRequests, TakeRequest
 from trunkline.actors.experience.resource import GetExperienceRecord
 from trunkline.actors.experience.sites import Site, Sites
@@ -36,6 +36,7 @@ from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.errors import DomainError, Overloaded, Unauthorized
 from trunkline.http.calls.errors import error_response
 from trunkline.http.experiences.answers import (
+    NO_REPLY,
     Answer,
     Surroundings,
     answer_of,
@@ -257,7 +258,7 @@ class Serving:
             )
         self._waiting[application] += 1
         try:
-            with self._replies.expect(waiting_key(application, visit.data["replyId"])) as expected:
+            with self._replies.expect(application, visit.data["replyId"]) as expected:
                 if not await self._take(visit, is_served=True):
                     raise _Refused(
                         501, "No enabled workflow is triggered by this endpoint, which has no stored reply."
@@ -267,6 +268,8 @@ class Serving:
             self._waiting[application] -= 1
             if not self._waiting[application]:
                 del self._waiting[application]
+        if expected.has_failed:
+            raise _Refused(500, NO_REPLY)
         if reply is None:
             raise _Refused(504, "Time out waiting for workflow reply")
         return reply

@@ -19,7 +19,7 @@ from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, 
 from trunkline.http.calls.request import Headers, Request, Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, Route
-from trunkline.http.experiences.answers import Surroundings, answer_of, sentence
+from trunkline.http.experiences.answers import NO_REPLY, Surroundings, answer_of, sentence
 from trunkline.http.experiences.bodies import body_of, values_of
 from trunkline.http.resources.triggered_flows import remove_with_flows
 
@@ -36,7 +36,7 @@ async def receive(call: Call) -> Response:
 
     Any body is taken, and told to the workflows that the webhook starts. A disabled webhook answers with 200 and takes
     nothing. Facebook and Fitbit get the answers that they expect when they verify the address. A webhook that waits for
-    a reply answers with that of the first workflow that replies, or with 504.
+    a reply answers with that of the first workflow that replies, with 500 if all of them fail, or with 504.
     """
     system, request = call.service.system, call.request
     if request.method == "HEAD":
@@ -63,7 +63,7 @@ async def receive(call: Call) -> Response:
         reply_id=reply_id,
         waits=doc["waitForReply"],
     )
-    limits, reply = system.limits, None
+    limits, reply, has_failed = system.limits, None, False
     try:
         if doc["waitForReply"]:
             replies = system.component(Replies)
@@ -71,6 +71,7 @@ async def receive(call: Call) -> Response:
                 answer = await system.ask(ref, message)
                 if answer.value.waits:
                     reply = await expected.wait(limits.webhook_reply_wait_s)
+                    has_failed = expected.has_failed
         else:
             answer = await system.ask(ref, message)
     except Unauthorized as refusal:
@@ -78,7 +79,7 @@ async def receive(call: Call) -> Response:
         return Response(status, [JSON, (b"www-authenticate", b'Basic realm="webhook"')], body)
     headers = [] if answer.verdict is None else rate_limit("webhook_call", answer.verdict)
     if answer.value.waits:
-        return _replied(call, reply, headers)
+        return _replied(call, reply, has_failed, headers)
     return _response(answer.value, headers)
 
 
@@ -97,11 +98,13 @@ def _told(request: Request, parts_max: int) -> dict[str, Any]:
     return {"body": body, "headers": headers, "method": request.method.lower(), "path": "/", "query": query}
 
 
-def _replied(call: Call, reply: WebhookReply | None, headers: Headers) -> Response:
+def _replied(call: Call, reply: WebhookReply | None, has_failed: bool, headers: Headers) -> Response:
     """The answer with the reply of a workflow. It is no page of this server, so browsers give it no origin."""
     base_url = call.service.system.component(Results).base_url
     around = Surroundings({}, "/webhooks", base_url.startswith("https:"), None, None)
-    if reply is None:
+    if has_failed:
+        sent = sentence(around, 500, NO_REPLY)
+    elif reply is None:
         sent = sentence(around, 504, "Time out waiting for workflow reply")
     else:
         body = reply.body.encode("utf-8", "replace") if isinstance(reply.body, str) else reply.body

@@ -14,6 +14,7 @@ from tests.e2e.experience_browser import Browser, browser, error, page, static, 
 from tests.e2e.experiences import Experience, Json, new_experience
 from tests.patience import PATIENCE_S
 from trunkline.actors.engine.runner import FlowRunner
+from trunkline.http.experiences.answers import NO_REPLY
 
 ANY = "0" * 24
 GLOBALS = {"application": "abc", "version": "bc", "flow": "c"}
@@ -231,6 +232,30 @@ async def test_a_workflow_that_does_not_reply_lets_the_request_end(start_server:
         await workflow(exp, await endpoint(exp), node("debug", "DebugNode"))
         answer = await browser(exp).get("/")
         assert (answer.status_code, error(answer)) == (504, "Time out waiting for workflow reply")
+
+
+async def test_a_request_whose_workflows_have_all_failed_is_answered_at_once(exp: Experience) -> None:
+    id = await endpoint(exp)
+    throw = node("throw", "ThrowErrorNode", {"messageTemplate": "no"})
+    await workflow(exp, id, throw)
+    await workflow(exp, id, node("if", "ConditionalNode", {"expression": "false"}), throw)
+    at = browser(exp)
+    answer = await at.get("/")
+    assert (answer.status_code, error(answer)) == (500, NO_REPLY)
+    await workflow(exp, id, node("wait", "DelayNode", {"delay": "0.01"}), reply(bodyTemplate="late"))
+    assert (await at.get("/")).text == "late"
+
+
+async def test_a_failed_workflow_may_have_told_another_one_who_waits(start_server: Any) -> None:
+    async with start_server(limits={"experience_reply_wait_s": 0.5}) as server:
+        exp = await new_experience(server)
+        await exp.make("slugs", slug="farm")
+        store = node(
+            "store", "StoreValueNode", {"keyName": "waits", "valueType": "path", "value": "data.replyId"}
+        )
+        throw = node("throw", "ThrowErrorNode", {"messageTemplate": "no"})
+        await workflow(exp, await endpoint(exp), store, throw)
+        assert (await browser(exp).get("/")).status_code == 504
 
 
 async def test_a_trigger_of_errors_may_answer_for_a_workflow_that_failed(exp: Experience) -> None:

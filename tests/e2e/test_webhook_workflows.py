@@ -16,6 +16,7 @@ from tests.e2e.test_webhooks import send, webhook
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.webhooks.messages import WebhookReply
+from trunkline.http.experiences.answers import NO_REPLY
 
 StartServer = Callable[..., Any]
 
@@ -130,9 +131,9 @@ async def test_a_call_waits_for_the_first_reply(server: Server) -> None:
                 while len(payloads := await told(server, flow)) <= number:
                     await trio.lowlevel.checkpoint()
             id = payloads[-1]["data"]["replyId"]
-            waiting = server.system.component(Replies)
-            assert waiting.reply(id, reply)
-            assert not waiting.reply(id, WebhookReply(500))
+            waiting, application = server.system.component(Replies), bytes.fromhex(hook["applicationId"])
+            assert waiting.reply(application, id, reply)
+            assert not waiting.reply(application, id, WebhookReply(500))
     first, second, third = answers
     assert (first.status_code, first.json()) == (202, {"a": 1})
     assert first.headers["x-tank"] == "full  x: y"
@@ -161,6 +162,19 @@ async def test_a_call_without_a_reply_is_a_time_out(start_server: StartServer) -
         assert len(await told(server, flow)) == 1
 
 
+async def test_a_call_whose_workflows_have_all_failed_does_not_wait(server: Server) -> None:
+    hook = await webhook(server, waitForReply=True)
+    failing = [{"id": "d", "type": "ThrowErrorNode", "config": {"messageTemplate": "no"}}]
+    await watch(server, hook, nodes=failing)
+    rejecting = {"id": "d", "type": "ConditionalNode", "config": {"expression": "{{data.body}}"}}
+    await watch(server, hook, nodes=[rejecting])
+    answer = await send(server, hook["address"])
+    assert (answer.status_code, answer.json()) == (500, {"error": NO_REPLY})
+    replying = [{"id": "d", "type": "WebhookReplyNode", "config": {"bodyTemplate": "yes"}}]
+    await watch(server, hook, nodes=replying)
+    assert (await send(server, hook["address"])).text == "yes"
+
+
 async def test_few_calls_wait(start_server: StartServer) -> None:
     async with start_server(limits={"webhook_waiting_calls_max": 1}) as server:
         hook = await webhook(server, waitForReply=True)
@@ -172,7 +186,10 @@ async def test_few_calls_wait(start_server: StartServer) -> None:
                 while not (payloads := await told(server, flow)):
                     await trio.lowlevel.checkpoint()
             refused = await send(server, hook["address"])
-            server.system.component(Replies).reply(payloads[0]["data"]["replyId"], WebhookReply())
+            application = bytes.fromhex(hook["applicationId"])
+            server.system.component(Replies).reply(
+                application, payloads[0]["data"]["replyId"], WebhookReply()
+            )
         assert (refused.status_code, answers[0].status_code) == (503, 200)
 
 

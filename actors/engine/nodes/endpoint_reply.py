@@ -38,7 +38,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.experience.replies import Cookie, Page, Reply, redirect_status, waiting_key
+from trunkline.actors.experience.replies import Cookie, Page, Reply, redirect_status
 from trunkline.actors.formulas.paths import compile_path
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.triggers.replies import Replies
@@ -68,10 +68,10 @@ def prepare(config: Config) -> NodeStep:
         reply = make(visit, status(visit), headers(visit), cookies(visit))
         world = visit.run.world
         if world is not None:
-            replies, key = world.system.component(Replies), waiting_key(world.application, id)
-            if replies.is_expected(key):
+            replies = world.system.component(Replies)
+            if replies.is_expected(world.application, id):
                 world.effect("answers a request")
-                replies.reply(key, reply)
+                replies.reply(world.application, id, reply)
         return 0
 
     return step

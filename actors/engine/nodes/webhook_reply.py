@@ -55,9 +55,9 @@ def prepare(config: Config) -> NodeStep:
         world = visit.run.world
         if world is not None:
             replies = world.system.component(Replies)
-            if replies.is_expected(id):
+            if replies.is_expected(world.application, id):
                 world.effect("answers a call")
-                replies.reply(id, reply)
+                replies.reply(world.application, id, reply)
         return 0
 
     return step

@@ -13,7 +13,6 @@ from tests.actors.house import running_house
 from trunkline.actors.engine.dry_run import FlowTest, dry_run
 from trunkline.actors.engine.visit import Run
 from trunkline.actors.engine.world import DryWorld
-from trunkline.actors.experience.replies import waiting_key
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.replies import Replies
 
@@ -65,7 +64,7 @@ async def test_a_dry_run_answers_nobody(tmp_path: Path) -> None:
             shown = await dry_run(definition, FlowTest(data={"replyId": "a.b"}), run)
             return shown["error"]["name"] if "error" in shown else None
 
-        with at.system.component(Replies).expect(waiting_key(at.application, "a.b")) as expected:
+        with at.system.component(Replies).expect(at.application, "a.b") as expected:
             assert await dry() == "NotInDryRun"
             assert expected.value is None
         assert await dry() is None
