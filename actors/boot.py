@@ -33,6 +33,7 @@ from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.head import advanced
 from trunkline.actors.devices.inactivity import Inactivity
 from trunkline.actors.engine.api_calls import ApiCalls
@@ -191,6 +192,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Timers(system))
     system.add_component(FlowIndex(system))
     system.add_component(Inactivity(system))
+    system.add_component(BacklogLane(system.limits, system.clock, partial(_holds_backlog, system)))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
     system.add_component(FlowRunner(system))
@@ -221,6 +223,12 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
 
+def _holds_backlog(system: System, application: bytes) -> bool:
+    """Whether backlogs would take memory or places in queues that live states need."""
+    half = system.limits.arrivals_bytes_max // 2
+    return system.store.arrivals.size_bytes > half or system.component(TriggerQueue).is_half_full(application)
+
+
 def _fetch_certificate(limits: Limits) -> Fetch:
     return partial(
         get_public, timeout_s=limits.outgoing_timeout_s, bytes_max=limits.alexa_certificate_bytes_max
@@ -239,6 +247,7 @@ async def running(system: System) -> AsyncIterator[System]:
         await nursery.start(system.component(Connections).run)
         await nursery.start(system.component(FlowRunner).run)
         nursery.start_soon(system.component(Inactivity).run)
+        nursery.start_soon(system.component(BacklogLane).run)
         await nursery.start(system.component(Timers).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)

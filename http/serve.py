@@ -27,6 +27,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
 from trunkline.actors.contents.contents import Contents
+from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
@@ -233,6 +234,7 @@ async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) 
     await shutdown()
     systemd.notify("STOPPING=1", "STATUS=Draining")
     _log.info("draining", streams=len(system.streams))
+    system.component(BacklogLane).stop()
     system.drain()
 
 

@@ -55,8 +55,7 @@ class Rate:
             )
 
 
-def _throttle(calls: int, window_s: float, per: str, reason: str) -> Any:
-    unit = "calls per window"
+def _throttle(calls: int, window_s: float, per: str, reason: str, unit: str = "calls per window") -> Any:
     return dataclasses.field(
         default=Rate(calls, window_s), metadata={"unit": unit, "per": per, "reason": reason}
     )
@@ -107,6 +106,13 @@ class Limits:
     )
 
     # Our own throttles.
+    backlog_states: Rate | None = _throttle(
+        20_000,
+        1,
+        "application",
+        "`calls` counts states. An hour of 1,000 devices that reported each second takes three minutes.",
+        "states per window",
+    )
     login_per_account: Rate | None = _throttle(
         10,
         60,
@@ -948,6 +954,27 @@ class Limits:
         1024 * MIB, "bytes", "Address space of the process that draws; it uses about a third.", "report"
     )
 
+    # The backlog lane.
+    backlog_batch_states_max: int = _bound(
+        1000,
+        "states",
+        "Backlog states of one call, and of one commit: 2 ms of the event loop, for which live states wait.",
+    )
+    backlog_wait_s: float = _bound(
+        20.0,
+        "seconds",
+        "So long a call with a backlog waits for its turn; clients wait 30 or longer.",
+        "call",
+    )
+    backlog_waiting_calls_max: int = _bound(
+        16, "calls", "A device needs two to lose no time; above it 503.", "device"
+    )
+    backlog_waiting_bytes_max: int = _bound(
+        128 * MIB,
+        "bytes",
+        "The bodies of calls that wait. An application may use as much as all leave free; above it 503.",
+    )
+
     # The store.
     bulk_items_max: int = _bound(
         1000,
@@ -1091,6 +1118,13 @@ def _check_together(limits: Limits) -> None:
             "arrival_window_bytes",
             f"is above a sixth of arrivals_bytes_max ({limits.arrivals_bytes_max}), which two windows may use",
             "lower it or raise the other",
+        )
+    backlog = limits.backlog_states
+    if backlog is not None and backlog.calls < limits.backlog_batch_states_max:
+        raise SettingsError(
+            "backlog_states.calls",
+            f"is below backlog_batch_states_max ({limits.backlog_batch_states_max}), which one call may bring",
+            "raise it or lower the other",
         )
     for name in _HELD_BY_ACTORS:
         rate: Rate | None = getattr(limits, name)

@@ -64,7 +64,7 @@ class SlidingWindow:
             self._drop_left(now)
         count, calls = self._count, self._calls
         if count == calls:
-            return Verdict(False, calls, 0, window_s, _until_left(ring[self._first], window_s, now))
+            return Verdict(False, calls, 0, window_s, seconds_until_left(ring[self._first], window_s, now))
         slot = self._first + count
         if slot >= calls:
             slot -= calls
@@ -73,7 +73,9 @@ class SlidingWindow:
         else:
             ring[slot] = now
         self._count = count = count + 1
-        return Verdict(True, calls, calls - count, window_s, _until_left(ring[self._first], window_s, now))
+        return Verdict(
+            True, calls, calls - count, window_s, seconds_until_left(ring[self._first], window_s, now)
+        )
 
     def peek(self, now: float) -> Verdict:
         """The verdict on a call at `now`, without counting one: `remaining` includes that call."""
@@ -83,7 +85,7 @@ class SlidingWindow:
             now = self._latest
         self._drop_left(now)
         count, calls = self._count, self._calls
-        reset_s = _until_left(self._ring[self._first], self._window_s, now) if count else 0.0
+        reset_s = seconds_until_left(self._ring[self._first], self._window_s, now) if count else 0.0
         return Verdict(count < calls, calls, calls - count, self._window_s, reset_s)
 
     def empty(self, now: float) -> bool:
@@ -109,7 +111,7 @@ class SlidingWindow:
         return self._ring[slot if slot < self._calls else slot - self._calls]
 
 
-def _until_left(oldest: float, window_s: float, now: float) -> float:
+def seconds_until_left(oldest: float, window_s: float, now: float) -> float:
     """Seconds after which the call at `oldest` has left, long enough that a call at `now + wait` is allowed.
 
     Rounding may make `oldest + window_s` one float too low, and `now + wait` as well; each is then increased by

@@ -22,9 +22,11 @@ from trunkline.actors.devices.messages import (
     CommandToMany,
     Connected,
     FireInactivity,
+    SendBacklog,
     SendCommand,
     SendState,
     SetConnectionStatus,
+    StateOrStates,
     StateReport,
 )
 from trunkline.actors.devices.removal import DeviceRemoval
@@ -74,7 +76,11 @@ class Device(DeviceRemoval):
 
     # State.
 
-    def on_send_state(self, message: SendState) -> None:
+    def on_send_backlog(self, message: SendBacklog) -> None:
+        """Store states of the past, all or none. See `SendBacklog` for what does not hear of them."""
+        self.on_send_state(message, is_backlog=True)
+
+    def on_send_state(self, message: SendState, *, is_backlog: bool = False) -> None:
         """Store the states, all or none, and publish them to the state streams."""
         body = message.body
         now_ms = self.system.clock.wall_ms()
@@ -83,6 +89,8 @@ class Device(DeviceRemoval):
         if triggers is not self._triggers:
             self._watch(triggers)
         try:
+            if is_backlog:
+                _check_times(body)
             checked = self._checked(body, now_ms) if isinstance(body, list) else [self._check(body, now_ms)]
         except Invalid:
             named = msgspec.UNSET if isinstance(body, list) else body.flow_version
@@ -96,7 +104,7 @@ class Device(DeviceRemoval):
             writes.report(id, time_ms, encode_numbered(point))
         if len(checked) == 1:
             ((time_ms, point),) = checked
-            if time_ms > head.newest_ms:
+            if time_ms > head.newest_ms and not is_backlog:
                 self._head_deferred = head.can_defer_write(now_ms) and not (
                     self._is_timed and self._must_store_arrival(time_ms, now_ms)
                 )
@@ -106,13 +114,15 @@ class Device(DeviceRemoval):
         else:
             head.report_all(checked)
             names_version = any(FLOW_VERSION in point for _, point in checked)
+        self._count(STATE_COUNT, len(checked), now_ms)
+        if self._watchers or names_version:
+            self._trigger(message, checked, now_ms)
+        if is_backlog:
+            return
         head.arrived_ms = now_ms
         if head.is_silent:
             head.is_silent = False
             self._tell_inactivity()
-        self._count(STATE_COUNT, len(checked), now_ms)
-        if self._watchers or names_version:
-            self._trigger(message, checked, now_ms)
         self.after_commit(partial(self._announce_states, self.attributes, checked))
 
     def _trigger(self, message: SendState, checked: list[tuple[int, dict[int, Any]]], now_ms: int) -> None:
@@ -303,3 +313,13 @@ class Device(DeviceRemoval):
     def _log(self, time_ms: int, entry: dict[str, Any]) -> None:
         self.head.seq += 1
         self.put(keys.LOGS, keys.log_key(self.ref.id, time_ms, self.head.seq), encode(entry))
+
+
+def _check_times(body: StateOrStates) -> None:
+    """Raise unless each state of a backlog has a time."""
+    for number, report in enumerate(body if isinstance(body, list) else [body]):
+        if report.time is None:
+            place = f"[{number}]." if isinstance(body, list) else ""
+            raise Invalid(
+                f"{place}time: is missing; a state of a backlog needs the time when it was measured."
+            )

@@ -197,6 +197,12 @@ class CompositeRange(Query, frozen=True):
     attributes: str | None = None
 
 
+class StateOptions(Query, frozen=True):
+    """Options of how states are stored."""
+
+    backlog: bool = False
+
+
 class KeepAlive(Query, frozen=True):
     """Seconds between the comments that keep a stream open."""
 
@@ -268,6 +274,16 @@ class SendState(Message, frozen=True):
     throttle: ClassVar[str | None] = "send_state"
     body: StateOrStates
     origin: Origin | None = None
+
+
+class SendBacklog(SendState, frozen=True):
+    """Store states of the past, which the device could not send before; in a turn of the backlog lane (`backlog.py`).
+
+    The throttle of states does not count them. Each has its time. Nothing that watches the present hears of them: no
+    state stream, and no trigger of inactivity counts them as a sign of life.
+    """
+
+    throttle: ClassVar[str | None] = None
 
 
 class SendCommand(Message, frozen=True):

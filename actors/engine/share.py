@@ -13,12 +13,12 @@ from typing import Final
 
 import trio
 
+from trunkline.actors.runtime.yielding import yield_loop
+
 WORK_NS: Final = 1_000_000
 """After so much work in nanoseconds the event loop belongs to others."""
 OTHERS_NS: Final = 4 * WORK_NS
 """So long the loop belongs to others, if they have so much to do."""
-IDLE_NS: Final = 200_000
-"""A turn of the loop that is shorter had next to nothing to do."""
 
 
 class Share:
@@ -70,12 +70,5 @@ class Share:
         While the rest is busy, runs get a fifth of the time: what devices send goes first.
         """
         self._pass_on()
-        left_ns = OTHERS_NS
-        while left_ns > 0:
-            began_ns = time.perf_counter_ns()
-            await trio.lowlevel.checkpoint()
-            took_ns = time.perf_counter_ns() - began_ns
-            if took_ns < IDLE_NS:
-                break
-            left_ns -= took_ns
+        await yield_loop(OTHERS_NS)
         await self.enter()

@@ -90,6 +90,7 @@ class TriggerQueue:
         self._applications: deque[bytes] = deque()
         self._in_row: set[bytes] = set()
         self._running: dict[bytes, int] = {}
+        self._long: dict[bytes, dict[bytes, _FlowQueue]] = {}
         self.on_work: Callable[[], None] = lambda: None
         """Called when there is something to take, or to tell of."""
 
@@ -132,6 +133,8 @@ class TriggerQueue:
                 or self.waiting > self._limits.trigger_queue_length_max
             ):
                 self._drop_oldest(queue)
+            if queue.waiting > self._limits.flow_queue_length_max // 2:
+                self._long.setdefault(entry.application, {})[entry.flow] = queue
             self._give_turn(entry.application, entry.flow, queue)
         self.on_work()
 
@@ -204,6 +207,23 @@ class TriggerQueue:
         self._forget(application, entry.flow, queue)
         self._line_up(application)
 
+    def is_half_full(self, application: bytes) -> bool:
+        """Whether more than half as much waits as may: for a workflow of the application, or for all workflows."""
+        if self.waiting > self._limits.trigger_queue_length_max // 2:
+            return True
+        half = self._limits.flow_queue_length_max // 2
+        long = self._long.get(application, {})
+        for flow in [flow for flow, queue in long.items() if queue.waiting <= half]:
+            self._is_short(application, flow)
+        return application in self._long
+
+    def _is_short(self, application: bytes, flow: bytes) -> None:
+        long = self._long.get(application)
+        if long is not None:
+            long.pop(flow, None)
+            if not long:
+                del self._long[application]
+
     def waiting_of(self, application: bytes, flow: bytes) -> int:
         """The triggers that wait for a workflow."""
         queue = self._flows.get((application, flow))
@@ -261,6 +281,7 @@ class TriggerQueue:
     def _forget(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
         if not queue.lanes and not queue.running and not queue.in_turn:
             self._flows.pop((application, flow), None)
+            self._is_short(application, flow)
 
 
 def _drop_taken(order: deque[Queued]) -> None:

@@ -102,6 +102,11 @@ class Call:
         self._principal = principal
 
     @property
+    def is_backlog(self) -> bool:
+        """Whether the call waits in the backlog lane. Known once its query is decoded."""
+        return self.route.backlog_handler is not None and self.query is not None and bool(self.query.backlog)
+
+    @property
     def origin(self) -> Origin | None:
         """Who workflows are told to have caused their runs: the run of another one, or the caller."""
         return self.request.origin or self.principal.origin

@@ -50,14 +50,14 @@ class CallStatistics:
         self.answered: defaultdict[tuple[str, int], int] = defaultdict(int)
         self.times = {name: CallTimes() for name in LATENCY_CLASSES}
 
-    def add(self, route: Route | None, status: int, began_s: float) -> None:
+    def add(self, route: Route | None, status: int, began_s: float, *, is_backlog: bool = False) -> None:
         """Count a response. `route` is None for a request that no operation takes, `began_s` is of `perf_counter`."""
         if route is None:
             self.answered[_NO_ROUTE, status] += 1
             times = self.times[_NO_ROUTE]
         else:
             self.answered[route.operation, status] += 1
-            times = self.times[route.latency_class]
+            times = self.times["backlog" if is_backlog else route.latency_class]
         took_s = perf_counter() - began_s
         times.counts[bisect_left(CALL_TIMES_S, took_s)] += 1
         times.total_s += took_s

@@ -81,6 +81,7 @@ class Dispatcher:
         """
         began_s = perf_counter()
         route: Route | None = None
+        call: Call | None = None
         try:
             if admission is None or not self.is_valid(admission):
                 route, values = self._find_route(request, match)
@@ -104,7 +105,7 @@ class Dispatcher:
             raise
         except Exception as bug:  # noqa: BLE001 - a bug in one call must not affect others
             response = Response(*error_response(_log_crash(route, bug)))
-        self._count(route, response.status, began_s)
+        self._count(route, response.status, began_s, is_backlog=call is not None and call.is_backlog)
         return response
 
     def _reads_same_path(self, request: Request) -> Route | None:
@@ -115,7 +116,11 @@ class Dispatcher:
     async def _execute(self, call: Call, ref: Ref | None) -> Response:
         """Execute an admitted call. `ref` is the actor to ask, if it is known already."""
         route = call.route
-        self._parse(call)
+        self._parse_query(call)
+        if call.is_backlog:
+            assert route.backlog_handler is not None
+            return await route.backlog_handler(call)
+        self._parse_body(call)
         if route.prepare is not None:
             call.body = await route.prepare(call.body)
         if route.handler is not None:
@@ -167,6 +172,8 @@ class Dispatcher:
         call = self._call(admission, request)
         try:
             call.query, call.with_links = route.parser.parse(request.query)
+            if call.is_backlog:
+                return None
             if route.decoder is not None:
                 check(request, self.system.limits.body_bytes_max)
         except DomainError:
@@ -305,11 +312,14 @@ class Dispatcher:
         now_ms = self.system.clock.wall_ms()
         return Call(self, admission.route, request, now_ms, admission.principal, admission.ids)
 
-    def _parse(self, call: Call) -> None:
-        """Decode the query and the body. Raises `DomainError` if they are not valid."""
+    def _parse_query(self, call: Call) -> None:
+        """Decode the query. Raises `DomainError` if it is not valid."""
+        if not call.route.free_query:
+            call.query, call.with_links = call.route.parser.parse(call.request.query)
+
+    def _parse_body(self, call: Call) -> None:
+        """Decode the body. Raises `DomainError` if it is not valid."""
         route = call.route
-        if not route.free_query:
-            call.query, call.with_links = route.parser.parse(call.request.query)
         if route.streams_body:
             limits, stream = self.system.limits, call.request.stream
             assert stream is not None

@@ -31,9 +31,9 @@ Area = Literal["application", "user", "organization", "public"]
 
 USER_AREAS: Final = frozenset({"user", "organization"})
 DeviceAccess = Literal["no", "read", "self", "any"]
-LatencyClass = Literal["state", "command", "write", "read", "stream", "public", "none"]
-"""The classes of operations by which the times of calls are counted. "public" are log-ins and downloads, "none" are
-requests that no operation takes."""
+LatencyClass = Literal["state", "backlog", "command", "write", "read", "stream", "public", "none"]
+"""The classes of operations by which the times of calls are counted. "backlog" are calls that wait in the backlog lane,
+"public" are log-ins and downloads, "none" are requests that no operation takes."""
 LATENCY_CLASSES: tuple[LatencyClass, ...] = get_args(LatencyClass)
 Handler = Callable[[Any], Awaitable["Response"]]
 """Takes a `Call`."""
@@ -149,6 +149,8 @@ class Route:
     """The operation whose scopes it accepts; by default its own."""
     event: tuple[str, Any] | None = None
     """For streams: the name of the event and the type of its data."""
+    backlog_handler: Handler | None = None
+    """Handles the calls whose query has `backlog=true`, and decodes their bodies."""
     bulk: bool = False
     """A call whose body is an array waits in the queue of bulk calls."""
     fast_path: bool = False

@@ -221,6 +221,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "duration": "The length of the range in ms, counted back from `end`",
     "start": "The beginning of the range",
     "end": "The end of the range",
+    "backlog": "Whether the states are of the past: they wait in the backlog lane, where live states go first",
     "keepAliveInterval": "Seconds between two comments that keep the stream open",
     "resolution": "The width of a bucket in ms; 0 for one bucket over the whole range",
     "downsample": "The most raw points that each attribute of a device gets, for a chart; 0: all",

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.integrations.connections import Connections
@@ -89,6 +90,7 @@ class MetricsCollector(Collector):
         yield from self._connections()
         yield from self._calls()
         yield from self._actors()
+        yield from self._backlog()
         yield from self._streams()
         yield from self._jobs()
         yield from self._files()
@@ -155,6 +157,13 @@ class MetricsCollector(Collector):
         yield _counter("actor_restarts", "Actors restarted after a fault.", system.restarts)
         yield _counter("actor_activations", "Actors loaded into memory.", system.activations)
         yield _counter("actor_deactivations", "Idle actors dropped from memory.", system.deactivations)
+
+    def _backlog(self) -> Iterator[Metric]:
+        lane = self._dispatcher.system.component(BacklogLane)
+        yield _gauge("backlog_calls_waiting", "Calls that wait in the backlog lane.", lane.waiting)
+        yield _gauge("backlog_bytes_waiting", "Bytes of the bodies of these calls.", lane.waiting_bytes)
+        yield _counter("backlog_states", "States whose turn in the backlog lane came.", lane.states)
+        yield _counter("backlog_refused", "Calls that the backlog lane refused.", lane.refused)
 
     def _streams(self) -> Iterator[Metric]:
         system = self._dispatcher.system

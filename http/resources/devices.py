@@ -31,9 +31,11 @@ from trunkline.actors.devices.messages import (
     PatchAttribute,
     PatchDevice,
     PayloadRange,
+    SendBacklog,
     SendCommand,
     SendState,
     SetConnectionStatus,
+    StateOptions,
     StateOrStates,
     TagValueSearch,
 )
@@ -70,6 +72,7 @@ from trunkline.actors.devices.views import (
 )
 from trunkline.actors.runtime.ref import Ref
 from trunkline.http.calls.access import check_resource_access
+from trunkline.http.calls.backlog import send_backlog
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
@@ -221,6 +224,9 @@ ROUTES = (
         fast_path=True,
         summary="Send a state, or an array of states",
         message=SendState,
+        uses=(SendBacklog,),
+        query=StateOptions,
+        backlog_handler=send_backlog,
         body=StateOrStates,
         to=DEVICE_ACTOR,
         access="write",

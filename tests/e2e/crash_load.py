@@ -140,7 +140,7 @@ class Load:
     # The writers.
 
     async def _send_states(self, connection: Connection, random: Random, device: str, offset: int) -> None:
-        """One state or some hundred in a call; a call is stored whole or not at all."""
+        """One state or some hundred in a call, some as a backlog; a call is stored whole or not at all."""
         time_ms = FIRST_MS + offset
         while True:
             states: list[Json] = []
@@ -150,10 +150,9 @@ class Load:
                 data = {"temp": random.uniform(-50, 50), "label": label, "on": random.random() < 0.5}
                 states.append({"time": time_ms, "data": data})
             points = [(to_iso(state["time"]), _text(state["data"])) for state in states]
+            path = f"{device}/state" + random.choice(("", "", "?backlog=true"))
             try:
-                await self._write(
-                    connection, "POST", f"{device}/state", states if len(states) > 1 else states[0]
-                )
+                await self._write(connection, "POST", path, states if len(states) > 1 else states[0])
             except WireError:
                 self.books.unknown.append((device, points))
                 raise

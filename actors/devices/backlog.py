@@ -1,0 +1,294 @@
+"""The backlog lane: calls with states of the past wait here for their turn, so that live states go first.
+
+Owns the budget of each application (`backlog_states`), the order, and the bounds of waiting. Does not own storing: who
+has the turn asks the device, and keeps the turn until the answer.
+
+Turns are given out in batches of at most `backlog_batch_states_max` states. When all calls of a batch are answered, the
+event loop belongs to others for four times as long as the batch took, if they have so much to do; then comes the next
+batch. So a live state waits for one batch at most, and backlogs get a fifth of a busy loop.
+
+Applications take turns, and within an application its devices. An application waits while its budget is used up, while
+its workflows have half as many triggers waiting as may, and while half of the memory for reports that are not settled
+is in use: live states need the other half.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.yielding import yield_loop
+from trunkline.actors.values.clock import Clock
+from trunkline.actors.values.errors import Overloaded, PayloadTooLarge, TooManyRequests
+from trunkline.limits.table import Limits
+from trunkline.limits.volume_window import VolumeWindow
+from trunkline.limits.window import Verdict
+
+BUCKET: Final = "backlog_states"
+OTHERS_SHARE: Final = 4
+"""So many times as long as a batch took the loop belongs to others."""
+_SLOW_S: Final = 1.0
+"""After so long the next batch does not wait for calls of the one before: a device may be busy."""
+_HELD_S: Final = 0.05
+"""Applications that wait for anything but their budget are looked at again after this time."""
+
+
+class _Call:
+    """A call that waits, or has its turn. `refusal` if the server stops before."""
+
+    __slots__ = ("batch", "device", "event", "owner", "refusal", "size_bytes", "states", "verdict")
+
+    def __init__(self, owner: _Waiting, device: bytes, states: int, size_bytes: int) -> None:
+        self.owner = owner
+        self.device = device
+        self.states = states
+        self.size_bytes = size_bytes
+        self.event = trio.Event()
+        self.batch: _Batch | None = None
+        self.verdict: Verdict | None = None
+        self.refusal: Overloaded | None = None
+
+
+class _Batch:
+    """The calls that have their turn at the same time: how many are not answered yet."""
+
+    __slots__ = ("answered", "open")
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.answered = trio.Event()
+
+
+class _Waiting:
+    """What waits of one application: the calls of each device, the device first whose turn it is."""
+
+    __slots__ = ("application", "devices", "size_bytes", "states", "window")
+
+    def __init__(self, application: bytes, window: VolumeWindow | None) -> None:
+        self.application = application
+        self.window = window
+        self.devices: dict[bytes, deque[_Call]] = {}
+        self.states = 0
+        self.size_bytes = 0
+
+    @property
+    def first(self) -> _Call:
+        """The call whose turn it is."""
+        return next(iter(self.devices.values()))[0]
+
+    def add(self, call: _Call) -> None:
+        self.devices.setdefault(call.device, deque()).append(call)
+        self.states += call.states
+        self.size_bytes += call.size_bytes
+
+    def remove(self, call: _Call) -> None:
+        """Remove a call; the other calls of its device come after those of the other devices."""
+        calls = self.devices.pop(call.device)
+        calls.remove(call)
+        if calls:
+            self.devices[call.device] = calls
+        self.states -= call.states
+        self.size_bytes -= call.size_bytes
+
+
+class BacklogLane:
+    """The lane of one system. A component; run `run` in a nursery for as long as it is used.
+
+    `is_held` says whether the backlog of an application must wait for something else than its budget.
+    """
+
+    def __init__(self, limits: Limits, clock: Clock, is_held: Callable[[bytes], bool]) -> None:
+        self.waiting = 0
+        """Calls that wait."""
+        self.waiting_bytes = 0
+        self.states = 0
+        """States whose turn came, since the start."""
+        self.refused = 0
+        self._limits = limits
+        self._clock = clock
+        self._is_held = is_held
+        self._applications: dict[bytes, _Waiting] = {}
+        self._row: deque[_Waiting] = deque()
+        self._changed = trio.Event()
+        self._stopping = False
+
+    @asynccontextmanager
+    async def turn(self, device: Ref, states: int, size_bytes: int) -> AsyncIterator[Verdict | None]:
+        """Wait for the turn of a call with so many states, whose body has so many bytes; keep it for the block.
+
+        Yields the verdict of the bucket `backlog_states`, None if that is off. Raises `PayloadTooLarge` for more states
+        than one batch may have, `Overloaded` if there is no room to wait, and `TooManyRequests` if the turn does not
+        come within `backlog_wait_s`. Raised before the block, so nothing was stored.
+        """
+        call = self._enter(device, states, size_bytes)
+        try:
+            with trio.move_on_after(self._limits.backlog_wait_s):
+                await call.event.wait()
+            if call.refusal is not None:
+                raise call.refusal
+            if call.batch is None:
+                raise self._too_late(call)
+            yield call.verdict
+        finally:
+            self._leave(call)
+
+    async def run(self) -> None:
+        """Give out turns until cancelled. Then who waits is refused."""
+        try:
+            while True:
+                began_ns = time.perf_counter_ns()
+                batch, again_s = self._next_batch()
+                if batch.open:
+                    with trio.move_on_after(_SLOW_S):
+                        await batch.answered.wait()
+                    await yield_loop(OTHERS_SHARE * (time.perf_counter_ns() - began_ns))
+                else:
+                    self._changed = trio.Event()
+                    with trio.move_on_after(again_s):
+                        await self._changed.wait()
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Refuse all calls that wait, and those that come."""
+        self._stopping = True
+        for waiting in self._row:
+            for calls in waiting.devices.values():
+                for call in calls:
+                    call.refusal = _stopping()
+                    call.event.set()
+
+    # Coming and going.
+
+    def _enter(self, device: Ref, states: int, size_bytes: int) -> _Call:
+        limits = self._limits
+        if self._stopping:
+            raise _stopping()
+        states_max = limits.backlog_batch_states_max
+        if states > states_max:
+            raise PayloadTooLarge(
+                f"{states} states in one call; send at most {states_max} of a backlog a call."
+            )
+        waiting = self._waiting_of(device.parent)
+        call = _Call(waiting, device.id, states, size_bytes)
+        calls = waiting.devices.get(device.id, ())
+        if len(calls) >= limits.backlog_waiting_calls_max:
+            raise self._no_room(waiting, f"{len(calls)} calls with a backlog of this device wait already")
+        if waiting.size_bytes + size_bytes > limits.backlog_waiting_bytes_max - self.waiting_bytes:
+            raise self._no_room(waiting, f"{waiting.size_bytes} bytes of backlogs of this application wait")
+        if not waiting.devices:
+            self._row.append(waiting)
+        waiting.add(call)
+        self.waiting += 1
+        self.waiting_bytes += size_bytes
+        self._changed.set()
+        return call
+
+    def _waiting_of(self, application: bytes) -> _Waiting:
+        """What waits of an application. Forgets another one whose budget is whole again, if there is one."""
+        if self._applications:
+            oldest = next(iter(self._applications.values()))
+            del self._applications[oldest.application]
+            if oldest.devices or not (
+                oldest.window is None or oldest.window.empty(self._clock.monotonic_s())
+            ):
+                self._applications[oldest.application] = oldest
+        waiting = self._applications.get(application)
+        if waiting is None:
+            rate = self._limits.backlog_states
+            window = None if rate is None else VolumeWindow(rate)
+            waiting = self._applications[application] = _Waiting(application, window)
+        return waiting
+
+    def _leave(self, call: _Call) -> None:
+        """A call is answered, or does not wait any longer."""
+        if call.batch is None:
+            self._remove(call)
+            if not call.owner.devices:
+                self._row.remove(call.owner)
+            return
+        call.batch.open -= 1
+        if not call.batch.open:
+            call.batch.answered.set()
+
+    def _remove(self, call: _Call) -> None:
+        call.owner.remove(call)
+        self.waiting -= 1
+        self.waiting_bytes -= call.size_bytes
+
+    # Turns.
+
+    def _next_batch(self) -> tuple[_Batch, float]:
+        """Give out the turns of the next batch; if there are none, the second value is when to look again."""
+        now_s, row, held = self._clock.monotonic_s(), self._row, []
+        batch, room, again_s = _Batch(), self._limits.backlog_batch_states_max, math.inf
+        while row and row[0].first.states <= room:
+            waiting = row.popleft()
+            given, hold_s = self._give_turns(waiting, batch, room, now_s)
+            room -= given
+            self.states += given
+            if hold_s:
+                again_s = min(again_s, hold_s)
+                held.append(waiting)
+            elif waiting.devices:
+                row.append(waiting)
+        row.extendleft(reversed(held))
+        return batch, again_s
+
+    def _give_turns(self, waiting: _Waiting, batch: _Batch, room: int, now_s: float) -> tuple[int, float]:
+        """Give turns to an application for so many states; return how many, and if it is held, for how long."""
+        if self._is_held(waiting.application):
+            return 0, _HELD_S
+        given = 0
+        while waiting.devices and (call := waiting.first).states <= room - given:
+            if waiting.window is not None:
+                call.verdict = waiting.window.allow(now_s, call.states)
+                if not call.verdict.allowed:
+                    return given, call.verdict.reset_s
+            self._remove(call)
+            given += call.states
+            batch.open += 1
+            call.batch = batch
+            call.event.set()
+        return given, 0.0
+
+    # Refusals.
+
+    def _no_room(self, waiting: _Waiting, reason: str) -> Overloaded:
+        self.refused += 1
+        retry_s = self._retry_s(waiting)
+        return Overloaded(
+            f"{reason}, which is the bound. Nothing of this call was stored. "
+            f"Try again in {math.ceil(retry_s)} seconds.",
+            retry_after_s=retry_s,
+        )
+
+    def _too_late(self, call: _Call) -> TooManyRequests:
+        self.refused += 1
+        window, retry_s = call.owner.window, self._retry_s(call.owner)
+        verdict = None if window is None else window.peek(self._clock.monotonic_s())
+        return TooManyRequests(
+            f"The backlog waited for its turn for {self._limits.backlog_wait_s:g} seconds, behind others. "
+            f"Nothing of this call was stored. Try again in {math.ceil(retry_s)} seconds.",
+            bucket=BUCKET,
+            verdict=verdict,
+            retry_after_s=retry_s,
+        )
+
+    def _retry_s(self, waiting: _Waiting) -> float:
+        """How long the budget needs for what waits of an application, at least a second."""
+        rate = self._limits.backlog_states
+        if rate is None:
+            return 1.0
+        return max(1.0, waiting.states * rate.window_s / rate.calls)
+
+
+def _stopping() -> Overloaded:
+    return Overloaded("The server is stopping; nothing of this call was stored.")
