@@ -90,6 +90,7 @@ from trunkline.actors.templates.apply import APPLY_TEMPLATE, CREATE_FROM_TEMPLAT
 from trunkline.actors.topics.actor import Publisher
 from trunkline.actors.triggers.button import VirtualButton
 from trunkline.actors.triggers.replay import FlowReplayer
+from trunkline.actors.triggers.scheduled import ScheduledPresses
 from trunkline.actors.webhooks.actor import Webhook
 from trunkline.actors.webhooks.resource import WEBHOOKS
 
@@ -104,6 +105,7 @@ ACTORS: Final[tuple[type[Actor], ...]] = (
     EndpointRequests,
     Flow,
     VirtualButton,
+    ScheduledPresses,
     FlowReplayer,
     FlowTester,
     Webhook,

@@ -312,6 +312,13 @@ class Limits:
     trigger_queue_length_max: int = _bound(
         200_000, "triggers", "The same for all workflows: 80 MB in memory.", "server"
     )
+    scheduled_presses_max: int = _bound(
+        10_000,
+        "presses",
+        "Virtual buttons that workflows let be pressed later: 3 MB in memory.",
+        "application",
+    )
+    scheduled_press_bytes_max: int = _bound(16 * KIB, "bytes", "As of a storage entry.", "press")
     inactivity_devices_max: int = _bound(
         500_000, "devices", "Those that triggers of inactivity wait for: 150 MB in memory.", "server"
     )

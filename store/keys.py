@@ -612,6 +612,25 @@ def flow_timers_prefix(app: bytes) -> bytes:
     return FLOW_TIMERS_PREFIX + _checked(app)
 
 
+SCHEDULED_PREFIX: Final = b"scheduled\x00"
+
+
+def scheduled_key(app: bytes, due_ms: int, id: bytes) -> bytes:
+    """The key in META of a press of a button that is due later."""
+    return scheduled_prefix(app) + _time(due_ms) + _checked(id)
+
+
+def scheduled_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application, in the order of their times."""
+    return SCHEDULED_PREFIX + _checked(app)
+
+
+def scheduled_of_key(key: bytes) -> tuple[int, bytes]:
+    """When a press is due, and its id."""
+    rest = key[len(SCHEDULED_PREFIX) + ID_BYTES :]
+    return int.from_bytes(rest[:8], "big"), rest[8:]
+
+
 EVENT_JOB_PREFIX: Final = b"eventJob\x00"
 
 

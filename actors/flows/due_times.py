@@ -212,6 +212,10 @@ class DueTimes:
         if self._heap[0] == (due_ms, place):
             self.on_earlier()
 
+    def get(self, place: Place) -> int | None:
+        """The first due time of a workflow; None if it has no timers."""
+        return self._first.get(place)
+
     def __len__(self) -> int:
         return len(self._first)
 
@@ -219,12 +223,18 @@ class DueTimes:
         return place in self._first
 
     @property
-    def first_ms(self) -> int | None:
-        """The first of all due times."""
+    def first(self) -> tuple[int, Place] | None:
+        """The first of all due times, and whose it is."""
         heap = self._heap
         while heap and self._first.get(heap[0][1]) != heap[0][0]:
             heapq.heappop(heap)
-        return heap[0][0] if heap else None
+        return heap[0] if heap else None
+
+    @property
+    def first_ms(self) -> int | None:
+        """The first of all due times."""
+        first = self.first
+        return None if first is None else first[0]
 
     def take(self, now_ms: int, most: int) -> list[Place]:
         """Remove and return workflows with due timers, those that are due for the longest time first."""

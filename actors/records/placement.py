@@ -101,6 +101,7 @@ _OF_APPLICATION: Final = (
     keys.BUILDING_PREFIX,
     keys.CONTENT_PREFIX,
     keys.FLOW_TIMERS_PREFIX,
+    keys.SCHEDULED_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
 
@@ -114,6 +115,7 @@ READS: Final[Mapping[str, str]] = {
     "flowTester": "the workflow that is tested: both live with the application",
     "flowReplayer": "the workflow whose runs it repeats: both live with the application",
     "virtualButton": "the workflow that the button belongs to: both live with the application",
+    "scheduledPresses": "the workflows whose buttons are pressed: all live with the application",
     "org": "who owns the applications in the roles of a member: a snapshot that may be slightly old is enough",
     "dataTable": "whether its application exists: the partition of the application knows",
 }

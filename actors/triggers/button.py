@@ -6,16 +6,17 @@ It owns nothing but its throttle. A press is checked against the workflow and co
 from __future__ import annotations
 
 import hashlib
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
+from trunkline.actors.flows.bodies import ButtonPress
 from trunkline.actors.flows.definition import button_of
 from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.messages import PressButton
 from trunkline.actors.flows.run_records import run_id
-from trunkline.actors.flows.versions import find_version
+from trunkline.actors.flows.versions import Get, VersionFound, find_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
@@ -24,6 +25,7 @@ from trunkline.actors.triggers.index import watcher_of
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -54,44 +56,58 @@ class VirtualButton(Actor):
 
         Raises `NotFound` for the workflow, `Invalid` for the version or the button.
         """
-        application, flow, body = self.ref.parent, message.flow, message.body
-        get = self.system.journal.get
-        check_nesting(body.payload, "payload")
-        check_nesting(body.meta, "meta")
-        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
-        if raw is None:
-            raise missing(FLOW, flow)
-        record = decode(raw)
-        named = DEFAULT if body.flow_version is UNSET else body.flow_version
-        version = find_version(get, application, flow, record, named)
-        if version is None:
-            raise Invalid(
-                f"flowVersion: this workflow has no version {named!r}; leave it out for the default version."
-            )
-        stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
-        definition = {} if stored is None else decode(stored)
-        index = button_of(definition, flow.hex(), body.key)
-        if index is None:
-            raise Invalid(
-                f"key: version {version.name!r} of this workflow has no virtual button {body.key[:300]!r}; "
-                "give the key of a trigger of type virtualButton."
-            )
-        now_ms = self.system.clock.wall_ms()
-        self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"virtualButton": 1})
-        if (
-            not record["enabled"]
-            or not version.doc.get("enabled", True)
-            or record["flowClass"] not in CLASSES
-        ):
-            return None
-        trigger = definition["triggers"][index]
-        named_version = None if body.flow_version is UNSET else body.flow_version
-        watcher = watcher_of(flow, index, definition, record["flowClass"], named_version)
-        data = _given(trigger) if body.payload is UNSET else body.payload
-        device = None if not isinstance(body.device_id, str) else bytes.fromhex(body.device_id)
-        more = {} if body.meta is UNSET else {"meta": body.meta}
-        cause = Cause(body.key, data, now_ms, more, message.origin, device=device)
-        return next(map(run_id, stage(self, (watcher,), cause)), None)
+        return press(self, message.flow, message.body, message.origin)
+
+
+class Button(NamedTuple):
+    """A virtual button: its trigger is that at `position` of the definition of the version."""
+
+    record: Doc
+    version: VersionFound
+    definition: Doc
+    position: int
+
+
+def find_button(get: Get, application: bytes, flow: bytes, body: ButtonPress) -> Button:
+    """The button that a press names. Raises `NotFound` for the workflow, `Invalid` for the version or the button."""
+    raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+    if raw is None:
+        raise missing(FLOW, flow)
+    record = decode(raw)
+    named = DEFAULT if body.flow_version is UNSET else body.flow_version
+    version = find_version(get, application, flow, record, named)
+    if version is None:
+        raise Invalid(
+            f"flowVersion: this workflow has no version {named!r}; leave it out for the default version."
+        )
+    stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
+    definition = {} if stored is None else decode(stored)
+    position = button_of(definition, flow.hex(), body.key)
+    if position is None:
+        raise Invalid(
+            f"key: version {version.name!r} of this workflow has no virtual button {body.key[:300]!r}; "
+            "give the key of a trigger of type virtualButton."
+        )
+    return Button(record, version, definition, position)
+
+
+def press(actor: Actor, flow: bytes, body: ButtonPress, origin: Origin | None) -> str | None:
+    """Check, count and stage a press in the turn of an actor of the application, as `on_press_button` does."""
+    application = actor.ref.parent
+    check_nesting(body.payload, "payload")
+    check_nesting(body.meta, "meta")
+    record, version, definition, position = find_button(actor.system.journal.get, application, flow, body)
+    now_ms = actor.system.clock.wall_ms()
+    actor.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"virtualButton": 1})
+    if not record["enabled"] or not version.doc.get("enabled", True) or record["flowClass"] not in CLASSES:
+        return None
+    named = None if body.flow_version is UNSET else body.flow_version
+    watcher = watcher_of(flow, position, definition, record["flowClass"], named)
+    data = _given(definition["triggers"][position]) if body.payload is UNSET else body.payload
+    device = None if not isinstance(body.device_id, str) else bytes.fromhex(body.device_id)
+    more = {} if body.meta is UNSET else {"meta": body.meta}
+    cause = Cause(body.key, data, now_ms, more, origin, device=device)
+    return next(map(run_id, stage(actor, (watcher,), cause)), None)
 
 
 def _given(trigger: Doc) -> Any:

@@ -1,4 +1,4 @@
-"""Timers: a task that waits for the first due time, and lets the workflow fire.
+"""Timers: a task that waits for the first due time, and lets the workflow fire, or press the buttons that are due.
 
 Owns the waiting, and what a run is told of its timer. A firing is one turn of the workflow: the record of the trigger
 and the next due time are in one batch, so each due time is queued once, also when the server is killed.
@@ -9,6 +9,7 @@ at every few seconds, because somebody may set it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -21,6 +22,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.alarm import Alarm
 from trunkline.actors.triggers.index import Watcher
 from trunkline.actors.triggers.intake import Cause, stage
+from trunkline.actors.triggers.scheduled import scheduled_ref
 from trunkline.actors.values.errors import DomainError, NotFound
 from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
@@ -60,20 +62,16 @@ class Timers:
             await self._load(now_ms)
 
     async def _load(self, now_ms: int) -> None:
-        """Let each workflow with timers look at its due times, and correct those that a clock set back has changed."""
+        """Let each workflow with timers look at its due times, and correct those that a clock set back has changed.
 
-        def stored(snapshot: Snapshot) -> list[Place]:
-            prefix = keys.FLOW_TIMERS_PREFIX
-            ids = [
-                bytes(key[len(prefix) :]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix))
-            ]
-            return [(each[: keys.ID_BYTES], each[keys.ID_BYTES :]) for each in ids]
-
-        for place in await self._system.store.read(stored):
+        Each application with scheduled presses looks at them as well.
+        """
+        for place in await self._system.store.read(_stored):
             self._due.set(place, now_ms)
 
     async def _fire(self, place: Place) -> None:
         application, flow = place
+        ref = scheduled_ref(application) if application == flow else Ref("flow", application, flow)
 
         def stamp(actor: Actor, firings: list[Firing]) -> None:
             for each in firings:
@@ -81,12 +79,24 @@ class Timers:
                 stage(actor, (watcher,), _cause(each, self._system.clock.wall_ms()))
 
         try:
-            await self._system.ask(Ref("flow", application, flow), FireTimers(), stamp)
+            await self._system.ask(ref, FireTimers(), stamp)
         except NotFound:
             return  # deleted meanwhile
         except DomainError as refusal:
             _log.warning("timer postponed", flow=flow.hex(), reason=refusal.message)
             self._due.set(place, self._system.clock.wall_ms() + _RETRY_MS)
+
+
+def _stored(snapshot: Snapshot) -> set[Place]:
+    """The workflows with timers, and the applications with scheduled presses: their ids twice."""
+
+    def ids(prefix: bytes) -> Iterator[bytes]:
+        return (
+            bytes(key[len(prefix) :]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix))
+        )
+
+    places = {(each[: keys.ID_BYTES], each[keys.ID_BYTES :]) for each in ids(keys.FLOW_TIMERS_PREFIX)}
+    return places | {(each[: keys.ID_BYTES],) * 2 for each in ids(keys.SCHEDULED_PREFIX)}
 
 
 def _cause(firing: Firing, now_ms: int) -> Cause:

@@ -1,44 +1,132 @@
-"""WorkflowTriggerNode: presses a virtual button of a workflow.
+"""WorkflowTriggerNode: presses a virtual button of a workflow, at once or later, or cancels a press.
 
 `triggerWorkflowId` is the id of the workflow, `triggerVirtualButtonId` the id (`meta.uiId` or `meta.id`) or the key of
 the button in the version `flowVersionTemplate`, without it in the default version. The payload is the JSON of
 `payloadTemplate`, or by `payloadTemplateType` its text (`string`) or what stands at a path (`path`); without it the
-button's own. The press is stored when the node ends, and the workflow runs on its own. `resultPath` gets `runId`, which
-is null if nothing will run, or the error; without it an error fails the run. Only the `behavior` `immediate` is there.
+button's own. The press is stored when the node ends, and the workflow runs on its own.
+
+The `behavior` `schedule` presses `secondsTemplate` seconds later, or with the `scheduling` `absolute` at the time of
+`dateTemplate`; a time that is over is now. `runIdTemplate` is the id of the press, without which it gets one. A press
+that is still to come and has this id is replaced. `cancel` removes the press `runIdTemplate`.
+
+`resultPath` gets `success`, `runId` (null if nothing will run), of a press `flowId`, `flowVersion`, `virtualButtonId`
+and the `payload`, if one is given, and of a scheduled one `runAt` and `newOrUpdate`; or the error, which fails the run
+without a result path.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from trunkline.actors.engine.bodies import body_of, id_reader, value_reader, with_error
-from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, path_of, text_of, text_reader
-from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    choice_of,
+    needed_text_reader,
+    number_reader,
+    path_of,
+    shortened,
+    text_reader,
+)
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.flows.bodies import ButtonPress
+from trunkline.actors.flows.kind import DEFAULT
 from trunkline.actors.flows.messages import PressButton
+from trunkline.actors.flows.schedules import SECONDS_MAX
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.triggers.button import button_ref
+from trunkline.actors.triggers.scheduled import CancelPress, SchedulePress, scheduled_ref
+from trunkline.actors.values.timestamps import iso, parse_report_time
 
 TYPE: Final = "WorkflowTriggerNode"
 
+_Work = Callable[[Visit], Awaitable[Any]]
+
 
 def prepare(config: Config) -> NodeStep:
-    behavior = text_of(config, "behavior") or "immediate"
-    if behavior != "immediate":
-        raise Unusable(
-            f"config.behavior: is {behavior!r}; workflows are triggered at once only, so give immediate."
-        )
+    behavior = choice_of(config, "behavior", ("immediate", "schedule", "cancel"))
+    work = {"immediate": _press, "schedule": _schedule, "cancel": _cancel}[behavior](config)
+    result = path_of(config, "resultPath")
+    return lambda visit: with_error(visit, result, work(visit))
+
+
+def _target(config: Config) -> Callable[[Visit], tuple[bytes, ButtonPress]]:
+    """Reads the workflow and the press."""
     flow, key = id_reader(config, "triggerWorkflowId"), needed_text_reader(config, "triggerVirtualButtonId")
-    version, result = text_reader(config, "flowVersionTemplate"), path_of(config, "resultPath")
+    version = text_reader(config, "flowVersionTemplate")
     payload = value_reader(config, "payloadTemplate", "payloadTemplateType")
 
-    async def press(visit: Visit) -> Any:
-        id, button = flow(visit), key(visit)
-        fields = {"key": button, "payload": payload(visit), "flowVersion": version(visit) or UNDEFINED}
+    def read(visit: Visit) -> tuple[bytes, ButtonPress]:
+        fields = {"key": key(visit), "payload": payload(visit), "flowVersion": version(visit) or UNDEFINED}
         given = {name: value for name, value in fields.items() if value is not UNDEFINED}
-        body = body_of(ButtonPress, given, "triggerVirtualButtonId")
-        ref = button_ref(visit.world.application, id, button)
-        run = await visit.ask(ref, PressButton(flow=id, body=body, origin=visit.world.origin))
-        return {"runId": run}
+        return flow(visit), body_of(ButtonPress, given, "triggerVirtualButtonId")
 
-    return lambda visit: with_error(visit, result, press(visit))
+    return read
+
+
+def _told(flow: bytes, body: ButtonPress, run: str | None) -> Config:
+    told = {"success": run is not None, "runId": run, "flowId": flow.hex(), "virtualButtonId": body.key}
+    told["flowVersion"] = DEFAULT if body.flow_version is UNSET else body.flow_version
+    return told if body.payload is UNSET else {**told, "payload": body.payload}
+
+
+def _press(config: Config) -> _Work:
+    target = _target(config)
+
+    async def press(visit: Visit) -> Any:
+        flow, body = target(visit)
+        ref = button_ref(visit.world.application, flow, body.key)
+        run = await visit.ask(ref, PressButton(flow=flow, body=body, origin=visit.world.origin))
+        return _told(flow, body, run)
+
+    return press
+
+
+def _schedule(config: Config) -> _Work:
+    target, run_id = _target(config), text_reader(config, "runIdTemplate")
+    when = _when(config)
+
+    async def schedule(visit: Visit) -> Any:
+        flow, body = target(visit)
+        run = run_id(visit) or visit.new_id().hex()
+        message = SchedulePress(id=run, flow=flow, body=body, origin=visit.world.origin, **when(visit))
+        scheduled = await visit.ask(scheduled_ref(visit.world.application), message)
+        is_new = "update" if scheduled["is_update"] else "new"
+        return {**_told(flow, body, run), "runAt": iso(scheduled["due_ms"]), "newOrUpdate": is_new}
+
+    return schedule
+
+
+def _when(config: Config) -> Callable[[Visit], dict[str, int]]:
+    """Reads when a press is due, as fields of `SchedulePress`."""
+    if choice_of(config, "scheduling", ("relative", "absolute")) == "absolute":
+        date = needed_text_reader(config, "dateTemplate")
+        return lambda visit: {
+            "due_ms": parse_report_time(date(visit), visit.run.now_ms, field="config.dateTemplate")
+        }
+    number = number_reader(config, "secondsTemplate")
+    if number is None:
+        raise Unusable("config.secondsTemplate: is not set; give a number of seconds.")
+
+    def read(visit: Visit) -> dict[str, int]:
+        seconds = number(visit)
+        if not 0 <= seconds <= SECONDS_MAX:
+            raise refused(f"config.secondsTemplate: gives {shortened(seconds)}; give 0 to {SECONDS_MAX}.")
+        return {"after_ms": round(seconds * 1000)}
+
+    return read
+
+
+def _cancel(config: Config) -> _Work:
+    run_id = needed_text_reader(config, "runIdTemplate")
+
+    async def cancel(visit: Visit) -> Any:
+        run = run_id(visit)
+        done = await visit.ask(scheduled_ref(visit.world.application), CancelPress(id=run))
+        return {"success": done, "runId": run}
+
+    return cancel

@@ -24,7 +24,7 @@ APPLICATION, DEVICE, OTHER = b"a" * 12, b"d" * 12, b"o" * 12
 def test_the_exceptions_do_not_grow() -> None:
     """A new one needs a way out that is better than none, and a reason to change this number."""
     assert len(CROSSINGS) == 6
-    assert len(READS) == 11
+    assert len(READS) == 12
     assert all(crossing.resolution and crossing.what for crossing in CROSSINGS)
     assert {crossing.actor for crossing in CROSSINGS} | set(READS) <= {actor.kind for actor in ACTORS}
 
@@ -102,6 +102,18 @@ def test_every_database_has_a_home() -> None:
         ),
         (Ref("flow", APPLICATION, OTHER), keys.META, keys.flow_timers_key(APPLICATION, OTHER), True),
         (Ref("flow", APPLICATION, OTHER), keys.META, keys.flow_timers_key(DEVICE, OTHER), False),
+        (
+            Ref("scheduledPresses", APPLICATION, APPLICATION),
+            keys.META,
+            keys.scheduled_key(APPLICATION, 7, OTHER),
+            True,
+        ),
+        (
+            Ref("scheduledPresses", APPLICATION, APPLICATION),
+            keys.META,
+            keys.scheduled_key(DEVICE, 7, OTHER),
+            False,
+        ),
         (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", OTHER, DEVICE), True),
         (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", APPLICATION, DEVICE), False),
     ],
