@@ -20,15 +20,17 @@ from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from trunkline.actors.values.errors import Invalid
+from trunkline.http.calls.asgi_request import request_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
-from trunkline.http.calls.request import Headers, Request, Response, Stream
+from trunkline.http.calls.request import Headers, Response, Stream
 from trunkline.http.calls.streamed_calls import StreamedCalls
+from trunkline.http.calls.upgraded_calls import UpgradedCalls
 from trunkline.http.pages import site
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
 from trunkline.http.pages.site import Site
 from trunkline.http.version import VERSION
-from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Application, client_address
+from trunkline.http.wire.asgi import Application
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _PAGES = site.PATHS | {"/healthz", "/readyz", "/metrics"}
@@ -112,20 +114,10 @@ def create_app(
         return await dispatch(await request.get_data())
 
     async def dispatch(body: Any) -> QuartResponse:
-        headers = dict(request.scope["headers"])
-        address = client_address(request.scope.get("client"), headers, trusted=trust_forwarded_for)
-        api_request = Request(
-            request.method,
-            request.scope["path"],
-            request.query_string,
-            headers,
-            body,
-            address,
-            request.scope.get("state", {}).get(CLIENT_CERTIFICATE),
-        )
-        response = await dispatcher.handle(api_request)
+        scope = cast("dict[str, Any]", request.scope)
+        response = await dispatcher.handle(request_of(scope, body, trust_forwarded_for=trust_forwarded_for))
         if response.stream is not None:
-            cast("dict[str, Any]", request.scope)[_OPENED].append(response.stream)
+            scope[_OPENED].append(response.stream)
         return _quart(response)
 
     @app.errorhandler(HTTPException)
@@ -136,8 +128,9 @@ def create_app(
         return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 
     _operator_pages(app, dispatcher, connections)
-    asgi_app = StreamedCalls(app.asgi_app, dispatcher, trust_forwarded_for=trust_forwarded_for)
-    app.asgi_app = ClosingStreams(asgi_app)  # type: ignore[method-assign]
+    asgi_app: Application = StreamedCalls(app.asgi_app, dispatcher, trust_forwarded_for=trust_forwarded_for)
+    asgi_app = UpgradedCalls(ClosingStreams(asgi_app), dispatcher, trust_forwarded_for=trust_forwarded_for)
+    app.asgi_app = asgi_app  # type: ignore[method-assign]
     return app
 
 

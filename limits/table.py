@@ -647,6 +647,15 @@ class Limits:
     stream_replay_max: int = _bound(
         1000, "events", "One page of history when a subscriber returns.", "subscriber"
     )
+    websocket_ping_interval_s: float = _bound(
+        60, "seconds", "A client that is silent for so long is asked whether it is there.", "connection"
+    )
+    websocket_pong_timeout_s: float = _bound(
+        30, "seconds", "A network that is slow may lose a few packets before the answer.", "connection"
+    )
+    websocket_buffer_bytes_max: int = _bound(
+        MIB, "bytes", "A client that has not taken this much of what it was sent is closed.", "connection"
+    )
     link_frame_bytes_max: int = _bound(
         MIB, "bytes", "The same as a request body: it carries the same states.", "frame"
     )

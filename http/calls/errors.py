@@ -55,6 +55,7 @@ ENGINE_STATUS: dict[str, int] = {
     "TargetTooLong": 414,
     "RangeNotSatisfiable": 416,
     "ExpectationFailed": 417,
+    "UpgradeRequired": 426,
     "HeaderTooLarge": 431,
     "NotImplemented": 501,
     "VersionNotSupported": 505,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from trunkline.actors.values.origin import Origin
     from trunkline.http.calls.body_stream import BodyStream
+    from trunkline.http.wire.websocket import Offer
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -17,10 +18,21 @@ class Request:
 
     `certificate` is that of the client in DER, verified when the connection was made; None if it sent none.
     `stream` is the body of a call that reads it in pieces; then `body` is empty. `origin` is the run of a workflow that
-    makes the call.
+    makes the call. `offer` is that of a client that asks for WebSocket.
     """
 
-    __slots__ = ("address", "body", "certificate", "headers", "method", "origin", "path", "query", "stream")
+    __slots__ = (
+        "address",
+        "body",
+        "certificate",
+        "headers",
+        "method",
+        "offer",
+        "origin",
+        "path",
+        "query",
+        "stream",
+    )
 
     def __init__(
         self,
@@ -33,7 +45,9 @@ class Request:
         certificate: bytes | None = None,
         stream: BodyStream | None = None,
         origin: Origin | None = None,
+        offer: Offer | None = None,
     ) -> None:
+        self.offer = offer
         self.certificate = certificate
         self.stream = stream
         self.origin = origin

@@ -119,6 +119,8 @@ class Route:
     """The body may be omitted; then it is None."""
     streams_body: bool = False
     """The handler reads the body in pieces while it arrives (`Request.stream`)."""
+    upgrades: bool = False
+    """A client may ask for WebSocket: the handler then accepts `Request.offer` (`upgraded_calls.py`)."""
     body_limit: str = "multipart_bytes_max"
     """The limit of such a body, beside `form_fields_bytes_max`."""
     body_advice: str = ""

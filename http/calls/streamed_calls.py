@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from trunkline.http.calls.asgi_request import request_of
 from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.request import Request
-from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Application, client_address
+from trunkline.http.wire.asgi import Application
 
 
 class StreamedCalls:
@@ -32,17 +32,9 @@ class StreamedCalls:
         if route is None or not route.streams_body:
             await self._app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        request = Request(
-            scope["method"],
-            scope["path"],
-            scope["query_string"],
-            headers,
-            b"",
-            client_address(scope.get("client"), headers, trusted=self._trust_forwarded_for),
-            scope.get("state", {}).get(CLIENT_CERTIFICATE),
-            BodyStream(receive, headers.get(b"content-length"), self._timeout_s),
-        )
+        length = next((value for name, value in scope["headers"] if name == b"content-length"), None)
+        stream = BodyStream(receive, length, self._timeout_s)
+        request = request_of(scope, b"", trust_forwarded_for=self._trust_forwarded_for, stream=stream)
         response = await self._dispatcher.handle(request, match)
         start = {"type": "http.response.start", "status": response.status, "headers": response.headers}
         await send(start)

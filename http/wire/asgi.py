@@ -5,9 +5,7 @@ Owns the scope of a request. Does not own `receive` and `send`, which are method
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -16,17 +14,23 @@ import structlog
 from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.request_context import RequestContext, current_request
 from trunkline.http.wire.transport import ClientGone
+from trunkline.http.wire.websocket import Offer
 
 Application = Callable[..., Awaitable[None]]
 Address = tuple[str, int] | None
 """Host and port of one end of a connection; None for a Unix socket."""
 
-EXTENSIONS: dict[str, dict[str, Any]] = {"trunkline.deadlines": {}}
+EXTENSIONS: dict[str, Any] = {"trunkline.deadlines": {}}
 """What the scope says of this connection: here, that a body has to come in time. Hypercorn has no such bound, so an
 application that waits for a body there has to bound it itself."""
 
 CLIENT_CERTIFICATE = "trunkline.client_certificate"
 """The name in the state of a request under which the verified certificate of the client is, in DER, if it sent one."""
+
+WEBSOCKET = "trunkline.websocket"
+"""The extension of the scope of a GET that asks for WebSocket: its value is the `Offer`. An application that has
+accepted it returns without a response. There is no scope of the type `websocket`: that would need a task for each
+connection."""
 
 _VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 _log = structlog.get_logger("trunkline.http")
@@ -39,6 +43,8 @@ class Message(Protocol):
     def version(self) -> str: ...
     @property
     def path(self) -> str: ...
+    @property
+    def offer(self) -> Offer | None: ...
 
     method: str
     target: bytes
@@ -71,7 +77,7 @@ def http_scope(
         "headers": exchange.headers,
         "client": client,
         "server": server,
-        "extensions": EXTENSIONS,
+        "extensions": EXTENSIONS if exchange.offer is None else {**EXTENSIONS, WEBSOCKET: exchange.offer},
     }
     if state:
         scope["state"] = state.copy()
@@ -107,15 +113,6 @@ def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes
 def log_unanswered(exchange: Message) -> None:
     """Log that an application has returned without a response."""
     _log.error("request not answered", method=exchange.method, path=exchange.path)
-
-
-def place_of(bug: BaseException) -> str:
-    """The types of an exception, and where it was raised: what a log may show of it where its message may not be."""
-    if isinstance(bug, BaseExceptionGroup):
-        return ", ".join(place_of(each) for each in bug.exceptions)
-    frames = traceback.extract_tb(bug.__traceback__)
-    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
-    return f"{type(bug).__name__} at {places}"
 
 
 def log_crash(exchange: Message, bug: Exception) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP engine: accepts connections, and serves HTTP/1.1 and HTTP/2 on them, with and without TLS.
+"""The HTTP engine: accepts connections, and serves HTTP/1.1, HTTP/2 and WebSocket on them, with and without TLS.
 
 Owns how many connections there are, which of them are over a deadline, and how they end when the server stops. A bug
 in one connection, ours or the application's, is logged and ends that connection only. Does not own what happens on a
@@ -26,8 +26,9 @@ from hypercorn.trio.lifespan import Lifespan
 from hypercorn.utils import wrap_app
 
 from trunkline.http.wire.access_log import LogAccess
-from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application, place_of
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application
 from trunkline.http.wire.fast_path import FastPath
+from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.http1 import Http1Connection
 from trunkline.http.wire.http2 import Http2Connection
 from trunkline.http.wire.readiness import Readiness
@@ -38,6 +39,7 @@ from trunkline.http.wire.response_head import final_response
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, has_input, send_last
 from trunkline.http.wire.tls_transport import TlsTransport
 from trunkline.http.wire.transport import ClientGone
+from trunkline.http.wire.websocket import WebSocket
 from trunkline.limits.table import Limits
 
 REAP_S = 0.5
@@ -58,8 +60,6 @@ class Connection(Protocol):
     def expire(self, now_s: float) -> bool: ...
 
     def drain(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Engine:
@@ -107,6 +107,8 @@ class Engine:
         self._empty = trio.Event()
         self.connections = 0
         """Open connections, those in a handshake among them."""
+        self.websockets = 0
+        """Those of them that are WebSockets."""
         self.accepted = 0
         self.refused = 0
         self.timed_out = 0
@@ -262,11 +264,13 @@ class Engine:
                 scheme, certificate = "https", transport.client_certificate
                 if certificate is not None:
                     state = {**(state or {}), CLIENT_CERTIFICATE: certificate}
-            first = b""
+            following: bytes | WebSocket = b""
             if protocol != "h2":
-                first = await self._serve_http1(transport, client, server, scheme, state)
-            if protocol == "h2" or first:
-                await self._serve_http2(transport, client, server, scheme, state, first)
+                following = await self._serve_http1(transport, client, server, scheme, state)
+            if isinstance(following, WebSocket):
+                await self._serve_websocket(following)
+            elif protocol == "h2" or following:
+                await self._serve_http2(transport, client, server, scheme, state, following)
         finally:
             if transport is not None:
                 transport.detach()
@@ -292,8 +296,8 @@ class Engine:
         server: Address,
         scheme: str,
         state: dict[str, Any] | None,
-    ) -> bytes:
-        """Serve a connection until it ends, or until HTTP/2 has to continue with the returned bytes."""
+    ) -> bytes | WebSocket:
+        """Serve a connection until it ends, or until HTTP/2 or the WebSocket that is returned has to continue."""
         connection = Http1Connection(
             transport,
             self._app,
@@ -315,6 +319,16 @@ class Engine:
         finally:
             self._connections.discard(connection)
             connection.close()
+
+    async def _serve_websocket(self, websocket: WebSocket) -> None:
+        self._connections.add(websocket)
+        self.websockets += 1
+        try:
+            await websocket.run()
+        finally:
+            self.websockets -= 1
+            self._connections.discard(websocket)
+            websocket.close_session()
 
     async def _serve_http2(
         self,

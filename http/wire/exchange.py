@@ -18,8 +18,10 @@ from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.request_context import given_id_line, id_of_line, new_id_lines
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
+from trunkline.http.wire.websocket import Offer
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n"
 BODILESS = frozenset({204, 304})
 """Statuses of responses without a body."""
 
@@ -64,6 +66,7 @@ class Exchange:
         "keep_alive",
         "known",
         "method",
+        "offer",
         "principal",
         "response_headers",
         "sent_bytes",
@@ -101,6 +104,8 @@ class Exchange:
         self.expects = False
         """The client waits for `100 Continue` before it sends the body."""
         self.upgrade = b""
+        self.offer: Offer | None = None
+        """The request asks for WebSocket; its connection ends with it, if the offer is not accepted."""
         self.status = 0
         self.response_headers: Any = ()
         self.started = False
@@ -151,6 +156,14 @@ class Exchange:
             data += body
         self.started = self.finished = True
         return data
+
+    def switching_protocols(self) -> bytes:
+        """The head that accepts the offer."""
+        assert self.offer is not None
+        self.status = 101
+        self.started = self.finished = True
+        lines, _, _ = field_lines(self.offer.response_fields())
+        return b"".join((_SWITCHING, lines, self._request_id_line(), date_line()))
 
     async def receive(self) -> dict[str, Any]:
         """The next piece of the body as it arrives; after its end, wait for the end of the exchange."""

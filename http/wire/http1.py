@@ -36,6 +36,7 @@ from trunkline.http.wire.phase import (
     LINGERING,
     READING,
     TAKEN,
+    UPGRADED,
     Phase,
 )
 from trunkline.http.wire.refusal import Refuse
@@ -44,6 +45,7 @@ from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds, Malformed
 from trunkline.http.wire.response_head import final_response
 from trunkline.http.wire.transport import ClientGone, Transport
+from trunkline.http.wire.websocket import WebSocket
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """What HTTP/2 begins with."""
@@ -146,10 +148,10 @@ class Http1Connection:
 
     # The task.
 
-    async def run(self) -> bytes:
-        """Answer requests until either side ends the connection.
+    async def run(self) -> bytes | WebSocket:
+        """Answer requests until either side ends the connection, or another protocol has to continue.
 
-        Returns what was received where HTTP/2 has to continue with it, else b"".
+        Returns what was received where HTTP/2 has to continue with it, the WebSocket where that was accepted, else b"".
         """
         parser, transport = self._parser, self._transport
         try:
@@ -161,7 +163,8 @@ class Http1Connection:
                     if phase is IDLE or phase is TAKEN:
                         await transport.wait(self._on_readable)
                     elif phase is AWAITED:
-                        await self._await_application()
+                        if (websocket := await self._await_application()) is not None:
+                            return websocket
                     elif phase is FLUSHING:
                         await self._flush()
                     elif phase is LINGERING:
@@ -318,13 +321,17 @@ class Http1Connection:
 
     # Responses of the application.
 
-    async def _await_application(self) -> None:
+    async def _await_application(self) -> WebSocket | None:
+        """Let the application answer the current request. Returns the WebSocket if it has accepted one."""
         exchange, transport, began_s = self._exchange, self._transport, self._began_s
         assert exchange is not None
         self._channel.begin_body()
         crashed = not await run_application(
             self._app, exchange, self._client, self._server, self._state, self._scheme
         )
+        if exchange.offer is not None and exchange.offer.accepted is not None and not crashed:
+            current_request.set(None)
+            return await self._upgrade(exchange)
         left = transport.gone or (transport.input_ended and not exchange.finished)
         if not (left or exchange.started):
             await self._respond_instead(exchange, crashed=crashed)
@@ -336,6 +343,19 @@ class Http1Connection:
         else:
             whole = exchange.finished and exchange.complete
             self._end_response(keep_alive=whole and exchange.keep_alive and not self._channel.draining)
+        return None
+
+    async def _upgrade(self, exchange: Exchange) -> WebSocket:
+        """Accept the offer of the request; from here on the connection is that of the WebSocket."""
+        channel = self._channel
+        assert exchange.offer is not None
+        assert exchange.offer.accepted is not None
+        await self._transport.send(exchange.switching_protocols())
+        if self._log_access is not None:
+            self._log_access(exchange, self._client, time.perf_counter() - self._began_s)
+        self._enter(UPGRADED)
+        first = self._parser.behind_offer + channel.backlog
+        return WebSocket(self._transport, exchange.offer.accepted, first, draining=channel.draining)
 
     async def _respond_instead(self, exchange: Exchange, *, crashed: bool) -> None:
         """The response where the application gave none: the body is malformed, or the application failed."""

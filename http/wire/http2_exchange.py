@@ -46,6 +46,8 @@ class Http2Exchange:
     """One request and its response."""
 
     version = "2"
+    offer = None
+    """WebSocket over HTTP/2 (RFC 8441) is not offered by this server."""
 
     def __init__(self, connection: Connection, stream_id: int, body_timeout_s: float) -> None:
         self.stream_id = stream_id

@@ -1,4 +1,4 @@
-"""How far an HTTP/1.1 connection is with its current request: exactly one of seven phases.
+"""How far an HTTP/1.1 connection is with its current request: exactly one of eight phases.
 
 Owns the phases, which of them may follow each other, and which have a current request. Does not own what happens in
 them (`http1.py`).
@@ -30,6 +30,8 @@ class Phase(Enum):
     """The last response was sent; the client has a moment to read it and to close."""
     CLOSED = 64
     """Nothing more is sent. A response that comes late is dropped."""
+    UPGRADED = 128
+    """The connection goes on as a WebSocket (`websocket.py`)."""
 
     def __init__(self, bit: int) -> None:
         self.bit = bit
@@ -50,6 +52,7 @@ FLUSHING: Final = Phase.FLUSHING
 AWAITED: Final = Phase.AWAITED
 LINGERING: Final = Phase.LINGERING
 CLOSED: Final = Phase.CLOSED
+UPGRADED: Final = Phase.UPGRADED
 
 TAKEN.has_request = FLUSHING.has_request = AWAITED.has_request = True
 
@@ -57,6 +60,7 @@ IDLE.may_precede(READING, TAKEN, AWAITED, CLOSED)
 READING.may_precede(TAKEN, AWAITED, LINGERING, CLOSED)  # LINGERING: it was refused as malformed
 TAKEN.may_precede(AWAITED, FLUSHING, IDLE, READING, LINGERING, CLOSED)  # AWAITED: the fast path declined
 FLUSHING.may_precede(IDLE, READING, LINGERING, CLOSED)
-AWAITED.may_precede(IDLE, READING, LINGERING, CLOSED)
+AWAITED.may_precede(IDLE, READING, LINGERING, UPGRADED, CLOSED)
+UPGRADED.may_precede(CLOSED)
 LINGERING.may_precede(CLOSED)
 CLOSED.may_precede(CLOSED)

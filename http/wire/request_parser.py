@@ -6,7 +6,8 @@ find the result in `requests` and `failure`.
 Why there are rules beside llhttp: it is strict about line ends, names, lengths and chunks, but it accepts transfer
 codings other than chunked, more or less than one Host field, targets that are not a path, and heads, trailers and
 chunk extensions of any size. These are refused here. A request that asks for another protocol makes llhttp stop before
-the body; this server ignores such a request, as any server may, so the body has to be parsed all the same.
+the body. Only a GET that asks for WebSocket has no body, and what follows it waits in `behind_offer`; any other such
+request is ignored, as any server may, so the body has to be parsed all the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import structlog
 
 from trunkline.http.wire.exchange import Connection, Exchange
 from trunkline.http.wire.request_heads import RequestHeads
+from trunkline.http.wire.websocket import Offer
 
 _FRAMING_BYTES_PER_BODY_BYTE_MAX = 16
 """A chunk of one byte takes six bytes. A client that needs more than this per byte only wants to keep us busy."""
@@ -81,6 +83,7 @@ class RequestParser:
         "_hosts",
         "_parser",
         "_unseen_bytes",
+        "behind_offer",
         "failure",
         "partial",
         "requests",
@@ -89,6 +92,8 @@ class RequestParser:
     def __init__(self, connection: Connection, bounds: Bounds, heads: RequestHeads) -> None:
         self.requests: deque[Exchange] = deque()
         self.failure: Malformed | None = None
+        self.behind_offer = b""
+        """What has come behind a request that offers WebSocket: no HTTP, if the offer is accepted."""
         self._connection = connection
         self._heads = heads
         self._bounds = bounds
@@ -160,6 +165,10 @@ class RequestParser:
         """llhttp stops at an upgrade. Returns the bytes that still have to be parsed."""
         exchange = self.partial
         assert exchange is not None
+        if exchange.offer is not None:
+            self.behind_offer = rest
+            exchange.complete, self.partial = True, None
+            return b""
         self._parser = httptools.HttpRequestParser(self)
         # A new parser expects a head before a body. This one is not seen by anybody: the exchange has its own.
         framing = b"".join(b"%b: %b\r\n" % field for field in exchange.headers if field[0] in _FRAMING)
@@ -241,9 +250,12 @@ class RequestParser:
         name = _METHODS.get(method) or _rare_method(method)
         if exchange.target[:1] != b"/" or b"#" in exchange.target:
             _to_origin_form(exchange, name)
-        if exchange.upgrade == b"websocket" and parser.should_upgrade():
-            # Any answer but 101 ends the attempt; this one says why.
-            raise Malformed(501, "This server does not speak WebSocket; its streams are server-sent events.")
+        if name == "GET" and exchange.upgrade == b"websocket" and parser.should_upgrade():
+            if any(field in _FRAMING for field, _ in exchange.headers):
+                raise Malformed(400, "A request for WebSocket has no body.")
+            exchange.offer = Offer(exchange.headers)
+            exchange.keep_alive = False
+            self._heads = _NO_HEADS
         exchange.method = name
         self.requests.append(exchange)
 

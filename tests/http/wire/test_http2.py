@@ -18,7 +18,7 @@ import trio
 import trustme
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.http.other_protocols import UPGRADE, H2Peer, Received, h2_peer, pour
+from tests.http.other_protocols import H2Peer, Received, h2_peer, pour
 from tests.http.raw_wire import (
     Handler,
     Receive,
@@ -139,26 +139,6 @@ async def test_methods_that_begin_as_the_preface_does(prior_knowledge: bool) -> 
             await peer.send(request[1:2])
             await wait_all_tasks_blocked()
             assert (await peer.exchange(request[2:])).json()["method"] == method.decode()
-
-
-@pytest.mark.parametrize(
-    "handshake",
-    [
-        UPGRADE,
-        UPGRADE + b"\xff\x00garbage\r\n\r\n",
-        UPGRADE.replace(b"X-Own: 1", b"Sec-WebSocket-Protocol: \xff"),
-        UPGRADE.replace(b"Sec-WebSocket-Key", b"Nothing"),
-        UPGRADE.replace(b"X-Own: 1", b"Content-Length: 2") + b"ab",
-    ],
-)
-async def test_a_websocket_is_refused_in_a_sentence(handshake: bytes) -> None:
-    async with serving(APP) as wired:
-        peer = await wired.connect()
-        await peer.exchange(GET)
-        answer = await peer.exchange(handshake)
-        assert answer.error() == (501, "NotImplemented")
-        assert "WebSocket" in answer.json()["message"]
-        assert await peer.rest() == b""
 
 
 # Requests.

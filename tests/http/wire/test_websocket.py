@@ -1,0 +1,348 @@
+"""WebSocket on the wire: which handshakes are accepted, what frames mean, and how connections end."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import trio
+from websockets.sync.client import connect as connect_websockets
+from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
+
+from tests.http.raw_wire import Receive, Scope, Send, Wired, application, echo, serving
+from tests.http.websocket_peer import Peer, masked
+from tests.patience import PATIENCE_S
+from trunkline.http.wire.asgi import WEBSOCKET
+from trunkline.http.wire.websocket import SLOW, SocketBounds, WebSocket
+from trunkline.http.wire.websocket_frames import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    TEXT,
+    accept_of,
+    close_payload,
+    frame,
+)
+
+pytestmark = pytest.mark.usefixtures("silent", "both_transports")
+
+KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
+UPGRADE = (
+    b"GET /chat?room=1 HTTP/1.1\r\nHost: x\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n"
+    b"Sec-WebSocket-Key: " + KEY + b"\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+MESSAGE_BYTES_MAX = 100_000
+BOUNDS = SocketBounds(MESSAGE_BYTES_MAX, 1 << 18, 60, 30)
+
+
+class Echo:
+    """Sends back what it gets. A text is a wish: `close`, `pour` or `fail`."""
+
+    def __init__(self) -> None:
+        self.socket: WebSocket | None = None
+        self.ends: list[tuple[int, str]] = []
+        self.over = trio.Event()
+
+    def opened(self, socket: WebSocket) -> None:
+        self.socket = socket
+
+    def received(self, data: bytes, *, text: bool) -> None:
+        assert self.socket is not None
+        if text and data == b"close":
+            self.socket.close(4000, "as you wish")
+        elif text and data == b"pour":
+            while self.socket.open:
+                self.socket.send(bytes(10_000))
+        elif text and data == b"fail":
+            raise RuntimeError("a bug of the session")
+        else:
+            self.socket.send(data, text=text)
+
+    def received_all(self) -> None:
+        pass
+
+    def drain(self) -> None:
+        assert self.socket is not None
+        self.socket.close(1001, "the server stops")
+
+    def closed(self, code: int, reason: str) -> None:
+        self.ends.append((code, reason))
+        self.over.set()
+
+
+class Accepting:
+    """An application that accepts every offer, and echoes other requests."""
+
+    def __init__(self, bounds: SocketBounds = BOUNDS) -> None:
+        self.sessions: list[Echo] = []
+        self.bounds = bounds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        offer = scope["extensions"].get(WEBSOCKET)
+        if offer is None or scope["path"] == "/plain":
+            await echo(scope, receive, send)
+            return
+        self.sessions.append(Echo())
+        offer.accept(self.sessions[-1], next(iter(offer.protocols), None), self.bounds)
+
+
+@pytest.fixture
+async def accepting() -> Accepting:
+    return Accepting()
+
+
+@pytest.fixture
+async def wired(accepting: Accepting) -> AsyncIterator[Wired]:
+    async with serving(application(accepting)) as running:
+        yield running
+
+
+async def opened(wired: Wired, behind: bytes = b"") -> Peer:
+    """A client whose handshake was accepted; `behind` is sent in the same segment."""
+    stream = (await wired.connect()).stream
+    await stream.send_all(UPGRADE + behind)
+    head = b""
+    with trio.fail_after(PATIENCE_S):
+        while b"\r\n\r\n" not in head:
+            head += await stream.receive_some(65_536)
+    head, _, rest = head.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 101 "), head
+    assert b"sec-websocket-accept: " + accept_of(KEY) in head
+    peer = Peer(stream)
+    peer.wire.receive_data(rest) if rest else None
+    return peer
+
+
+# The handshake.
+
+
+def test_the_accepted_key_is_that_of_the_rfc() -> None:
+    assert accept_of(KEY) == b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+
+async def test_an_offer_that_is_not_accepted_is_an_ordinary_request(wired: Wired) -> None:
+    peer = await wired.connect()
+    answer = await peer.exchange(UPGRADE.replace(b"/chat", b"/plain"))
+    assert (answer.status, answer.json()["path"]) == (200, "/plain")
+    assert await peer.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        UPGRADE.replace(b"keep-alive, Upgrade", b"keep-alive"),
+        UPGRADE.replace(b"GET", b"HEAD"),
+        UPGRADE.replace(b"WebSocket\r\nConnection", b"h2c\r\nConnection"),
+    ],
+)
+async def test_what_is_no_offer_is_ignored(wired: Wired, accepting: Accepting, ignored: bytes) -> None:
+    peer = await wired.connect()
+    method = "HEAD" if ignored.startswith(b"HEAD") else "GET"
+    assert (await peer.exchange(ignored, method=method)).status == 200
+    assert not accepting.sessions
+
+
+async def test_an_offer_with_a_body_is_refused(wired: Wired) -> None:
+    peer = await wired.connect()
+    answer = await peer.exchange(UPGRADE.replace(b"Host", b"Content-Length: 2\r\nHost") + b"ab")
+    assert answer.status == 400
+    assert "no body" in answer.json()["message"]
+
+
+async def test_the_first_protocol_is_agreed(accepting: Accepting, wired: Wired) -> None:
+    stream = (await wired.connect()).stream
+    await stream.send_all(UPGRADE.replace(b"\r\n\r\n", b"\r\nSec-WebSocket-Protocol: a , b\r\n\r\n"))
+    with trio.fail_after(PATIENCE_S):
+        head = await stream.receive_some(65_536)
+    assert b"\r\nsec-websocket-protocol: a\r\n" in head
+
+
+async def test_requests_may_come_before_the_offer(wired: Wired) -> None:
+    peer = await wired.connect()
+    assert (await peer.exchange(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n")).status == 200
+    await peer.stream.send_all(b"GET /b HTTP/1.1\r\nHost: x\r\n\r\n" + UPGRADE + masked(BINARY, b"early"))
+    received = b""
+    with trio.fail_after(PATIENCE_S):
+        while frame(BINARY, b"early") not in received:
+            received += await peer.stream.receive_some(65_536)
+    assert received.index(b'"/b"') < received.index(b"HTTP/1.1 101 ")
+
+
+# Messages.
+
+
+async def test_messages_of_every_size(wired: Wired) -> None:
+    peer = await opened(wired)
+    for size in (0, 1, 125, 126, 127, 65_535, 65_536, MESSAGE_BYTES_MAX):
+        payload = os.urandom(size)
+        await peer.send(BytesMessage(data=payload))
+        assert (await peer.next()).data == payload
+    await peer.send(TextMessage(data="Grüße"))
+    assert (await peer.next()).data == "Grüße"
+
+
+async def test_a_message_behind_the_handshake_is_not_lost(wired: Wired) -> None:
+    first = masked(TEXT, b"one") + masked(BINARY, b"two")[:3]
+    peer = await opened(wired, first)
+    assert (await peer.next()).data == "one"
+
+
+async def test_fragments_make_one_message_with_control_frames_between(wired: Wired) -> None:
+    peer = await opened(wired)
+    for piece in (
+        masked(TEXT, "Gr\u00fc".encode()[:3], last=False),
+        masked(PING, b"?"),
+        masked(CONTINUATION, "\u00fc".encode()[1:], last=False),
+        masked(CONTINUATION, b"", last=True),
+    ):
+        await peer.stream.send_all(piece)
+    assert await peer.next() == Pong(payload=b"?")
+    assert (await peer.next()).data == "Grü"
+
+
+async def test_bytes_one_by_one(wired: Wired) -> None:
+    peer = await opened(wired)
+    for byte in masked(BINARY, bytes(300)):
+        await peer.stream.send_all(bytes([byte]))
+    assert (await peer.next()).data == bytes(300)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"\x82\x01a", 1002),
+        (masked(BINARY, b"a", first=0x40), 1002),
+        (masked(3, b"a"), 1002),
+        (masked(11, b"a"), 1002),
+        (masked(PING, bytes(126)), 1002),
+        (masked(PING, b"", last=False), 1002),
+        (masked(CONTINUATION, b"a"), 1002),
+        (masked(TEXT, b"a", last=False) + masked(TEXT, b"b"), 1002),
+        (masked(TEXT, b"\xff"), 1007),
+        (masked(TEXT, b"\xc3", last=False) + masked(CONTINUATION, b""), 1007),
+        (masked(CLOSE, b"\x03"), 1002),
+        (masked(CLOSE, struct.pack("!H", 1005)), 1002),
+        (masked(CLOSE, struct.pack("!H", 2999)), 1002),
+        (masked(CLOSE, struct.pack("!H", 1000) + b"\xff"), 1007),
+        (masked(BINARY, bytes(MESSAGE_BYTES_MAX + 1))[:20], 1009),
+        (masked(BINARY, bytes(MESSAGE_BYTES_MAX), last=False) + masked(CONTINUATION, b"a"), 1009),
+        (masked(BINARY, b"", last=False) + masked(CONTINUATION, b"", last=False) * 1024, 1009),
+        (b"\x82\xff" + b"\xff" * 8 + b"mask", 1009),
+    ],
+)
+async def test_what_a_client_may_not_send_closes_with_a_code(
+    wired: Wired, accepting: Accepting, sent: bytes, code: int
+) -> None:
+    peer = await opened(wired, masked(BINARY, b"before") + sent)
+    assert (await peer.next()).data == b"before"
+    event = await peer.next()
+    assert isinstance(event, CloseConnection)
+    assert event.code == code
+    assert event.reason
+    assert accepting.sessions[0].ends == [(code, event.reason)]
+
+
+# The end.
+
+
+async def test_a_close_of_the_client_is_answered(wired: Wired, accepting: Accepting) -> None:
+    peer = await opened(wired)
+    await peer.send(CloseConnection(code=4123, reason="enough"))
+    event = await peer.next()
+    assert (event.code, accepting.sessions[0].ends) == (4123, [(4123, "enough")])
+    with trio.fail_after(PATIENCE_S):
+        assert await peer.stream.receive_some(1) == b""
+
+
+async def test_a_close_without_a_code(wired: Wired, accepting: Accepting) -> None:
+    peer = await opened(wired, masked(CLOSE, b""))
+    assert (await peer.next()).code == 1005
+    assert accepting.sessions[0].ends == [(1005, "")]
+
+
+async def test_a_session_closes_and_what_follows_is_dropped(wired: Wired, accepting: Accepting) -> None:
+    peer = await opened(wired, masked(TEXT, b"close") + masked(BINARY, b"late"))
+    event = await peer.next()
+    assert (event.code, event.reason) == (4000, "as you wish")
+    await peer.stream.send_all(masked(CLOSE, close_payload(4000, "")))
+    with trio.fail_after(PATIENCE_S):
+        assert await peer.stream.receive_some(1) == b""
+    assert accepting.sessions[0].ends == [(4000, "as you wish")]
+
+
+async def test_a_client_that_leaves_is_told_to_the_session(wired: Wired, accepting: Accepting) -> None:
+    peer = await opened(wired)
+    await peer.stream.aclose()
+    with trio.fail_after(PATIENCE_S):
+        await accepting.sessions[0].over.wait()
+    assert accepting.sessions[0].ends == [(1006, "")]
+
+
+async def test_a_client_that_does_not_read_is_given_up(wired: Wired, accepting: Accepting) -> None:
+    await opened(wired, masked(TEXT, b"pour"))
+    with trio.fail_after(PATIENCE_S):
+        await accepting.sessions[0].over.wait()
+    assert accepting.sessions[0].ends[0][0] == SLOW
+
+
+async def test_a_bug_in_a_session_ends_its_connection_only(
+    wired: Wired, accepting: Accepting, log: list[dict[str, Any]]
+) -> None:
+    other = await opened(wired)
+    failing = await opened(wired)
+    await failing.send(TextMessage(data="fail"))
+    assert (await failing.next()).code == 1011
+    assert accepting.sessions[1].ends == [(1011, "the server failed; the fault is logged")]
+    await other.send(BytesMessage(data=b"still there"))
+    assert (await other.next()).data == b"still there"
+    assert [entry["event"] for entry in log] == ["websocket failed"]
+    log.clear()
+
+
+async def test_a_stop_of_the_server_closes_with_a_code(accepting: Accepting) -> None:
+    async with serving(application(accepting)) as running:
+        peer = await opened(running)
+        running.drain()
+        event = await peer.next()
+        assert (event.code, event.reason) == (1001, "the server stops")
+
+
+async def test_a_silent_client_is_pinged_and_then_closed() -> None:
+    accepting = Accepting(BOUNDS._replace(ping_interval_s=0, pong_timeout_s=0))
+    async with serving(application(accepting)) as running:
+        peer = await opened(running)
+        assert isinstance(await peer.next(), Ping)
+        event = await peer.next()
+        assert event.code == 4408
+        assert accepting.sessions[0].ends[0][0] == 4408
+
+
+async def test_a_client_that_answers_pings_stays() -> None:
+    accepting = Accepting(BOUNDS._replace(ping_interval_s=0, pong_timeout_s=1e6))
+    async with serving(application(accepting)) as running:
+        peer = await opened(running)
+        for _ in range(2):
+            ping = await peer.next()
+            await peer.send(ping.response())
+        assert not accepting.sessions[0].ends
+
+
+# Clients of others.
+
+
+async def test_the_client_of_the_websockets_library(wired: Wired) -> None:
+    if wired._tls is not None:
+        pytest.skip("its context of TLS is that of the next test")
+
+    def talk() -> list[Any]:
+        with connect_websockets(f"ws://127.0.0.1:{wired.port}/", compression=None) as client:
+            client.send(b"\x00\x01")
+            client.send(["in ", "pieces"])
+            client.ping().wait(PATIENCE_S)
+            return [client.recv(), client.recv()]
+
+    assert await trio.to_thread.run_sync(talk) == [b"\x00\x01", "in pieces"]
