@@ -16,9 +16,8 @@ few at once (`removed` and `failed`), of many by a job (`jobQueued` and `jobId`)
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, Final
-
-import msgspec
 
 from trunkline.actors.devices.bulk_jobs import DELETE_DEVICES, shown_tally, tallied
 from trunkline.actors.devices.bulk_messages import (
@@ -38,6 +37,7 @@ from trunkline.actors.devices.messages import (
 )
 from trunkline.actors.devices.read_messages import GetDevice
 from trunkline.actors.engine.bodies import body_of, id_reader, json_reader, plain, query_reader, with_error
+from trunkline.actors.engine.large_changes import change_or_queue
 from trunkline.actors.engine.many import ask_many
 from trunkline.actors.engine.tools import (
     Config,
@@ -51,12 +51,9 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.jobs.messages import QueueJob
 from trunkline.actors.recipes.messages import OpenRecipe
 from trunkline.actors.recipes.rows import device_fields
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import ChangeTooLarge
-from trunkline.actors.values.ids import ROOT
 
 _Fields = dict[str, Any]
 _METHODS: Final = ("individualFields", "jsonTemplate", "payloadPath")
@@ -263,17 +260,12 @@ def _delete(config: Config) -> NodeStep:
 async def _delete_matching(visit: Visit, query: _Fields) -> Any:
     world, choice = visit.world, DeviceChoice(query=query)
     now_ms = world.system.clock.wall_ms()
-    try:
-        ids = await visit.read(ChooseDevices(application=world.application, choice=choice, now_ms=now_ms))
-    except ChangeTooLarge:
-        job = QueueJob(
-            operation=DELETE_DEVICES.operation,
-            resource=world.application,
-            input={"choice": msgspec.to_builtins(choice)},
-            by=world.creator,
-        )
-        id = await visit.ask(Ref("application", ROOT, world.application), job)
-        return {"success": True, "jobQueued": True, "jobId": id.hex()}
+    chosen = ChooseDevices(application=world.application, choice=choice, now_ms=now_ms)
+    ids, job = await change_or_queue(
+        visit, partial(visit.read, chosen), DELETE_DEVICES.operation, {"choice": choice}
+    )
+    if job is not None:
+        return {"success": True, "jobQueued": True, "jobId": job.hex()}
     answers = await ask_many(visit, [_ref(visit, id) for id in ids], DeleteDevice())
     return shown_tally(tallied(world.system.limits, "removed", ids, answers))
 

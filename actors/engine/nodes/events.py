@@ -17,12 +17,12 @@ error; without it an error fails the run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
-
-import msgspec
 
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.large_changes import change_or_queue
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -36,6 +36,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.events.jobs import DELETE_EVENTS, PATCH_EVENTS
 from trunkline.actors.events.messages import (
     CreateEvent,
     DeleteEvent,
@@ -52,10 +53,11 @@ from trunkline.actors.events.messages import (
 )
 from trunkline.actors.formulas.paths import compile_path
 from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.jobs.messages import QueueJob
+from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import ChangeTooLarge, NotFound
-from trunkline.actors.values.ids import ROOT, is_id
+from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.ids import is_id
+from trunkline.actors.values.structs import Message
 
 _Fields = Callable[[Visit], dict[str, Any]]
 
@@ -129,11 +131,8 @@ def _update(config: Config) -> NodeStep:
             body, changed = read(visit)
             choice, by, origin = EventChoice(query=query(visit)), visit.world.creator, visit.world.origin
             message = PatchEvents(query=choice, body=body, by=by, tags=changed, origin=origin)
-            try:
-                await visit.ask(_log(visit), message)
-            except ChangeTooLarge:
-                input = {"choice": choice, "body": body, "tags": changed, "origin": origin}
-                await _queue(visit, "events.patch", input)
+            input = {"choice": choice, "body": body, "tags": changed, "origin": origin}
+            await _change_all(visit, message, PATCH_EVENTS, input)
             return {"success": True}
 
         return lambda visit: with_error(visit, result, update_all(visit))
@@ -158,10 +157,7 @@ def _delete(config: Config) -> NodeStep:
 
         async def delete_all(visit: Visit) -> Any:
             body = query(visit)
-            try:
-                await visit.ask(_log(visit), DeleteEvents(body=body))
-            except ChangeTooLarge:
-                await _queue(visit, "events.delete", {"query": body})
+            await _change_all(visit, DeleteEvents(body=body), DELETE_EVENTS, {"query": body})
             return {"success": True}
 
         return lambda visit: with_error(visit, result, delete_all(visit))
@@ -192,13 +188,10 @@ async def _event(visit: Visit, id: bytes) -> Any:
         return None
 
 
-async def _queue(visit: Visit, operation: str, input: dict[str, Any]) -> None:
-    """Queue a job of which nobody gets a mail."""
-    application, by = visit.world.application, visit.world.creator
-    job = QueueJob(
-        operation=operation, resource=application, input=msgspec.to_builtins(input), by=by, result_to=[]
-    )
-    await visit.ask(Ref("application", ROOT, application), job)
+async def _change_all(visit: Visit, message: Message, kind: JobKind, input: dict[str, Any]) -> None:
+    """Change many events, or queue the job of which nobody gets a mail."""
+    change = partial(visit.ask, _log(visit), message)
+    await change_or_queue(visit, change, kind.operation, input, result_to=[])
 
 
 def _chosen(config: Config, name: str) -> Callable[[Visit], Any]:
