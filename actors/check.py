@@ -26,6 +26,7 @@ from trunkline.actors.contents.named import content_problems
 from trunkline.actors.files.tree import tree_problems
 from trunkline.actors.jobs.results import result_problems
 from trunkline.actors.records import records
+from trunkline.actors.records.kept_answers import answer_problems
 from trunkline.actors.tables.check import row_problems
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs
@@ -102,6 +103,7 @@ def verify(
         yield from records.unique_problems(KINDS, snapshot)
         yield from row_problems(snapshot)
         yield from tree_problems(snapshot)
+        yield from answer_problems(snapshot)
         yield from _seal_problems(snapshot, keys_file or path / FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))

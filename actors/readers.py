@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import structlog
 
@@ -81,7 +81,9 @@ from trunkline.actors.values.structs import Message
 from trunkline.store.errors import ReadQueueFull, StoreError
 
 if TYPE_CHECKING:
+    from trunkline.actors.runtime.actor import Actor
     from trunkline.actors.runtime.system import System
+    from trunkline.store.snapshot import Snapshot
 
 LATER: Final = object()
 """Returned by `read_at_once` for a read that must run in a worker thread."""
@@ -228,6 +230,24 @@ def read_at_once(system: System, message: Message) -> Any:
         return LATER
     except StoreError as broken:
         raise _broken(message, broken) from broken
+
+
+def read_in_turn(actor: Actor, message: Message) -> Any:
+    """Answer a read message as if the turn of an actor were stored. For readers of single keys."""
+    staged = cast("Snapshot", _Staged(actor))
+    return READERS[type(message)](Reading(staged, actor.system.limits, in_loop=True), message)
+
+
+class _Staged:
+    """The store with the writes of a turn."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._writes = actor.writes().writes
+        self._get = actor.system.journal.get
+
+    def get(self, db: str, key: bytes) -> bytes | None:
+        written = self._writes.get(db, {})
+        return written[key] if key in written else self._get(db, key)
 
 
 def _broken(message: Message, broken: StoreError) -> Crashed:

@@ -15,7 +15,7 @@ in memory: after a restart every owner is searched once, and what is too old is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -41,6 +41,7 @@ from trunkline.actors.flows.kind import FLOW
 from trunkline.actors.flows.run_records import ExpireRuns
 from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.records import records
+from trunkline.actors.records.kept_answers import expired_answers, oldest_kept_ms, remove_expired
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.listing import index_range
@@ -49,6 +50,7 @@ from trunkline.actors.values.errors import DomainError
 from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import DAY_MS, Limits
 from trunkline.store import keys
+from trunkline.store.batch import Batch
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class Part(NamedTuple):
     start: bytes | None
     past: bytes | None
     wait_ms: int
+    answers: Sequence[bytes] = ()
+    """Owners of answers that have expired; these are removed without their owners, which may be deleted."""
 
 
 class Step(NamedTuple):
@@ -103,7 +107,7 @@ class Retention:
     """The background task of a system, and its counts of removed entries by kind."""
 
     def __init__(self, system: System) -> None:
-        self.removed = {kind: 0 for kinds in _KINDS.values() for kind in kinds}
+        self.removed = {"answer": 0} | {kind: 0 for kinds in _KINDS.values() for kind in kinds}
         self._system = system
         self._due_s: dict[bytes, float] = {}
 
@@ -139,6 +143,7 @@ class Retention:
             step = Step(owner, start, limits, system.clock.wall_ms())
             part = await system.read(partial(search, step=step))
             accepted = await self._remove(part.asks)
+            await self._remove_answers(part.answers)
             wait_ms = min(wait_ms, part.wait_ms)
             start = part.start if accepted or not part.asks else part.past
             if start is not None:
@@ -158,6 +163,19 @@ class Retention:
                 self.removed[kind] += number
                 accepted = accepted or number > 0
         return accepted
+
+    async def _remove_answers(self, owners: Sequence[bytes]) -> None:
+        """Remove expired answers of calls, owner by owner."""
+        system = self._system
+        for owner in owners:
+            removed = system.limits.removed_entries_max
+            while removed == system.limits.removed_entries_max:
+                batch, oldest_ms = Batch(), oldest_kept_ms(system.limits, system.clock.wall_ms())
+                removed = remove_expired(system.journal.get, batch, owner, oldest_ms, removed)
+                if batch:
+                    await system.journal.submit(batch).wait()
+                    await trio.sleep(system.limits.retention_pause_s)
+                self.removed["answer"] += removed
 
 
 def _owners(snapshot: Snapshot) -> list[bytes]:
@@ -246,6 +264,13 @@ def search_counts(snapshot: Snapshot, step: Step) -> Part:
     return Part(asks, None if wait_ms else b"", None, wait_ms)
 
 
+def search_answers(snapshot: Snapshot, step: Step) -> Part:
+    """Search the answers of calls with an Idempotency-Key, by their owners, from the prefix `start` on."""
+    oldest_ms = oldest_kept_ms(step.limits, step.now_ms)
+    found = expired_answers(snapshot, step.owner, step.start, oldest_ms, step.limits.searched_devices_max)
+    return Part([], found.start, found.start, found.wait_ms, found.owners)
+
+
 def search_audit_logs(snapshot: Snapshot, step: Step) -> Part:
     """Search the audit logs of organizations, in the order of their ids, from the id `start` on.
 
@@ -274,5 +299,6 @@ _OF_APPLICATION: Final[tuple[Searching, ...]] = (
     search_events,
     search_flows,
     search_counts,
+    search_answers,
 )
 _OF_SERVER: Final[tuple[Searching, ...]] = (search_audit_logs,)

@@ -781,6 +781,22 @@ class Limits:
     audit_body_bytes_max: int = _bound(
         8192, "bytes", "Of a larger body an entry of the audit log holds the length only.", "body"
     )
+    # Answers of calls with an Idempotency-Key.
+    idempotency_keep_s: float = _bound(
+        DAY_S, "seconds", "A call that is repeated later is a new call: clients repeat within hours."
+    )
+    idempotency_keys_max: int = _bound(
+        10_000,
+        "keys",
+        "Above it the oldest is forgotten: 2.5 MB of disk, more than an hour of reports in the rate of the API.",
+        "device, data table or application",
+    )
+    idempotency_bytes_max: int = _bound(
+        64 * MIB,
+        "bytes",
+        "Answers of bulk inserts have some 30 KB; above it the oldest are forgotten.",
+        "device, data table or application",
+    )
     # Retention: what is removed because of its age. Nothing, unless the operator says so.
     state_keep_days: int = _keep_days(
         "A state of three values takes some 100 bytes; the newest state of a device stays."

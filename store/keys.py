@@ -15,6 +15,7 @@ tree: with a tree of its own it would change one of that tree and one of the lis
 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
 TRIGGERS has what workflows are still to be run for, in the order of arrival, and what these runs have already done.
+ANSWERS has the answers of calls with an Idempotency-Key; its keys begin with the application and the owner.
 
 The keys of the rows of a data table begin with its id and a generation. Emptying the table starts the next
 generation, which costs one write; the sweeper then removes the old one. The head of a table (its counts of
@@ -51,6 +52,7 @@ ARRIVALS_END: Final = b"\x02"
 SEGMENTS: Final = "segments"
 RUNS: Final = "runs"
 TRIGGERS: Final = "triggers"
+ANSWERS: Final = "answers"
 DATABASES: Final = (
     META,
     RECORDS,
@@ -68,6 +70,7 @@ DATABASES: Final = (
     SEGMENTS,
     RUNS,
     TRIGGERS,
+    ANSWERS,
 )
 
 ID_BYTES: Final = 12
@@ -95,6 +98,9 @@ _RUN: Final = b"\x28"
 _MINUTE: Final = b"\x30"
 _TOTAL: Final = b"\x40"
 _STATE: Final = b"\x48"
+
+_ANSWER: Final = b"\x08"
+_ANSWER_NUMBER: Final = b"\x10"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -494,6 +500,42 @@ TRIGGER_KEY_BYTES: Final = 21
 """The length of the keys of triggers; those of markers are longer."""
 
 
+# Answers of calls with an Idempotency-Key. Their owner is the actor that stored the effect.
+
+_OWNERS: Final = {"device": b"\x01", "dataTable": b"\x02", "eventLog": b"\x03"}
+
+
+def answers_prefix(app: bytes, kind: str, owner: bytes) -> bytes:
+    """The common prefix of all keys of one owner in ANSWERS; `kind` is that of its actor."""
+    return _checked(app) + _OWNERS[kind] + _checked(owner)
+
+
+ANSWERS_PREFIX_BYTES: Final = 2 * ID_BYTES + 1
+"""The length of these prefixes."""
+
+
+def answer_key(prefix: bytes, digest: bytes) -> bytes:
+    """The key in ANSWERS of an answer, given the digest of its caller and its Idempotency-Key."""
+    return prefix + _ANSWER + digest
+
+
+def answer_number_key(prefix: bytes, number: int) -> bytes:
+    """The key in ANSWERS of the digest and the time of the nth answer of an owner."""
+    return prefix + _ANSWER_NUMBER + _number_of(number)
+
+
+def answers_head_key(prefix: bytes) -> bytes:
+    """The key in ANSWERS of the first and the next number of an owner, and the bytes of its answers."""
+    return prefix + _HEAD
+
+
+def answers_home(key: bytes) -> tuple[str, bytes]:
+    """The home of a key of ANSWERS: its place and its id."""
+    if key[ID_BYTES : ID_BYTES + 1] == _OWNERS["device"]:
+        return "device", key[ID_BYTES + 1 : ANSWERS_PREFIX_BYTES]
+    return "application", key[:ID_BYTES]
+
+
 # Counts.
 
 HOUR_KEY_BYTES: Final = ID_BYTES + 4
@@ -685,7 +727,7 @@ def _word(text: str) -> bytes:
 
 
 NUMBER_MAX: Final = (1 << 64) - 1
-"""The largest number of a trigger, and the largest position of a run."""
+"""The largest number of a trigger or an answer, and the largest position of a run."""
 
 
 def _number_of(number: int) -> bytes:

@@ -25,7 +25,7 @@ from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.point_migration import mark_points
 
-FORMAT = 7
+FORMAT = 8
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
@@ -131,6 +131,10 @@ def _begin_triggers(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap,
             found = cursor.next()
 
 
+def _begin_answers(_transaction: lmdb.Transaction[bytes], _map: MemoryMap, _keyring: Keyring) -> None:
+    """Format 8: there are answers of calls with an Idempotency-Key. A program that does not know them repeats calls."""
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _index_lists,
     2: _add_checksums,
@@ -138,6 +142,7 @@ MIGRATIONS: dict[int, Migration] = {
     4: mark_points,
     5: _join_arrivals,
     6: _begin_triggers,
+    7: _begin_answers,
 }
 """The step to the next format, by older format."""
 

@@ -35,9 +35,15 @@ def restorable_since_ms(now_ms: int, limits: Limits) -> int:
     return now_ms - limits.device_restore_days * DAY_MS
 
 
-def _reported(_application: bytes, device: bytes) -> Prefixes:
-    """The states, commands and connection log of a device."""
-    return ((keys.RUNS, device), (keys.TIMELINE, device), (keys.COMMANDS, device), (keys.LOGS, device))
+def _reported(application: bytes, device: bytes) -> Prefixes:
+    """The states, commands and connection log of a device, and the answers that are kept for repeated calls."""
+    return (
+        (keys.RUNS, device),
+        (keys.TIMELINE, device),
+        (keys.COMMANDS, device),
+        (keys.LOGS, device),
+        (keys.ANSWERS, keys.answers_prefix(application, "device", device)),
+    )
 
 
 DEVICE: Final = Kind(

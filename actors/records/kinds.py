@@ -20,10 +20,11 @@ USER: Final = Kind(
 
 
 def _figures(_root: bytes, application: bytes) -> Prefixes:
-    """What belongs to an application outside of its record: counts, parts of workflows, and notes about its jobs."""
+    """What belongs to an application outside of its record: counts, parts of workflows, answers, notes about jobs."""
     return (
         (keys.COUNTS, application),
         (keys.FLOWS, application),
+        (keys.ANSWERS, application),
         (keys.META, keys.jobs_key(application)),
         (keys.META, keys.job_data_prefix(application)),
         (keys.META, keys.event_jobs_prefix(application)),

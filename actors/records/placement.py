@@ -92,7 +92,8 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         "the keys will begin with the application",
     ),
 )
-"""In addition, the sweep writes batches that remove what deletions left behind; each partition will sweep its own."""
+"""In addition, the sweep writes batches that remove what deletions left behind, and the retention those that remove
+expired answers of calls; each partition will remove its own."""
 
 _OF_APPLICATION: Final = (
     keys.JOBS_PREFIX,
@@ -137,8 +138,8 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return Home("device", key[: keys.ID_BYTES])
     if db == keys.RUNS:
         return Home("device", keys.block_device(key))
-    if db == keys.TRIGGERS:
-        place, id = keys.trigger_home(key)
+    if db in (keys.TRIGGERS, keys.ANSWERS):
+        place, id = keys.trigger_home(key) if db == keys.TRIGGERS else keys.answers_home(key)
         return Home(cast("Place", place), id)
     if db in (keys.ROWS, keys.CELLS):
         return Home("application")

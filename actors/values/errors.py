@@ -71,6 +71,18 @@ class Gone(DomainError):
     type = "Gone"
 
 
+class InWork(DomainError):
+    """The first call with the same Idempotency-Key is still in work."""
+
+    type = "InWork"
+
+
+class KeyReused(DomainError):
+    """The Idempotency-Key belongs to another call."""
+
+    type = "KeyReused"
+
+
 class PreconditionFailed(DomainError):
     """The `If-Match` of the request names a revision other than the stored one."""
 
@@ -129,6 +141,8 @@ ERRORS: tuple[type[DomainError], ...] = (
     Forbidden,
     NotFound,
     Gone,
+    InWork,
+    KeyReused,
     PreconditionFailed,
     PayloadTooLarge,
     TooManyRequests,

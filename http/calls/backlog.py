@@ -30,7 +30,7 @@ async def send_backlog(call: Call) -> Response:
     async with system.component(BacklogLane).turn(service.ref(call), states or 1, len(body)) as verdict:
         if states is not None:
             call.body = decode(decoder, body)
-        await system.ask(service.ref(call), service.message(call, SendBacklog))
+        await system.ask(service.ref(call), service.message(call, SendBacklog), call.stamp)
     headers = [JSON] if verdict is None else [JSON, *rate_limit(BUCKET, verdict)]
     return Response(200, headers, SUCCESS)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from trunkline.actors.authority import Principal
+    from trunkline.actors.runtime.actor import Stamp
     from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.runtime.system import System
     from trunkline.actors.values.origin import Origin
@@ -52,7 +53,8 @@ class Call:
 
     `ids` are the values of the path parameters by name (`application` for `{applicationId}`): ids are raw bytes, names
     are text. Operations on the current user also have `user`. The fields of messages are filled from a call by name
-    (`message_fields.py`). `with_links` says whether the response contains `_links`.
+    (`message_fields.py`). `with_links` says whether the response contains `_links`. A call with an Idempotency-Key has
+    a `stamp`, which is passed to the actor with the message and keeps the response; `shown` is the record in it.
     """
 
     __slots__ = (
@@ -64,6 +66,8 @@ class Call:
         "request",
         "route",
         "service",
+        "shown",
+        "stamp",
         "with_links",
     )
 
@@ -84,6 +88,8 @@ class Call:
         self.with_links = True
         self.query: Any = None
         self.body: Any = None
+        self.shown: Any = None
+        self.stamp: Stamp | None = None
         self._principal = principal
 
     @property

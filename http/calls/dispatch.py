@@ -7,6 +7,8 @@ There is one pipeline with two drivers. Its steps are: admit the call (find the 
 the access to the resource), parse it, build the message, ask or read, and build the response. `handle` awaits the
 steps, for any call. `begin` runs the same steps without waiting and calls back after the commit; it is for calls with a
 request head that was handled before.
+
+The module is long because both drivers and all of their steps are in it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from trunkline.actors import readers
 from trunkline.actors.authority import Principal
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag, answer_etag
+from trunkline.actors.runtime.actor import Actor, Stamp
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound
@@ -35,6 +38,7 @@ from trunkline.http.calls.bulk_queue import BulkQueue
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.call_statistics import CallStatistics
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
+from trunkline.http.calls.idempotency import IdempotentCalls
 from trunkline.http.calls.json_body import check, decode
 from trunkline.http.calls.links import add_links
 from trunkline.http.calls.login_failures import LoginFailures
@@ -65,6 +69,7 @@ class Dispatcher:
         self.token_ttl_s = token_ttl_s
         self.login_throttle = LoginThrottle(system.limits)
         self.login_failures = LoginFailures(system.limits.logged_logins_per_minute_max)
+        self.idempotent_calls = IdempotentCalls(system)
         self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)
         self.statistics = CallStatistics()
@@ -114,7 +119,16 @@ class Dispatcher:
         return None if match is None else match[0].get("GET")
 
     async def _execute(self, call: Call, ref: Ref | None) -> Response:
-        """Execute an admitted call. `ref` is the actor to ask, if it is known already."""
+        """Execute an admitted call, once if it has a key. `ref` is the actor to ask, if it is known already."""
+        if self.idempotent_calls.has_key(call):
+            return await self.idempotent_calls.once(
+                call, ref or self.ref(call), partial(self._execute_now, call, ref), partial(self._keep, call)
+            )
+        return await self._execute_now(call, ref)
+
+    async def _execute_now(self, call: Call, ref: Ref | None, stamp: Stamp | None = None) -> Response:
+        """Execute a call. `stamp` adds writes to those of the turn."""
+        call.stamp = stamp
         route = call.route
         self._parse_query(call)
         if call.is_backlog:
@@ -132,27 +146,20 @@ class Dispatcher:
         message = self.message(call, route.message)
         if route.bulk and type(call.body) is list:
             async with self.bulk_queue.slot(len(call.body)):
-                answered = await self.system.ask(ref or self.ref(call), message)
+                value, verdict = await self.system.ask(ref or self.ref(call), message, stamp)
         else:
-            answered = await self.system.ask(ref or self.ref(call), message)
-        return await self._respond(call, answered.value, answered.verdict)
+            value, verdict = await self.system.ask(ref or self.ref(call), message, stamp)
+        shown_once = _take_ids(call, value)
+        if route.then is not None:
+            value = call.shown or {**await self.read(call, route.then), **shown_once}
+        return _response_to(call, value, verdict)
 
-    async def _respond(self, call: Call, value: Any, verdict: Verdict | None) -> Response:
-        """The response to an actor's answer: the answer itself, the record as it is now, or only success."""
-        route = call.route
-        headers = [*_response_headers(route, verdict)]
-        if route.answer_is_reply:
-            return json_response(call, route.ok, value, headers)
-        if route.then is None:
-            return Response(route.ok, headers, SUCCESS)
-        shown_once: dict[str, str] = {}
-        if isinstance(value, Created):
-            assert route.created_id is not None
-            call.ids = {**call.ids, route.created_id: value.id}
-            shown_once = value.shown_once
-        elif isinstance(value, Renamed):
-            call.ids = {**call.ids, "name": value.name}
-        return json_response(call, route.ok, {**await self.read(call, route.then), **shown_once}, headers)
+    def _keep(self, call: Call, actor: Actor, value: Any) -> Response:
+        """The response to the value of a turn that is not over: the one to keep for repetitions."""
+        then, shown_once = call.route.then, _take_ids(call, value)
+        if then is not None:
+            value = call.shown = {**readers.read_in_turn(actor, self.message(call, then)), **shown_once}
+        return _response_to(call, value, None)
 
     # The driver that calls back.
 
@@ -354,6 +361,26 @@ class Dispatcher:
     async def read_message(self, message: Message) -> Any:
         """Answer a read message."""
         return await readers.read(self.system, message)
+
+
+def _take_ids(call: Call, value: Any) -> dict[str, str]:
+    """Note the id or the name that an actor's answer gives, and return what is shown only in this answer."""
+    if isinstance(value, Created):
+        assert call.route.created_id is not None
+        call.ids = {**call.ids, call.route.created_id: value.id}
+        return value.shown_once
+    if isinstance(value, Renamed):
+        call.ids = {**call.ids, "name": value.name}
+    return {}
+
+
+def _response_to(call: Call, value: Any, verdict: Verdict | None) -> Response:
+    """The response with an actor's answer, or with what was read after it; or only success."""
+    route = call.route
+    headers = [*_response_headers(route, verdict)]
+    if route.answer_is_reply or route.then is not None:
+        return json_response(call, route.ok, value, headers)
+    return Response(route.ok, headers, SUCCESS)
 
 
 def _response_headers(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes, bytes], ...]:

@@ -39,10 +39,12 @@ STATUS: dict[str, int] = {
     errors.Forbidden.type: 403,
     errors.NotFound.type: 404,
     MethodNotAllowed.type: 405,
+    errors.InWork.type: 409,
     errors.Gone.type: 410,
     errors.PreconditionFailed.type: 412,
     errors.PayloadTooLarge.type: 413,
     UnsupportedMediaType.type: 415,
+    errors.KeyReused.type: 422,
     errors.TooManyRequests.type: 429,
     errors.Crashed.type: 500,
     errors.Overloaded.type: 503,
@@ -77,6 +79,8 @@ def error_response(error: DomainError) -> tuple[int, Headers, bytes]:
             headers += rate_limit(error.bucket, error.verdict)
     elif isinstance(error, errors.Overloaded):
         headers.append((b"retry-after", str(max(1, math.ceil(error.retry_after_s))).encode()))
+    elif isinstance(error, errors.InWork):
+        headers.append(RETRY_SOON)
     elif isinstance(error, errors.Unauthorized):
         headers.append((b"www-authenticate", b'Bearer realm="trunkline"'))
     elif isinstance(error, MethodNotAllowed):

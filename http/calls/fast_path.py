@@ -23,6 +23,7 @@ import trio
 from trunkline.http.calls.admissions import CallTemplate
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import body_too_large, body_too_slow
+from trunkline.http.calls.idempotency import HEADER as IDEMPOTENCY_KEY
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.wire.asgi import EXTENSIONS, Application, client_address
 from trunkline.http.wire.exchange import BODILESS, Exchange
@@ -81,6 +82,8 @@ class FastPath:
         headers = dict(exchange.headers)
         if (self._cross_origin and b"origin" in headers) or self._is_foreign(headers.get(b"host", b"")):
             return None
+        if IDEMPOTENCY_KEY in headers:
+            return None  # each call has a head of its own, and may have to wait
         admission = self._dispatcher.find_admission(exchange.method, path, headers.get(b"authorization"))
         if admission is None:
             return None

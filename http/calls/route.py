@@ -155,6 +155,8 @@ class Route:
     """Handles the calls whose query has `backlog=true`, and decodes their bodies."""
     bulk: bool = False
     """A call whose body is an array waits in the queue of bulk calls."""
+    takes_key: bool = False
+    """Calls may have an Idempotency-Key (`idempotency.py`)."""
     fast_path: bool = False
     """Dispatched without Quart, because its calls are frequent."""
     links: LinkTemplates | None = None
@@ -184,6 +186,8 @@ class Route:
             raise TypeError(
                 f"{self.operation}: {self.path} has no {{{self.to.parent}Id}}, which {self.to.kind} needs"
             )
+        if self.takes_key and (self.to is None or self.handler is not None or self.creates_actor):
+            raise TypeError(f"{self.operation}: an Idempotency-Key is for calls of one actor that exists")
         if self.audited and self.fast_path:
             raise TypeError(f"{self.operation}: an audited operation cannot take the fast path")
 

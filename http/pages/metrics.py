@@ -135,6 +135,15 @@ class MetricsCollector(Collector):
         for name, each in self._dispatcher.statistics.times.items():
             times.add_metric([name], *_histogram(CALL_TIMES_S, each.counts, each.total_s))
         yield times
+        calls = self._dispatcher.idempotent_calls
+        yield _counter(
+            "calls_repeated", "Calls answered with the stored answer of an earlier one.", calls.repeated
+        )
+        yield _counter(
+            "idempotency_keys_forgotten",
+            "Answers of calls with an Idempotency-Key that made room for others before they expired.",
+            calls.forgotten,
+        )
         yield _counter("logins_failed", "Log-ins that failed.", self._dispatcher.login_failures.count)
         yield _counter(
             "tokens_verified", "Tokens verified without help of the cache.", self._dispatcher.tokens.verified

@@ -17,6 +17,7 @@ import msgspec
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.query import schema as query_schema
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
+from trunkline.http.calls.idempotency import STRING
 from trunkline.http.calls.route import DEVICE_PATH, Route
 from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.pages import descriptions, examples
@@ -37,6 +38,20 @@ _COMMON_PARAMETERS = (
     ("_actions", "Accepted, has no effect"),
     ("_embedded", "Accepted, has no effect"),
 )
+_KEY_PARAMETER: Mapping[str, Any] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": (
+        "A string in double quotes, such as a UUID. If a call is repeated with the same key, it is not done again, and "
+        "the answer is the stored one of the first call"
+    ),
+    "schema": {"type": "string", "pattern": STRING.pattern},
+}
+_KEY_RESPONSES = {
+    409: "The first call with the same Idempotency-Key is still in work; repeat it after Retry-After",
+    422: "The Idempotency-Key belongs to a call with another path, query or body",
+}
 _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Log in": ("Get a token; every other call needs one.", ("auth",)),
     "Applications": (
@@ -227,7 +242,11 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
         "operationId": route.operation,
         "tags": [_group(route)],
         "summary": route.summary,
-        "parameters": [*_path_parameters(route), *_query_parameters(route, components)],
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(route, components),
+            *([_KEY_PARAMETER] if route.takes_key else []),
+        ],
         "responses": _responses(route, by_type),
         "x-scopes": sorted(route.scopes),
     }
@@ -339,6 +358,8 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
         }
     if route.access == "write":
         codes |= _WRITE_RESPONSES
+    if route.takes_key:
+        codes |= _KEY_RESPONSES
     if route.method in ("PATCH", "DELETE"):
         codes[412] = "If-Match names another revision than the stored one"
     if route.method == "GET" and route.event is None:
@@ -361,6 +382,13 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.checked is not None:
         content = {"application/json": {"schema": by_type[repr(route.checked)]}}
         found["200"] = {"description": "Only checked: it can be done", "content": content}
+    _add_headers(route, found)
+    return found
+
+
+def _add_headers(route: Route, found: dict[str, Any]) -> None:
+    """Add the headers of the throttle and of repeated calls to the responses."""
+    success = found[str(route.ok)]
     if route.throttle is not None and route.handler is None:
         headers = {
             name: {"description": description, "schema": {"type": "string"}}
@@ -372,9 +400,13 @@ def _responses(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
                 ("RateLimit-Policy", "the calls of the bucket and its window in seconds"),
             )
         }
-        found[str(route.ok)]["headers"] = headers
+        success["headers"] = {**headers}
         found["429"]["headers"] = {**headers, "Retry-After": {"schema": {"type": "integer"}}}
-    return found
+    if route.takes_key:
+        success.setdefault("headers", {})["Idempotent-Replayed"] = {
+            "description": "true: this is the stored answer of an earlier call with the same Idempotency-Key",
+            "schema": {"const": "true"},
+        }
 
 
 def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:

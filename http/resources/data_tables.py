@@ -161,6 +161,7 @@ ROUTES = (
         method="POST",
         path=ROWS,
         operation="dataTableRows.post",
+        takes_key=True,
         summary="Insert a row, or an array of rows",
         message=InsertRows,
         body=RowOrRows,

@@ -92,6 +92,7 @@ ROUTES = (
         method="POST",
         path=EVENTS,
         operation="events.post",
+        takes_key=True,
         summary="Create an event",
         message=CreateEvent,
         body=EventPost,

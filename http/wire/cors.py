@@ -21,12 +21,12 @@ _REQUEST_HEADERS: Final = b", ".join(
     (
         *(b"Authorization", b"Content-Type", b"Accept", b"Accept-Version"),
         *(b"If-Match", b"If-None-Match", b"Last-Event-ID", b"X-Request-Id"),
-        *(b"Range", b"If-Range"),
+        *(b"Range", b"If-Range", b"Idempotency-Key"),
     )
 )
 _RESPONSE_HEADERS: Final = (
     b"RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id, WWW-Authenticate, Content-Disposition, "
-    b"Content-Range, Accept-Ranges, Repr-Digest"
+    b"Content-Range, Accept-Ranges, Repr-Digest, Idempotent-Replayed"
 )
 _PREFLIGHT_AGE_S: Final = b"7200"
 """How long a browser keeps a preflight response; browsers do not keep it longer."""

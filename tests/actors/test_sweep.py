@@ -36,7 +36,9 @@ from trunkline.actors.events.kind import EVENT
 from trunkline.actors.flows import messages as flow_messages
 from trunkline.actors.plain.certificates import CertificatePost
 from trunkline.actors.records import messages, records
+from trunkline.actors.records.kept_answers import KeptAnswer, keep_answer
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.tables import messages as tables
@@ -171,9 +173,15 @@ async def reported(house: House, name: str) -> bytes:
     for number in range(4):
         await house.report(device, {"data": {"a": number}})
         await house.command(device, "go", payload={"n": number})
-        await house.ask(device, devices.SetConnectionStatus(body=devices.Connected()))
+        status = devices.SetConnectionStatus(body=devices.Connected())
+        await house.system.ask(house.ref(device), status, keep_some_answer)
         house.clock.pass_s(1)
     return device
+
+
+def keep_some_answer(actor: Actor, _value: Any) -> None:
+    """Keep an answer, as for a call with an Idempotency-Key."""
+    keep_answer(actor, b"a digest", KeptAnswer(b"a request", 200, [], b"{}"))
 
 
 async def sweep_all(system: System, after_each: Callable[[], Any] = lambda: None) -> int:

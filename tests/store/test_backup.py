@@ -231,6 +231,7 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.SEGMENTS: 0,
         keys.RUNS: 0,
         keys.TRIGGERS: 0,
+        keys.ANSWERS: 0,
     }
 
 

@@ -6,10 +6,10 @@ answer within `timeoutTemplate` seconds (10, at most 30), an address that is not
 are errors: they end the run, or are at `errorPath` with `name` and `message` if `errorBehavior` is `payloadPath`. A
 configuration that gives no URL or no JSON always ends the run.
 
-Requests that change something have an `Idempotency-Key` unless `headerInfo` has one: it is the same one if the run is
-repeated after a crash, which may send the request once more. Headers about the connection and the length of the body
-are those of the server. A credential proves the sender to the URLs under its `uriMatch`, and a URL without a host
-begins with that. Redirects are followed, with what proves the sender only where it is meant for.
+Requests that change something have an `Idempotency-Key` unless `headerInfo` names it, with a value or without one: it
+is the same one if the run is repeated after a crash, which may send the request once more. Headers about the connection
+and the length of the body are those of the server. A credential proves the sender to the URLs under its `uriMatch`, and
+a URL without a host begins with that. Redirects are followed, with what proves the sender only where it is meant for.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ def prepare(config: Config) -> NodeStep:
         config.get("disableSSLVerification") is not True,
         config.get("disableRedirects") is not True,
     )
+    named = {text_of(row, "key").strip().lower() for row in _rows(config, "headerInfo")}
+    has_key = method not in ("GET", "HEAD") and "idempotency-key" not in named
     result = path_of(config, "responsePath")
     throws = choice_of(config, "errorBehavior", ("throw", "payloadPath")) == "throw"
     problem = None if throws else needed_path(config, "errorPath")
@@ -105,11 +107,11 @@ def prepare(config: Config) -> NodeStep:
         sent, seconds = body(visit), _seconds(timeout, visit)
         write, given = _writer(encoding(visit)), headers(visit)
         names = {name.lower() for name, _ in given}
-        key = f"{world.flow.hex()}-{world.key(visit.place)}"
+        key = f'"{world.flow.hex()}-{world.key(visit.place)}"'
         added = {"Accept": "*/*", "Accept-Encoding": "identity"}
         if sent.content_type is not None:
             added["Content-Type"] = sent.content_type
-        if method not in ("GET", "HEAD"):
+        if has_key:
             added["Idempotency-Key"] = key
         given = [*((name, value) for name, value in added.items() if name.lower() not in names), *given]
         whole = sender(visit, url)

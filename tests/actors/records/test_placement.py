@@ -53,9 +53,8 @@ def test_every_database_has_a_home() -> None:
         keys.UNIQUE: Home("root"),
         keys.ARRIVALS: Home("device", DEVICE),
     }
-    assert {*known, keys.RECORDS, keys.INDEXES, keys.SEGMENTS, keys.RUNS, keys.TRIGGERS} == set(
-        keys.DATABASES
-    )
+    others = {keys.RECORDS, keys.INDEXES, keys.SEGMENTS, keys.RUNS, keys.TRIGGERS, keys.ANSWERS}
+    assert {*known, *others} == set(keys.DATABASES)
     for db, home in known.items():
         assert home_of_key(KINDS, db, DEVICE + b"rest") == home
 
@@ -98,6 +97,30 @@ def test_every_database_has_a_home() -> None:
             Ref("device", APPLICATION, DEVICE),
             keys.TRIGGERS,
             keys.trigger_key(7, "application", APPLICATION),
+            False,
+        ),
+        (
+            Ref("device", APPLICATION, DEVICE),
+            keys.ANSWERS,
+            keys.answer_key(keys.answers_prefix(APPLICATION, "device", DEVICE), b"x"),
+            True,
+        ),
+        (
+            Ref("device", APPLICATION, DEVICE),
+            keys.ANSWERS,
+            keys.answer_key(keys.answers_prefix(APPLICATION, "device", OTHER), b"x"),
+            False,
+        ),
+        (
+            Ref("dataTable", APPLICATION, OTHER),
+            keys.ANSWERS,
+            keys.answers_head_key(keys.answers_prefix(APPLICATION, "dataTable", OTHER)),
+            True,
+        ),
+        (
+            Ref("eventLog", APPLICATION, APPLICATION),
+            keys.ANSWERS,
+            keys.answers_head_key(keys.answers_prefix(OTHER, "eventLog", OTHER)),
             False,
         ),
         (Ref("flow", APPLICATION, OTHER), keys.META, keys.flow_timers_key(APPLICATION, OTHER), True),

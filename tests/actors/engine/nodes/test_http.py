@@ -206,10 +206,13 @@ async def test_a_change_has_a_key_and_a_repeated_run_has_the_same(house: House, 
     assert kept_runs(house, flow)[0].outcome == "completed"
     keys = [each.headers["idempotency-key"] for each in server.asked]
     assert len(set(keys)) == 2
-    assert all(key.startswith(f"{flow.id.hex()}-") for key in keys)
+    assert all(key.startswith(f'"{flow.id.hex()}-') and key.endswith('"') for key in keys)
     own = [{"key": "idempotency-key", "valueTemplate": "mine"}]
     await result(house, server, method="POST", headerInfo=own)
     assert server.asked[-1].headers["idempotency-key"] == "mine"
+    none = [{"key": "Idempotency-Key", "valueTemplate": ""}]
+    await result(house, server, method="POST", headerInfo=none)
+    assert "idempotency-key" not in server.asked[-1].headers
 
 
 @pytest.mark.parametrize(("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST")])

@@ -1,0 +1,326 @@
+"""Safe repetitions: with an Idempotency-Key a call is done once, whatever happens to the server and the connection.
+
+`pytest -m load tests/e2e/test_idempotency.py` runs the long form of the kills, and prints what was kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from tests.e2e.conftest import Server
+from tests.e2e.server_process import OWNER, serving
+from tests.e2e.test_crash import FAULTY, SYNC_S, UNTHROTTLED, checked
+from tests.patience import PATIENCE_S
+from trunkline.bench.client import Connection
+from trunkline.bench.errors import WireError
+from trunkline.bench.transport import Origin
+
+COLUMNS = [{"name": "label", "dataType": "string", "constraint": "optional"}]
+KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
+
+
+async def table(server: Server, application: str) -> str:
+    body = {"name": "readings", "columns": COLUMNS}
+    made = await server.call("POST", f"{application}/data-tables", body)
+    return f"{application}/data-tables/{made['id']}"
+
+
+async def post(server: Server, path: str, body: Any, key: str = KEY, **kw: Any) -> httpx.Response:
+    async with server.client(kw.pop("token", None)) as client:
+        return await client.post(path, json=body, headers={"Idempotency-Key": key})
+
+
+async def history(server: Server, device: str, what: str) -> Any:
+    return await server.call("GET", f"{device}/{what}?limit=1000&since=1")
+
+
+async def test_an_event_is_created_once_and_answered_as_it_was_then(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    body = {
+        "level": "warning",
+        "state": "new",
+        "subject": "too hot",
+        "message": "63 degrees",
+        "data": {"a": [1, 2]},
+        "deviceId": device.rpartition("/")[2],
+        "eventTags": {"room": "7"},
+    }
+    first = await post(server, f"{application}/events", body)
+    assert first.status_code == 201
+    event = f"{application}/events/{first.json()['id']}"
+    assert await server.call("GET", event) == first.json(), "it shows what a read shows"
+    for change in ("PATCH", "DELETE"):
+        await server.call(change, event, {"state": "acknowledged"} if change == "PATCH" else None)
+        again = await post(server, f"{application}/events", body)
+        assert (again.status_code, again.content) == (201, first.content)
+        assert again.headers["etag"] == first.headers["etag"]
+        assert again.headers["idempotent-replayed"] == "true"
+    assert (await server.call("GET", f"{application}/events"))["totalCount"] == 0
+
+
+async def test_each_repetition_of_an_audited_call_is_in_the_log(server: Server) -> None:
+    """Also of a first call whose answer was lost with the server, after its event and before its entry."""
+    org = await server.organization()
+    org_id = org.rpartition("/")[2]
+    made = await server.call("POST", "/applications", {"name": "house", "orgId": org_id})
+    path = f"/applications/{made['id']}/events"
+    for _ in range(2):
+        assert (
+            await post(server, path, {"level": "info", "state": "new", "subject": "x"})
+        ).status_code == 201
+    log = await server.call("GET", f"{org}/audit-logs?perPage=100")
+    entries = [
+        each
+        for each in log["items"]
+        if each["requestAction"] == "post" and each["requestResource"] == "events"
+    ]
+    assert [each["responseStatus"] for each in entries] == [201, 201]
+
+
+async def test_rows_are_inserted_once(server: Server) -> None:
+    application = await server.application()
+    rows = f"{await table(server, application)}/rows"
+    for key, body in (('"one"', {"label": "x"}), ('"many"', [{"label": "y"}] * 3)):
+        first, again = [await post(server, rows, body, key) for _ in range(2)]
+        assert (
+            (again.status_code, again.content) == (201, first.content) == (first.status_code, first.content)
+        )
+        assert again.headers["idempotent-replayed"] == "true"
+    assert (await server.call("GET", rows))["totalCount"] == 4
+
+
+async def test_a_backlog_is_stored_once(server: Server) -> None:
+    device = await server.device(await server.application())
+    body = [{"data": {"temp": number}, "time": 1_700_000_000_000 + number} for number in range(5)]
+    first, again = [await post(server, f"{device}/state?backlog=true", body) for _ in range(2)]
+    assert (first.status_code, again.content) == (200, first.content)
+    assert "ratelimit" in first.headers
+    assert (again.headers["idempotent-replayed"], "ratelimit" in again.headers) == ("true", False)
+    assert (await post(server, f"{device}/state", body)).status_code == 422
+    assert (await server.call("GET", f"{device}/payloadCounts"))["deviceState"] == 5
+
+
+async def test_a_stored_answer_outlives_a_restart(start_server: Callable[..., Any]) -> None:
+    bodies = {"state": {"data": {"temp": 1}}, "command": {"name": "go"}}
+    async with start_server() as server:
+        device = await server.device(await server.application())
+        first = {
+            name: await post(server, f"{device}/{name}", body, f'"{name}"') for name, body in bodies.items()
+        }
+        assert [each.status_code for each in first.values()] == [200, 200]
+    async with start_server() as server:
+        for name, body in bodies.items():
+            again = await post(server, f"{device}/{name}", body, f'"{name}"')
+            assert (again.status_code, again.content) == (200, first[name].content)
+            assert again.headers["idempotent-replayed"] == "true"
+            assert len(await history(server, device, name)) == 1
+        for name in bodies:
+            other = await post(server, f"{device}/{name}", {"name": "stop"}, '"command"')
+            assert (other.status_code, other.json()["type"]) == (422, "KeyReused")
+
+
+async def test_answers_of_others_are_not_shown(server: Server) -> None:
+    """Another token of the same application makes a call of its own with the same key."""
+    application = await server.application()
+    rows = f"{await table(server, application)}/rows"
+    tokens = []
+    for name in ("a", "b"):
+        given = {"name": name, "scope": ["all.Application"]}
+        tokens.append((await server.call("POST", f"{application}/tokens", given))["token"])
+    answers = [await post(server, rows, {"label": "x"}, token=token) for token in (None, *tokens)]
+    assert [each.status_code for each in answers] == [201, 201, 201]
+    assert len({each.json()["id"] for each in answers}) == 3
+    for token, first in zip((None, *tokens), answers, strict=True):
+        again = await post(server, rows, {"label": "x"}, token=token)
+        assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+
+
+async def test_many_at_once_have_one_effect(server: Server) -> None:
+    application = await server.application()
+    rows = f"{await table(server, application)}/rows"
+    answers: list[httpx.Response] = []
+
+    async def ask() -> None:
+        while True:
+            answer = await post(server, rows, {"label": "x"})
+            if answer.status_code != 409:
+                answers.append(answer)
+                return
+
+    with trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(ask)
+    assert {(each.status_code, each.content) for each in answers} == {(201, answers[0].content)}
+    assert sum("idempotent-replayed" not in each.headers for each in answers) == 1
+    assert (await server.call("GET", rows))["totalCount"] == 1
+
+
+async def test_metrics_count_repetitions_and_forgotten_keys(start_server: Callable[..., Any]) -> None:
+    async with start_server(limits={"idempotency_keys_max": 2}) as server:
+        device = await server.device(await server.application())
+        for key in ("1", "2", "2", "3", "4"):
+            assert (await post(server, f"{device}/command", {"name": "go"}, f'"{key}"')).status_code == 200
+        assert len(await history(server, device, "command")) == 4
+        async with server.client("") as client:
+            lines = (await client.get("/metrics")).text.splitlines()
+        assert "trunkline_calls_repeated_total 1.0" in lines
+        assert "trunkline_idempotency_keys_forgotten_total 2.0" in lines
+        assert (await post(server, f"{device}/command", {"name": "go"}, '"1"')).status_code == 200
+        assert len(await history(server, device, "command")) == 5
+
+
+# Kills.
+
+
+class Stubborn:
+    """A client that sends each call with a key of its own until it has an answer, across servers.
+
+    Some answers are lost: the client drops the connection right after it has sent the call.
+    """
+
+    def __init__(self, name: str, calls: list[tuple[str, Any]], random: Random) -> None:
+        self.left = [
+            (path, json.dumps(body).encode(), f'"{name}-{n}"') for n, (path, body) in enumerate(calls)
+        ]
+        self.answers: list[bytes] = []
+        self.repeated = 0
+        self._random = random
+
+    async def run(self, server: Server) -> None:
+        """Send until nothing is left, or the server is gone."""
+        while self.left:
+            path, body, key = self.left[0]
+            async with Connection(Origin.parse(server.url), token=server.token) as connection:
+                headers = {"Idempotency-Key": key}
+                if self._random.random() < 0.2:
+                    try:
+                        await self._drop(connection, connection.encode("POST", path, body, headers))
+                    except WireError:
+                        return
+                try:
+                    answer = await connection.request("POST", path, body, headers)
+                except WireError:
+                    return
+            if answer.status == 409:
+                continue
+            assert answer.status in (200, 201), (answer.status, answer.body)
+            self.repeated += answer.headers.get("idempotent-replayed") == "true"
+            self.answers.append(answer.body)
+            self.left.pop(0)
+
+    async def _drop(self, connection: Connection, call: bytes) -> None:
+        await connection.connect()
+        with trio.move_on_after(self._random.uniform(0, 0.003)):
+            await connection.exchange(call)
+        connection.close()
+
+
+async def prepared(server: Server) -> tuple[str, str, str]:
+    application = await server.application()
+    return application, await server.device(application), await table(server, application)
+
+
+def calls(paths: tuple[str, str, str], client: int, count: int) -> list[tuple[str, Any]]:
+    application, device, rows = paths
+    found: list[tuple[str, Any]] = []
+    for number in range(count):
+        mark = f"{client}-{number}"
+        found.append(
+            [
+                (
+                    f"{device}/state",
+                    {"data": {"label": mark}, "time": 1_700_000_000_000 + 1000 * client + number},
+                ),
+                (
+                    f"{device}/state",
+                    [{"data": {"label": mark}, "time": 1_710_000_000_000 + 1000 * client + number}],
+                ),
+                (f"{device}/command", {"name": mark}),
+                (f"{rows}/rows", {"label": mark}),
+                (f"{rows}/rows", [{"label": mark}, {"label": f"{mark}'"}]),
+                (f"{application}/events", {"level": "info", "state": "new", "subject": mark}),
+            ][number % 6]
+        )
+    return found
+
+
+async def read_back(server: Server, paths: tuple[str, str, str]) -> tuple[Counter[str], int]:
+    """How often each mark is stored, and how many payloads of states were counted."""
+    application, device, rows = paths
+    marks = [each["data"]["label"] for each in await history(server, device, "state")]
+    marks += [each["name"] for each in await history(server, device, "command")]
+    marks += [each["label"] for each in (await server.call("GET", f"{rows}/rows?limit=10000"))["items"]]
+    marks += [
+        each["subject"] for each in (await server.call("GET", f"{application}/events?perPage=1000"))["items"]
+    ]
+    counts = await server.call("GET", f"{device}/payloadCounts")
+    return Counter(marks), counts["deviceState"]
+
+
+async def rounds(data_dir: Path, kills: int, clients: int, count: int, seed: int) -> tuple[int, int]:
+    """Kill the server again and again while clients repeat; returns the calls, and those answered by a repetition."""
+    random = Random(seed)
+    async with serving(data_dir, *UNTHROTTLED) as server:
+        paths = await prepared(server)
+        assert await server.terminate() == 0
+    stubborn = [Stubborn(str(n), calls(paths, n, count), Random(random.random())) for n in range(clients)]
+    for number in range(kills):
+        env = {**OWNER, "CRASH_SYNC_S": SYNC_S[number % 2]}
+        async with serving(data_dir, *UNTHROTTLED, program=FAULTY, env=env) as server:
+            done = sum(len(each.answers) for each in stubborn)
+            target = done + (clients * count - done) // (kills - number + 1)
+            with trio.fail_after(PATIENCE_S):
+                async with trio.open_nursery() as nursery:
+                    for each in stubborn:
+                        nursery.start_soon(each.run, server)
+                    while sum(len(each.answers) for each in stubborn) < target:
+                        await trio.lowlevel.checkpoint()
+                    await server.kill()
+        await checked(data_dir)
+    async with serving(data_dir, *UNTHROTTLED) as server:
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery:
+                for each in stubborn:
+                    nursery.start_soon(each.run, server)
+        found, states = await read_back(server, paths)
+        assert await server.terminate() == 0
+    assert not any(each.left for each in stubborn)
+    sent = Counter(
+        mark
+        for client in range(clients)
+        for number in range(count)
+        for mark in [f"{client}-{number}", *([f"{client}-{number}'"] if number % 6 == 4 else [])]
+    )
+    assert found == sent
+    assert states == clients * sum(number % 6 < 2 for number in range(count)), "none replaced an equal one"
+    return clients * count, sum(each.repeated for each in stubborn)
+
+
+@pytest.mark.slow
+async def test_every_call_has_one_effect_across_kills(tmp_path: Path) -> None:
+    _, repeated = await rounds(tmp_path / "data", kills=3, clients=6, count=60, seed=3)
+    assert repeated > 0
+
+
+@pytest.mark.load
+@pytest.mark.timeout(1800)
+async def test_every_call_has_one_effect_across_fifty_kills(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, repeated = await rounds(tmp_path / "data", kills=50, clients=8, count=300, seed=4)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n50 kills: {made} calls with keys, each with one effect; {repeated} answered by a repetition\n"
+        )
