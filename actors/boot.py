@@ -36,6 +36,7 @@ from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.head import advanced
 from trunkline.actors.devices.inactivity import Inactivity
+from trunkline.actors.devices.state_feed import StateFeed
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.programs import Programs
@@ -191,6 +192,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Watches())
     system.add_component(Timers(system))
     system.add_component(FlowIndex(system))
+    system.add_component(StateFeed(system))
     system.add_component(Inactivity(system))
     system.add_component(BacklogLane(system.limits, system.clock, partial(_holds_backlog, system)))
     system.add_component(Programs(system))

@@ -39,6 +39,7 @@ from trunkline.actors.devices import (
     organization_counts,
     period_summaries,
     selection,
+    state_feed,
 )
 from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
@@ -134,6 +135,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     OpenRecipe: bulk_create.open_recipe,
     ChooseDevices: bulk_selection.choose_devices,
     device.ReplayCommands: history.replay_commands,
+    device.GetMissedStates: state_feed.get_missed_states,
     QueryLastValues: measurements.query_last_values,
     QueryTimeSeries: measurements.query_time_series,
     counts.CountDevices: counts.count_devices,

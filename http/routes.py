@@ -6,6 +6,7 @@ from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
     account,
     application_contents,
+    application_streams,
     application_templates,
     applications,
     archives,
@@ -52,6 +53,7 @@ TABLE = RouteTable(
         *audit_logs.ROUTES,
         *applications.ROUTES,
         *application_contents.ROUTES,
+        *application_streams.ROUTES,
         *devices.ROUTES,
         *bulk_devices.ROUTES,
         *measurements.ROUTES,

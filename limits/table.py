@@ -656,6 +656,24 @@ class Limits:
     websocket_buffer_bytes_max: int = _bound(
         MIB, "bytes", "A client that has not taken this much of what it was sent is closed.", "connection"
     )
+    stream_log_bytes_max: int = _bound(
+        8 * MIB,
+        "bytes",
+        "Reports that are searched for one page: about 50 ms in a worker thread.",
+        "subscriber",
+    )
+    application_streams_max: int = _bound(
+        100,
+        "streams",
+        "Each different selection is asked about each state of the application.",
+        "application",
+    )
+    application_stream_buffer_length_max: int = _bound(
+        20_000, "events", "A second of the states of a busy application.", "subscriber"
+    )
+    application_stream_buffer_bytes_max: int = _bound(
+        4 * MIB, "bytes", "20,000 usual states; 100 streams must not use more than 400 MiB.", "subscriber"
+    )
     link_frame_bytes_max: int = _bound(
         MIB, "bytes", "The same as a request body: it carries the same states.", "frame"
     )

@@ -21,6 +21,8 @@ from typing import Any, Final, NamedTuple
 from trunkline.store import codec, keys
 from trunkline.store.columns import MERGES, REMOVES, REPLACES, Points
 
+BACKLOG: Final = b"\xa0"
+"""An empty map. A report of it begins a backlog, which the next head ends; streams leave out what is between them."""
 HEAD: Final = -1
 """Stands where the time would be."""
 _WIPED: Final = -2

@@ -7,19 +7,18 @@ position in the commit as later in the log, and no other report ever gets it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.store import keys
 from trunkline.store.arrival_chunks import ENTRY_BYTES, Chunk, entries, unpacked
 from trunkline.store.errors import StoreDamaged
-from trunkline.store.report_items import decoded_items
+from trunkline.store.report_items import HEAD, decoded_items
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 _SHIFT: Final = 32
-POSITION_MAX: Final = (1 << (56 + _SHIFT)) - 1
 
 
 def commit_of(position: int) -> int:
@@ -32,20 +31,27 @@ def end_of(seq: int) -> int:
     return (seq + 1) << _SHIFT
 
 
-def bodies(chunk: Chunk) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield the entries of a chunk: device, position and reports."""
+def reports(
+    chunk: Chunk, is_wanted: Callable[[bytes], bool]
+) -> Iterator[tuple[bytes, int, int, dict[int, Any]]]:
+    """Yield the reports of the wanted devices in a commit: device, position, time and point.
+
+    Backlogs are left out, and so is what removes or replaces points.
+    """
     at = chunk.seq << _SHIFT
+    in_backlog: set[bytes] = set()
     for device, body, _ in entries(chunk.value):
-        yield device, at, body
-        at += ENTRY_BYTES + len(body)
-
-
-def reports(position: int, body: bytes) -> Iterator[tuple[int, int, dict[int, Any]]]:
-    """Yield the reports of an entry: position, time and point. What removes or replaces points is left out."""
-    for number, (time_ms, value) in enumerate(decoded_items(body), 1):
-        if type(value) is dict:
+        if is_wanted(device):
             # An item has more than one byte, so the positions of two entries never meet.
-            yield position + number, time_ms, value
+            for position, (time_ms, value) in enumerate(decoded_items(body), at + 1):
+                if time_ms == HEAD:
+                    in_backlog.discard(device)
+                elif type(value) is dict:
+                    if not value:
+                        in_backlog.add(device)
+                    elif device not in in_backlog:
+                        yield device, position, time_ms, value
+        at += ENTRY_BYTES + len(body)
 
 
 def chunks_from(snapshot: Snapshot, seq: int) -> Iterator[Chunk]:

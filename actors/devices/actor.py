@@ -31,6 +31,7 @@ from trunkline.actors.devices.messages import (
 )
 from trunkline.actors.devices.removal import DeviceRemoval
 from trunkline.actors.devices.silence import decode_fired, encode_fired, silence_of
+from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed
 from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_states
 from trunkline.actors.devices.told import told_connection
 from trunkline.actors.flows.due_times import Watches
@@ -45,24 +46,24 @@ from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import HOUR_MS, SECONDS_BELOW, iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import encode, encode_numbered
-from trunkline.store.report_items import head_item
+from trunkline.store.report_items import BACKLOG, head_item
 
 _ARRIVAL_MS = 60_000
 """A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
 
-STATE_TOPIC = "states"
 COMMAND_TOPIC = "commands"
-"""Topics of the device's streams."""
+"""The topic of the device's command streams."""
 
 
 class Device(DeviceRemoval):
     """One device of one application. `ref.parent` is the application's id."""
 
-    __slots__ = ("_flows", "_head_deferred", "_is_timed", "_triggers", "_watchers")
+    __slots__ = ("_feed", "_flows", "_head_deferred", "_is_timed", "_triggers", "_watchers")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self._head_deferred = False
         self._flows: FlowIndex = system.component(FlowIndex)
+        self._feed: StateFeed = system.component(StateFeed)
         self._triggers: Triggers | None = None
         self._watchers: tuple[Watcher, ...] = ()
         self._is_timed = False
@@ -100,6 +101,8 @@ class Device(DeviceRemoval):
         if not checked:
             return
         writes = self.writes()
+        if is_backlog:
+            writes.report(id, checked[0][0], BACKLOG)
         for time_ms, point in checked:
             writes.report(id, time_ms, encode_numbered(point))
         if len(checked) == 1:
@@ -123,7 +126,7 @@ class Device(DeviceRemoval):
         if head.is_silent:
             head.is_silent = False
             self._tell_inactivity()
-        self.after_commit(partial(self._announce_states, self.attributes, checked))
+        self.after_commit(partial(self._announce_states, self.attributes))
 
     def _trigger(self, message: SendState, checked: list[tuple[int, dict[int, Any]]], now_ms: int) -> None:
         """Stage the triggers of states. Those that name a version trigger that version, the others the default one."""
@@ -188,17 +191,15 @@ class Device(DeviceRemoval):
         """Whether the time of a report does not tell when it arrived, or the device was silent before."""
         return self.head.is_silent or not 0 <= now_ms - time_ms < _ARRIVAL_MS
 
-    def _announce_states(self, attributes: Attributes, checked: list[tuple[int, dict[int, Any]]]) -> None:
-        """Publish states after their commit, with the attribute names of the time when they were reported.
+    def _announce_states(self, attributes: Attributes) -> None:
+        """Tell the streams of states after the commit, with the attribute names of the time of the report.
 
         The subscribers are those after the commit, not those of the turn. Otherwise a client that opens a stream
         and then reads the stored states could miss a state that was handled before the one and committed after
         the other.
         """
-        if self.system.has_subscribers(self.ref, STATE_TOPIC):
-            for time_ms, point in checked:
-                event = msgspec.json.encode(attributes.entry(time_ms, point))
-                self.system.publish(self.ref, STATE_TOPIC, time_ms, event)
+        if self.ref.parent in self._feed.selections or self.system.has_subscribers(self.ref, STATE_TOPIC):
+            self._feed.note(self.ref, self.doc, attributes)
 
     def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
         states_max = self.system.limits.states_per_call_max
@@ -263,7 +264,7 @@ class Device(DeviceRemoval):
         """
         if self.system.has_subscribers(self.ref, COMMAND_TOPIC):
             event = msgspec.json.encode(shown_command(entry))
-            self.system.publish(self.ref, COMMAND_TOPIC, position, event)
+            self.system.publish(self.ref, COMMAND_TOPIC, [(position, event)])
 
     # Connection.
 

@@ -209,6 +209,18 @@ class KeepAlive(Query, frozen=True):
     keep_alive_interval: Annotated[float, Meta(ge=1, le=60)] = 2
 
 
+class StateStream(KeepAlive, frozen=True):
+    """Which states of an application a stream shows: of which devices, and which attributes.
+
+    A device is selected by its id, by a tag or by the query; without any of them all devices are.
+    """
+
+    device_ids: Ids | None = None
+    device_tags: TagFilters | None = None
+    device_query: DeviceQuery | None = None
+    attributes: str | None = None
+
+
 class AttributeList(Query, frozen=True):
     """Order and filter of a device's attributes."""
 

@@ -13,6 +13,7 @@ from trunkline.actors.devices.messages import (
     DeviceShape,
     History,
     NameSearch,
+    StateStream,
     TagValueSearch,
 )
 from trunkline.actors.values.structs import Message
@@ -128,6 +129,21 @@ class SelectDevices(Message, frozen=True):
 
     application: bytes
     body: CommandToMany
+
+
+class GetMissedStates(Message, frozen=True):
+    """The states after a position: of one device, or (`device` None) those of the application that `query` selects.
+
+    At most `limit` with about `bytes_max` of JSON. Answers a `Missed`.
+    """
+
+    application: bytes
+    device: bytes | None
+    query: StateStream
+    position: int
+    limit: int
+    bytes_max: int
+    now_ms: int
 
 
 class ReplayCommands(Message, frozen=True):

@@ -14,14 +14,14 @@ import msgspec
 from trunkline.actors.accounts.reach import Reach, has_tag, reaches
 from trunkline.actors.devices.attributes import Attributes
 from trunkline.actors.devices.kind import DEVICE, connection_status
-from trunkline.actors.devices.memberships import Memberships
+from trunkline.actors.devices.memberships import MEMBERSHIPS, Memberships
 from trunkline.actors.devices.read_messages import (
     SelectDevices,
 )
 from trunkline.actors.devices.reads import Ancestors, Opened, open_device
 from trunkline.actors.devices.terms import DEVICE_FIELDS
 from trunkline.actors.query import bounds as query_bounds
-from trunkline.actors.query.compile import Bounds, compile_query
+from trunkline.actors.query.compile import Bounds, Query, compile_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import Listing, candidates, find_access_paths
@@ -45,6 +45,16 @@ class DeviceFilter(NamedTuple):
 _INDEXED = frozenset({"id", "name", "creationDate", "lastUpdated", "deletedAt"})
 """Fields that may have an index, and whose stored value is the value that a query sees."""
 
+Derived = Mapping[str, Callable[[dict[str, Any]], Any]]
+"""Fields that are computed for a query, each with the function that computes it from the stored document."""
+
+_DERIVED: Derived = {
+    "attributeName": lambda doc: [attribute["name"] for attribute in doc["attributes"]],
+    "connectedAt": lambda doc: (doc.get("connection") or {}).get("connectedAt"),
+    "disconnectedAt": lambda doc: (doc.get("connection") or {}).get("disconnectedAt"),
+    "connectionStatus": lambda doc: connection_status(doc) or "notConnected",
+}
+
 _STATUSES = {"connected": "connected", "disconnected": "disconnected", "notConnected": None}
 """The values of `connectionStatus` in a query, each with its value in the index."""
 
@@ -66,24 +76,40 @@ def device_filter(
     memberships = Memberships(
         snapshot, application, lambda inner: device_filter(snapshot, application, inner).match
     )
-    derived: dict[str, Callable[[dict[str, Any]], Any]] = {
-        "attributeName": lambda doc: [attribute["name"] for attribute in doc["attributes"]],
-        "connectedAt": lambda doc: (doc.get("connection") or {}).get("connectedAt"),
-        "disconnectedAt": lambda doc: (doc.get("connection") or {}).get("disconnectedAt"),
-        "connectionStatus": lambda doc: connection_status(doc) or "notConnected",
+    of_others: Derived = {
         "ancestorId": ancestors.of,
         "experienceGroupId": memberships.groups_of,
         "experienceUserId": memberships.users_of,
     }
+    return DeviceFilter(_with_derived(compiled, {**_DERIVED, **of_others}), bounds)
+
+
+def own_filter(query: object, field: str) -> Match:
+    """Compile an advanced query that depends on nothing but the device itself.
+
+    Raises `QueryError` naming the path, and `Invalid` for fields that depend on other records.
+    """
+    compiled = compile_query(query, DEVICE_FIELDS, at=field)
+    for name in ("ancestorId", *sorted(MEMBERSHIPS)):
+        if name in compiled.fields:
+            raise Invalid(
+                f"{field}: {name} depends on other records than the device, which a stream does not follow; "
+                "select the devices by their tags or other fields of their own."
+            )
+    return _with_derived(compiled, _DERIVED)
+
+
+def _with_derived(compiled: Query, derived: Derived) -> Match:
+    """The predicate of a query, with those of the derived fields that it uses."""
     needed = [(name, make) for name, make in derived.items() if name in compiled.fields]
     if not needed:
-        return DeviceFilter(compiled.matches, bounds)
+        return compiled.matches
 
     def match(doc: Mapping[str, Any]) -> bool:
         stored = dict(doc)
         return compiled.matches({**stored, **{name: make(stored) for name, make in needed}})
 
-    return DeviceFilter(match, bounds)
+    return match
 
 
 def reach_filter(reach: Reach | None) -> list[Match]:

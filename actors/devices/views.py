@@ -47,6 +47,12 @@ class StateEntry(View, frozen=True):
     flow_version: str | None = None
 
 
+class DeviceStateEntry(StateEntry, frozen=True, kw_only=True):
+    """A state of one of the devices of an application, as its streams show it."""
+
+    device_id: Id
+
+
 class CommandEntry(View, frozen=True):
     """One logged command; also the data of a `deviceCommand` event."""
 

@@ -154,7 +154,7 @@ class Ends:
         for each in ended:
             if self._system.has_subscribers(each.flow, RUN_TOPIC):
                 event = msgspec.json.encode(shown_run(each.number, each.record))
-                self._system.publish(each.flow, RUN_TOPIC, each.position, event)
+                self._system.publish(each.flow, RUN_TOPIC, [(each.position, event)])
 
     def _again(self, batch: Batch, ended: list[_Ended]) -> None:
         batch.extend(self._batch)

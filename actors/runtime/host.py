@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.runtime.revocations import Revocations
+    from trunkline.actors.runtime.subscription import Events
     from trunkline.actors.values.clock import Clock
     from trunkline.actors.values.ids import IdFactory
     from trunkline.limits.table import Limits
@@ -43,8 +44,8 @@ class Host(Protocol):
         """The topics of an actor that have subscribers."""
         ...
 
-    def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber, without waiting."""
+    def publish(self, ref: Ref, topic: str, events: Events) -> None:
+        """Offer the same events to every subscriber, without waiting."""
         ...
 
     def forget_children(self, parent: bytes) -> None:

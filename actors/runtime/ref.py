@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from trunkline.actors.values.ids import ROOT
 
 
 class Ref(NamedTuple):
@@ -14,3 +16,11 @@ class Ref(NamedTuple):
     kind: str
     parent: bytes
     id: bytes
+
+
+APPLICATION: Final = "application"
+
+
+def application_streams(application: bytes) -> Ref:
+    """The actor that has the streams of a whole application."""
+    return Ref(APPLICATION, ROOT, application)

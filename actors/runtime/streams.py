@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trunkline.actors.runtime.subscription import Ending, Subscription
+from trunkline.actors.runtime.ref import APPLICATION
+from trunkline.actors.runtime.subscription import Ending, Events, Subscription
 from trunkline.actors.values.errors import Overloaded
 
 if TYPE_CHECKING:
@@ -29,18 +30,25 @@ class Streams:
         return len(self._open)
 
     def open(self, mailbox: Mailbox, topic: str) -> Subscription:
-        """Subscribe to `topic` of the actor of `mailbox`. Raises `Overloaded` at the limit of the server."""
+        """Subscribe to `topic` of the actor of `mailbox`. Raises `Overloaded` at the limits.
+
+        The streams of an application have larger buffers, because many devices share them.
+        """
         limits = self._limits
         if len(self._open) >= limits.streams_max:
             raise Overloaded(f"{limits.streams_max} streams are open, which is the bound of this server.")
         if mailbox.subscribers is None:
             mailbox.subscribers = {}
-        subscription = Subscription(
-            mailbox.subscribers,
-            topic,
-            length_max=limits.stream_buffer_length_max,
-            bytes_max=limits.stream_buffer_bytes_max,
-        )
+        length_max, bytes_max = limits.stream_buffer_length_max, limits.stream_buffer_bytes_max
+        if mailbox.ref.kind == APPLICATION:
+            most = limits.application_streams_max
+            if sum(map(len, mailbox.subscribers.values())) >= most:
+                raise Overloaded(
+                    f"{most} streams of this application are open, which is the bound. Close one of them first."
+                )
+            length_max = limits.application_stream_buffer_length_max
+            bytes_max = limits.application_stream_buffer_bytes_max
+        subscription = Subscription(mailbox.subscribers, topic, length_max=length_max, bytes_max=bytes_max)
         mailbox.subscribers.setdefault(topic, {})[subscription] = None
         self._open[subscription] = None
         return subscription
@@ -54,13 +62,14 @@ class Streams:
             if not readers:
                 del subscription.readers[subscription.topic]
 
-    def publish(self, mailbox: Mailbox, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber. Never waits: slow subscribers are closed and counted."""
+    def publish(self, mailbox: Mailbox, topic: str, events: Events) -> None:
+        """Offer the same events to every subscriber. Never waits: slow subscribers are closed and counted."""
+        size_bytes = sum(len(event) for _, event in events)
         for subscription in (mailbox.subscribers or {}).get(topic, ()):
             if subscription.ending is not None:
                 continue
-            if subscription.offer(position, event):
-                self.published += 1
+            if subscription.offer(events, size_bytes):
+                self.published += len(events)
             else:
                 self.slow_consumers += 1
 

@@ -7,17 +7,27 @@ whose buffer is full is closed and counted (a slow consumer); the reader can rec
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
 import trio
 
+Events = Sequence[tuple[int, bytes]]
+"""Events of a stream: position and JSON of each."""
+
 
 class Missed(NamedTuple):
-    """Events that a stream has missed, as `(position, JSON)`, and whether more follow."""
+    """Events that a stream has missed, and whether more follow.
 
-    events: list[tuple[int, bytes]]
+    `position` is how far the store was searched, where that is not the last event. With `is_reset` some of what was
+    missed is not kept any more, and `position` is where the stream goes on.
+    """
+
+    events: Events
     more: bool
+    position: int = -1
+    is_reset: bool = False
 
 
 class Ending(Enum):
@@ -33,7 +43,7 @@ class Subscription:
     """One reader of one topic of one actor. Created by `Streams.open`; call `Streams.close` when the reader leaves.
 
     `readers` are all readers of that actor, by topic. The buffer holds at most `length_max` events and `bytes_max`
-    bytes; an event may be larger if the buffer is empty, because then the reader is not slow.
+    bytes; the events of one `offer` may be more if the buffer is empty, because then the reader is not slow.
     """
 
     __slots__ = (
@@ -43,6 +53,7 @@ class Subscription:
         "_length_max",
         "_wakeup",
         "ending",
+        "paused",
         "readers",
         "topic",
         "woken",
@@ -53,24 +64,33 @@ class Subscription:
         self.topic = topic
         self.ending: Ending | None = None
         self.woken = False
+        self.paused = False
+        """What is offered is dropped: the reader still reads older events, and will find these in the store as well."""
         self._buffer: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
         self._length_max = length_max
         self._bytes_max = bytes_max
         self._wakeup = trio.lowlevel.ParkingLot()
 
-    def offer(self, position: int, event: bytes) -> bool:
-        """Buffer `event` at stream `position`. If the buffer is full, end the stream and return False."""
-        if self.ending is not None:
+    def offer(self, events: Events, size_bytes: int) -> bool:
+        """Buffer events, which have so many bytes together. If the buffer is full, end the stream and return False."""
+        if self.ending is not None or self.paused:
             return True
-        full = len(self._buffer) >= self._length_max or self._bytes + len(event) > self._bytes_max
+        full = (
+            len(self._buffer) + len(events) > self._length_max or self._bytes + size_bytes > self._bytes_max
+        )
         if full and self._buffer:
             self.end(Ending.SLOW)
             return False
-        self._buffer.append((position, event))
-        self._bytes += len(event)
+        self._buffer.extend(events)
+        self._bytes += size_bytes
         self._wakeup.unpark()
         return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the reader has received everything that was offered."""
+        return not self._buffer
 
     def end(self, why: Ending) -> None:
         """End the stream. The buffered events are dropped if the reader was too slow, else still delivered."""

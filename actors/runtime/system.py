@@ -28,7 +28,7 @@ from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
 from trunkline.actors.runtime.shared_batch import SharedBatch
 from trunkline.actors.runtime.streams import Streams
-from trunkline.actors.runtime.subscription import Ending, Subscription
+from trunkline.actors.runtime.subscription import Ending, Events, Subscription
 from trunkline.actors.runtime.turns import Turn, Turns, as_domain_error
 from trunkline.actors.values.errors import DomainError, Overloaded, TooManyRequests
 from trunkline.actors.values.ids import IdFactory
@@ -389,11 +389,11 @@ class System:
         mailbox = self._mailboxes.get(ref)
         return () if mailbox is None else tuple(mailbox.subscribers or ())
 
-    def publish(self, ref: Ref, topic: str, position: int, event: bytes) -> None:
-        """Offer the same bytes to every subscriber, without waiting."""
+    def publish(self, ref: Ref, topic: str, events: Events) -> None:
+        """Offer the same events to every subscriber, without waiting."""
         mailbox = self._mailboxes.get(ref)
         if mailbox is not None:
-            self.streams.publish(mailbox, topic, position, event)
+            self.streams.publish(mailbox, topic, events)
 
     # Start and shutdown.
 

@@ -75,4 +75,4 @@ def _deliver(system: Host, application: bytes, topic: str, text: str) -> None:
     if filters:
         event = msgspec.json.encode(TopicMessage(topic=topic, message=text))
         for each in filters:
-            system.publish(ref, each, 0, event)
+            system.publish(ref, each, [(0, event)])

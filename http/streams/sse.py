@@ -1,10 +1,13 @@
-"""Server-sent events: commands and states of a device, the messages of topics, and the runs of workflows.
+"""Server-sent events: states and commands, messages of topics, runs of workflows.
 
 A stream is a subscription to an actor, with its events framed. Comments keep the connection open while there
 are no events. When something changes that its token depends on, the stream wakes up and verifies the token again, so a
-key that is set to inactive ends its streams at once. The events of commands and of runs have their position as `id`,
-and `Last-Event-ID` replays the missed ones from the store: page by page, because a client may have been away for long,
-and a stream keeps only one page in memory.
+key that is set to inactive ends its streams at once.
+
+Events have their position as `id`, where the store has them too, and `Last-Event-ID` replays the missed ones: page by
+page, because a client may have been away for long, and a stream keeps only one page in memory. Its subscription is
+paused meanwhile. When the last page is read it begins to buffer, and one more page has what came between the two. Where
+what was missed is not kept any more, the client gets the event `reset`, and the stream goes on with what is new.
 """
 
 from __future__ import annotations
@@ -13,15 +16,17 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import trio
 
 from trunkline.actors.authority import Principal
-from trunkline.actors.devices.actor import COMMAND_TOPIC, STATE_TOPIC
-from trunkline.actors.devices.messages import Listen
-from trunkline.actors.devices.read_messages import ReplayCommands
+from trunkline.actors.devices.actor import COMMAND_TOPIC
+from trunkline.actors.devices.messages import Listen, StateStream
+from trunkline.actors.devices.read_messages import GetMissedStates, ReplayCommands
+from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed, check_selection
 from trunkline.actors.flows.run_records import RUN_TOPIC
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.subscription import Missed, Subscription
+from trunkline.actors.runtime.ref import Ref, application_streams
+from trunkline.actors.runtime.subscription import Events, Missed, Subscription
 from trunkline.actors.topics.actor import streams_ref
 from trunkline.actors.topics.filters import check_filter
 from trunkline.actors.triggers.run_messages import GetMissedRuns
@@ -45,12 +50,22 @@ _POSITION = re.compile(r"[0-9]{1,28}", re.ASCII)
 Replay = Callable[[Call, int], Awaitable[Missed]]
 """Reads a page of what a stream has missed after a position."""
 
+_RESET = (
+    b"event: reset\nid: %d\ndata: "
+    + msgspec.json.encode(
+        {"message": "Not everything since your last id is kept. Read what you need again; new events follow."}
+    )
+    + b"\n\n"
+)
+
 
 class EventStream:
     """The body of an open stream: `next` returns the bytes to send, `close` ends the subscription.
 
-    `missed` is the first page of the events that are replayed before live events follow, and `replay` reads the next
-    ones; without it events have no position.
+    `missed` is the first page of the events after `position` that are replayed before live events follow, and `replay`
+    reads the next ones; without it events have no position. `end` gives the position after everything that was
+    offered, if there is one: clients are told of it also while they get no events, so that they come back with an `id`
+    that is kept.
     """
 
     def __init__(
@@ -58,34 +73,44 @@ class EventStream:
         call: Call,
         subscription: Subscription,
         event: str,
-        missed: Missed = _NOTHING,
         replay: Replay | None = None,
+        position: int = -1,
+        missed: Missed = _NOTHING,
+        end: Callable[[], int] | None = None,
     ) -> None:
         self._call = call
         self._replay = replay
+        self._end = end
         self._subscription = subscription
         self._watch_revocation(call.principal)
         self._keep_alive_s: float = call.query.keep_alive_interval
         self._event_line = f"event: {event}\n".encode()
         self._sent = -1
+        self._replayed = position
         # A comment is sent at once, so that proxies and clients see that the stream is open.
-        self._pending: list[bytes] = [KEEP_ALIVE, *self._frames(missed.events)]
-        self._more_missed = missed.more
+        self._pending: list[bytes] = []
+        self._more_missed = subscription.paused
+        self._pending = [self._keep_alive(), *self._frames_of(missed)]
 
     async def next(self) -> bytes | None:
         """Wait for events or the next keep-alive; None when the stream has ended."""
         if self._pending:
-            frames, self._pending = self._pending, []
-            return b"".join(frames)
-        if self._more_missed:
-            return await self._next_missed()
+            pending, self._pending = self._pending, []
+            return b"".join(pending)
+        while self._more_missed:
+            missed = await self._next_missed()
+            if missed is None or missed:
+                return missed
+            if self._more_missed:
+                return KEEP_ALIVE
         subscription = self._subscription
         due_s = trio.current_time() + self._keep_alive_s
+        frames: list[bytes] = []
         while True:
             with trio.move_on_at(min(due_s, self._expiry_s())) as timer:
                 frames = self._frames(await subscription.receive())
-            if timer.cancelled_caught:
-                frames = [KEEP_ALIVE]
+            if timer.cancelled_caught and subscription.is_empty:
+                frames = [self._keep_alive()]
             if not self._still_allowed():
                 return None
             if frames:
@@ -94,16 +119,37 @@ class EventStream:
                 return None
 
     async def _next_missed(self) -> bytes | None:
-        """The next page of missed events. New events wait in the subscription meanwhile, within its bound."""
+        """The next page of missed events; None if the stream has ended."""
         assert self._replay is not None
         try:
-            missed = await self._replay(self._call, self._sent)
+            missed = await self._replay(self._call, self._replayed)
         except DomainError:
             return None
-        self._more_missed = missed.more
+        frames = self._frames_of(missed)
         if not self._still_allowed() or self._subscription.ending is not None:
             return None
-        return b"".join(self._frames(missed.events)) or KEEP_ALIVE
+        return b"".join(frames)
+
+    def _frames_of(self, missed: Missed) -> list[bytes]:
+        """The frames of a page of missed events."""
+        frames = self._frames(missed.events)
+        if missed.is_reset:
+            frames.append(_RESET % missed.position)
+        self._sent = max(self._sent, missed.position)
+        if missed.position >= 0 or missed.events:
+            self._replayed = self._sent
+        # After the last page, one more has what came before new events are buffered.
+        self._more_missed = missed.more or self._subscription.paused
+        if not missed.more:
+            self._subscription.paused = False
+        return frames
+
+    def _keep_alive(self) -> bytes:
+        """A comment; where there is a position, also the `id` with which the client should come back."""
+        if self._end is None or self._more_missed:
+            return KEEP_ALIVE
+        self._sent = max(self._sent, self._end())
+        return b":\nid: %d\n\n" % self._sent
 
     def close(self) -> None:
         self._call.service.system.streams.close(self._subscription)
@@ -121,7 +167,7 @@ class EventStream:
             self._call.service.system.revocations.release(self._watched)
             self._watched = None
 
-    def _frames(self, events: list[tuple[int, bytes]]) -> list[bytes]:
+    def _frames(self, events: Events) -> list[bytes]:
         frames = []
         for position, data in events:
             if self._replay is None:
@@ -168,8 +214,20 @@ async def run_stream(call: Call) -> Response:
 
 
 async def state_stream(call: Call) -> Response:
-    """Open the state stream of the device in the path. States are not replayed: the history has them."""
-    return Response(200, SSE_HEADERS, stream=EventStream(call, _subscribe(call, STATE_TOPIC), "deviceState"))
+    """Open the state stream of the device in the path."""
+    end = call.service.system.component(StateFeed).end
+    return await _replaying(call, _subscribe(call, STATE_TOPIC), "deviceState", _replay_states, end)
+
+
+async def application_state_stream(call: Call) -> Response:
+    """Open a stream of the states of an application."""
+    system, application = call.service.system, call.application
+    with system.store.snapshot() as snapshot:
+        selection = check_selection(snapshot, application, call.query)
+    subscription = system.subscribe(application_streams(application), selection.topic, Listen())
+    feed = system.component(StateFeed)
+    feed.select(application, selection)
+    return await _replaying(call, subscription, "deviceState", _replay_states, feed.end)
 
 
 async def topic_stream(call: Call) -> Response:
@@ -185,22 +243,45 @@ def _subscribe(call: Call, topic: str) -> Subscription:
     return call.service.system.subscribe(ref, topic, Listen())
 
 
-async def _replaying(call: Call, subscription: Subscription, event: str, replay: Replay) -> Response:
-    """Open a stream that begins after `Last-Event-ID`.
-
-    What was missed is read after subscribing, so that no event is missed between the two.
-    """
+async def _replaying(
+    call: Call,
+    subscription: Subscription,
+    event: str,
+    replay: Replay,
+    end: Callable[[], int] | None = None,
+) -> Response:
+    """Open a stream that begins after `Last-Event-ID`."""
     try:
         last = (call.request.header(b"last-event-id") or "").strip()
         if last and _POSITION.fullmatch(last) is None:
             raise Invalid(
                 f"Last-Event-ID: {last[:40]!r} is not an id of this stream; send the last `id` that it carried."
             )
-        missed = await replay(call, int(last)) if last else _NOTHING
+        subscription.paused = bool(last)
+        position = int(last) if last else -1
+        missed = await replay(call, position) if last else _NOTHING
     except BaseException:
         call.service.system.streams.close(subscription)
         raise
-    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, event, missed, replay))
+    return Response(
+        200, SSE_HEADERS, stream=EventStream(call, subscription, event, replay, position, missed, end)
+    )
+
+
+async def _replay_states(call: Call, position: int) -> Missed:
+    limits = call.service.system.limits
+    device = call.ids.get("device")
+    replay = GetMissedStates(
+        application=call.application,
+        device=device,
+        query=call.query if device is None else StateStream(),
+        position=position,
+        limit=limits.stream_replay_max,
+        bytes_max=limits.stream_buffer_bytes_max,
+        now_ms=call.service.system.clock.wall_ms(),
+    )
+    missed: Missed = await call.service.read_message(replay)
+    return missed
 
 
 async def _replay_commands(call: Call, position: int) -> Missed:

@@ -184,7 +184,7 @@ class Tally(Actor):
         self._store()
         if self.system.has_subscribers(self.ref, TOPIC):
             event = b"%d" % self.total
-            self.after_commit(partial(self.system.publish, self.ref, TOPIC, len(self.added), event))
+            self.after_commit(partial(self.system.publish, self.ref, TOPIC, [(len(self.added), event)]))
         self.after_commit(partial(self.effects_run.append, by))
         return self.total
 

@@ -14,8 +14,8 @@ from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
-from trunkline.store.report_items import head_item, removed
-from trunkline.store.report_log import bodies, chunks_from, commit_of, end_of, reports
+from trunkline.store.report_items import BACKLOG, head_item, removed
+from trunkline.store.report_log import chunks_from, commit_of, end_of, reports
 from trunkline.store.settler import Settler
 
 ONE, TWO, THREE = (bytes([number]) * 12 for number in (1, 2, 3))
@@ -37,8 +37,7 @@ def read(chunk: Chunk) -> Seen:
     """The reports of a commit."""
     return [
         (position, device, time_ms, point)
-        for device, at, body in bodies(chunk)
-        for position, time_ms, point in reports(at, body)
+        for device, position, time_ms, point in reports(chunk, lambda _device: True)
     ]
 
 
@@ -125,6 +124,28 @@ async def test_no_position_is_given_twice_when_nothing_is_left_of_the_log(tmp_pa
                 assert not list(snapshot.keys(keys.SEGMENTS, b"", None))
     positions = [each[0] for each in follower.seen]
     assert positions == sorted(set(positions))
+
+
+async def test_backlogs_are_left_out_also_beside_live_reports_of_the_same_commit(tmp_path: Path) -> None:
+    follower = Follower()
+    async with opened(tmp_path, follower) as (store, settler):
+        batch = Batch()
+        batch.report(ONE, 1, codec.encode({0: "live"}))
+        for part in range(2):
+            batch.report(ONE, 2, BACKLOG)
+            for number in range(2, 40):
+                batch.report(ONE, number, codec.encode({0: number}))
+            batch.report_head(ONE, head_item(b"\x80"))
+            batch.report(ONE, 100 + part, codec.encode({0: "live"}))
+            batch.report(TWO, part, codec.encode({0: "live"}))
+        await store.journal.submit(batch).wait()
+        assert [each[1:3] for each in follower.seen] == [(ONE, 1), (ONE, 100), (ONE, 101), (TWO, 0), (TWO, 1)]
+        await settler.settle_all()
+        assert log_from(store) == follower.seen
+        with store.snapshot() as snapshot:
+            rows = [row for part in snapshot.points(ONE) for row in part.rows()]
+        assert [time_ms for time_ms, _ in rows] == [1, *range(2, 40), 100, 101]
+        assert all(point for _, point in rows), "the mark of a backlog is no point"
 
 
 async def test_a_commit_that_fails_is_followed_by_nobody(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.actors.house import START_MS, House, ManualClock, at, running_house
-from trunkline.actors.devices.actor import STATE_TOPIC
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.messages import SendBacklog, StateOrStates
+from trunkline.actors.devices.state_feed import STATE_TOPIC
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
     DomainError,

@@ -10,7 +10,7 @@ import trio
 
 from tests.actors.house import START_MS, House, at
 from trunkline.actors.devices import read_messages
-from trunkline.actors.devices.actor import STATE_TOPIC
+from trunkline.actors.devices.state_feed import STATE_TOPIC
 from trunkline.actors.values.errors import Crashed, Invalid
 from trunkline.store import keys
 

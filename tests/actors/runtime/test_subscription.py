@@ -22,13 +22,17 @@ def subscription(length_max: int = 3, bytes_max: int = 100) -> Subscription:
     return Subscription({}, TOPIC, length_max=length_max, bytes_max=bytes_max)
 
 
+def offer(reader: Subscription, position: int, event: bytes) -> bool:
+    return reader.offer([(position, event)], len(event))
+
+
 # One reader.
 
 
 async def test_events_are_taken_in_order_and_all_at_once() -> None:
     reader = subscription()
     for position in range(3):
-        assert reader.offer(position, b"e")
+        assert offer(reader, position, b"e")
     assert await reader.receive() == [(0, b"e"), (1, b"e"), (2, b"e")]
 
 
@@ -40,8 +44,8 @@ async def test_a_waiting_reader_is_woken_by_an_event(nursery: trio.Nursery) -> N
 
     nursery.start_soon(read)
     await trio.testing.wait_all_tasks_blocked()
-    reader.offer(1, b"e")
-    reader.offer(2, b"f")
+    offer(reader, 1, b"e")
+    offer(reader, 2, b"f")
     await trio.testing.wait_all_tasks_blocked()
     assert taken == [[(1, b"e"), (2, b"f")]]
 
@@ -49,7 +53,7 @@ async def test_a_waiting_reader_is_woken_by_an_event(nursery: trio.Nursery) -> N
 @pytest.mark.parametrize("sizes", [[1, 1, 1, 1], [60, 41]])
 async def test_a_slow_reader_is_closed_and_its_buffer_freed(sizes: list[int]) -> None:
     reader = subscription()
-    offers = [reader.offer(position, b"x" * size) for position, size in enumerate(sizes)]
+    offers = [offer(reader, position, b"x" * size) for position, size in enumerate(sizes)]
     assert offers == [True] * (len(sizes) - 1) + [False]
     assert reader.ending is Ending.SLOW
     assert await reader.receive() == []
@@ -57,26 +61,26 @@ async def test_a_slow_reader_is_closed_and_its_buffer_freed(sizes: list[int]) ->
 
 async def test_who_took_everything_is_not_slow_however_large_the_event() -> None:
     reader = subscription(bytes_max=10)
-    assert reader.offer(1, b"x" * 1000)
+    assert offer(reader, 1, b"x" * 1000)
     assert await reader.receive() == [(1, b"x" * 1000)]
-    assert reader.offer(2, b"y" * 1000)
-    assert not reader.offer(3, b"z")
+    assert offer(reader, 2, b"y" * 1000)
+    assert not offer(reader, 3, b"z")
 
 
 async def test_what_was_taken_leaves_room() -> None:
     reader = subscription(bytes_max=10)
     for position in range(50):
-        assert reader.offer(position, b"x" * 10)
+        assert offer(reader, position, b"x" * 10)
         assert await reader.receive() == [(position, b"x" * 10)]
 
 
 @pytest.mark.parametrize("why", [Ending.GONE, Ending.REVOKED, Ending.DRAINING])
 async def test_what_was_said_before_the_end_is_still_heard(why: Ending) -> None:
     reader = subscription()
-    reader.offer(1, b"e")
+    offer(reader, 1, b"e")
     reader.end(why)
     reader.end(Ending.SLOW)
-    reader.offer(2, b"late")
+    offer(reader, 2, b"late")
     assert reader.ending is why
     assert await reader.receive() == [(1, b"e")]
     assert await reader.receive() == []
@@ -104,7 +108,7 @@ async def test_a_reader_who_stops_waiting_loses_nothing() -> None:
     reader = subscription()
     with trio.move_on_after(0):
         await reader.receive()
-    reader.offer(1, b"e")
+    offer(reader, 1, b"e")
     assert await reader.receive() == [(1, b"e")]
 
 
@@ -125,7 +129,7 @@ def test_the_buffer_keeps_within_its_bounds(steps: list[int | None]) -> None:
             offered += 1
             fits = not expected or (len(expected) < 3 and held + size <= 100)
             alive = reader.ending is None
-            assert reader.offer(offered, b"x" * size) is (fits or not alive)
+            assert offer(reader, offered, b"x" * size) is (fits or not alive)
             if alive and fits:
                 expected.append(offered)
                 held += size
@@ -244,6 +248,6 @@ def test_a_registry_counts_only_what_was_put_into_a_buffer() -> None:
     streams, mailbox = Streams(Limits()), Mailbox(tally(1))
     ended = streams.open(mailbox, TOPIC)
     ended.end(Ending.GONE)
-    streams.publish(mailbox, TOPIC, 1, b"e")
-    streams.publish(mailbox, "another topic", 1, b"e")
+    streams.publish(mailbox, TOPIC, [(1, b"e")])
+    streams.publish(mailbox, "another topic", [(1, b"e")])
     assert (streams.published, streams.slow_consumers) == (0, 0)
