@@ -28,21 +28,18 @@ from trunkline.actors.engine.experience import (
     Given,
     GivenReader,
     change,
-    create,
     given_reader,
-    listed,
     remove,
     shown,
     tags_reader,
     texts_reader,
     user_of,
 )
+from trunkline.actors.engine.experience_nodes import creating, finding, text_query
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.pages import page_reader
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
-    choice_of,
     needed_path,
     needed_text_reader,
     path_of,
@@ -50,7 +47,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.experience.groups import GROUPS, GroupPage
+from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.kind import GROUP
 from trunkline.actors.records import records
 from trunkline.actors.values.errors import NotFound
@@ -69,19 +66,6 @@ _KNOWN: Final = {
 _ROOT: Final = "(root)"
 
 
-def _get(config: Config) -> NodeStep:
-    result = path_of(config, "resultPath")
-    method = choice_of(config, "findMethod", _METHODS)
-    find = _one(config) if method == "id" else _page(config, method)
-
-    async def step(visit: Visit) -> int:
-        visit.put(result, await find(visit))
-        check_payload(visit)
-        return 0
-
-    return step
-
-
 def _one(config: Config) -> Callable[[Visit], Any]:
     id = needed_text_reader(config, "idTemplate")
 
@@ -97,47 +81,22 @@ def _one(config: Config) -> Callable[[Visit], Any]:
     return find
 
 
-def _page(config: Config, method: str) -> Callable[[Visit], Any]:
-    query = _query(config, method)
-    page = page_reader(config, "groups", _SORT_FIELDS)
-
-    async def find(visit: Visit) -> Any:
-        wanted = page(visit)
-        asked = GroupPage(query=await query(visit), **wanted.page)
-        return wanted.pick(await listed(visit, GROUPS, asked))
-
-    return find
-
-
 def _query(config: Config, method: str) -> QueryReader:
     if method in ("findByAllTags", "findByAnyTags"):
         join = "$and" if method == "findByAllTags" else "$or"
         return by_tags(config, "tags", join=join, field="groupTags")
     if method == "query":
-        read = query_reader(config, "queryTemplate")
-    else:
-        name = needed_text_reader(config, "idTemplate")
-
-        def read(visit: Visit) -> dict[str, Any]:
-            return {"name": name(visit)}
+        return text_query(config, "queryTemplate")
+    name = needed_text_reader(config, "idTemplate")
 
     async def query(visit: Visit) -> dict[str, Any]:
-        return read(visit)
+        return {"name": name(visit)}
 
     return query
 
 
-def _create(config: Config) -> NodeStep:
-    result, given = path_of(config, "resultPath"), given_reader(config, "group", _single)
-
-    async def create_one(visit: Visit) -> Any:
-        return await create(visit, GROUPS, given(visit))
-
-    return lambda visit: with_error(visit, result, create_one(visit))
-
-
 def _update(config: Config) -> NodeStep:
-    result, given = path_of(config, "resultPath"), given_reader(config, "group", _single)
+    result, given = path_of(config, "resultPath"), _given(config)
     id = id_reader(config, "groupIdTemplate")
 
     async def update(visit: Visit) -> Any:
@@ -160,6 +119,10 @@ def _delete(config: Config) -> NodeStep:
         return True
 
     return lambda visit: with_error(visit, result, delete(visit))
+
+
+def _given(config: Config) -> GivenReader:
+    return given_reader(config, "group", _single)
 
 
 def _single(config: Config) -> GivenReader:
@@ -249,8 +212,8 @@ def _tree(groups: list[tuple[str, str, str | None]], start: str) -> dict[str, An
 
 
 TYPES: Final[dict[str, Prepare]] = {
-    "GetExperienceGroupNode": _get,
-    "CreateExperienceGroupNode": _create,
+    "GetExperienceGroupNode": finding(GROUPS, "groups", _METHODS, _SORT_FIELDS, _one, _query),
+    "CreateExperienceGroupNode": creating(GROUPS, _given),
     "UpdateExperienceGroupNode": _update,
     "DeleteExperienceGroupNode": _delete,
     "ExperienceGroupSummaryNode": _summary,

@@ -16,26 +16,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trunkline.actors.engine.bodies import query_reader, with_error
+from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.device_choice import QueryReader, by_tags
 from trunkline.actors.engine.experience import (
     Given,
     GivenReader,
     change,
-    create,
     given_reader,
-    listed,
     remove,
     shown,
     tags_reader,
     texts_reader,
     user_of,
 )
-from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.pages import page_reader
-from trunkline.actors.engine.tools import Config, choice_of, needed_text_reader, path_of, text_reader
+from trunkline.actors.engine.experience_nodes import creating, finding, text_query
+from trunkline.actors.engine.tools import Config, needed_text_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.experience.users import EXPERIENCE_USERS, ExperienceUserPage
+from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.timestamps import iso
 
@@ -52,19 +49,6 @@ _TEXTS: Final = ("email", "password", "firstName", "lastName")
 """The fields of a user that have a template of their own."""
 
 
-def _get(config: Config) -> NodeStep:
-    result = path_of(config, "resultPath")
-    method = choice_of(config, "findMethod", ("emailOrId", "userTags", "query"))
-    find = _one(config) if method == "emailOrId" else _page(config, method)
-
-    async def step(visit: Visit) -> int:
-        visit.put(result, await find(visit))
-        check_payload(visit)
-        return 0
-
-    return step
-
-
 def _one(config: Config) -> Callable[[Visit], Any]:
     who = needed_text_reader(config, "emailOrIdTemplate")
 
@@ -75,38 +59,14 @@ def _one(config: Config) -> Callable[[Visit], Any]:
     return find
 
 
-def _page(config: Config, method: str) -> Callable[[Visit], Any]:
-    query: QueryReader
+def _query(config: Config, method: str) -> QueryReader:
     if method == "userTags":
-        query = by_tags(config, "userTags", join="$and", field="userTags")
-    else:
-        read = query_reader(config, "queryTemplate")
-
-        async def query(visit: Visit) -> dict[str, Any]:
-            return read(visit)
-
-    page = page_reader(config, "users", _SORT_FIELDS)
-
-    async def find(visit: Visit) -> Any:
-        asked = page(visit)
-        return asked.pick(
-            await listed(visit, EXPERIENCE_USERS, ExperienceUserPage(query=await query(visit), **asked.page))
-        )
-
-    return find
-
-
-def _create(config: Config) -> NodeStep:
-    result, given = path_of(config, "resultPath"), given_reader(config, "user", _single)
-
-    async def create_one(visit: Visit) -> Any:
-        return await create(visit, EXPERIENCE_USERS, given(visit))
-
-    return lambda visit: with_error(visit, result, create_one(visit))
+        return by_tags(config, "userTags", join="$and", field="userTags")
+    return text_query(config, "queryTemplate")
 
 
 def _update(config: Config) -> NodeStep:
-    result, given = path_of(config, "resultPath"), given_reader(config, "user", _single)
+    result, given = path_of(config, "resultPath"), _given(config)
     who = needed_text_reader(config, "emailOrIdTemplate")
     ends_tokens = config.get("invalidateExistingTokens") is True
 
@@ -136,6 +96,10 @@ def _delete(config: Config) -> NodeStep:
     return lambda visit: with_error(visit, result, delete(visit))
 
 
+def _given(config: Config) -> GivenReader:
+    return given_reader(config, "user", _single)
+
+
 def _single(config: Config) -> GivenReader:
     """Reads the fields from single templates."""
     texts = {name: text_reader(config, f"{name}Template") for name in _TEXTS}
@@ -151,8 +115,10 @@ def _single(config: Config) -> GivenReader:
 
 
 TYPES: Final[dict[str, Prepare]] = {
-    "GetExperienceUserNode": _get,
-    "CreateExperienceUserNode": _create,
+    "GetExperienceUserNode": finding(
+        EXPERIENCE_USERS, "users", ("emailOrId", "userTags", "query"), _SORT_FIELDS, _one, _query
+    ),
+    "CreateExperienceUserNode": creating(EXPERIENCE_USERS, _given),
     "UpdateExperienceUserNode": _update,
     "DeleteExperienceUserNode": _delete,
 }
