@@ -77,16 +77,23 @@ def kept_runs(house: House, flow: Ref) -> list[RunRecord]:
     return [decode_run(raw) for _, raw in house.system.journal.range(keys.FLOWS, prefix, end)]
 
 
-async def run_one(house: House, type: str, config: Json, data: Any = None) -> RunRecord:
-    """The run of a workflow with one node, and a debug node that tells the payload."""
-    nodes: list[Json] = [
-        {"id": "n", "type": type, "config": config, "outputIds": [["d"]]},
-        {"id": "d", "type": "DebugNode", "config": {}, "outputIds": []},
-    ]
-    flow = await create_flow(house, [button(["n"])], nodes)
+async def create_node(house: House, type: str, config: Json) -> Ref:
+    """A workflow of one node with two outputs, after each of which a debug node tells the payload."""
+    nodes: list[Json] = [{"id": "n", "type": type, "config": config, "outputIds": [["end0"], ["end1"]]}]
+    nodes += [{"id": f"end{output}", "type": "DebugNode", "config": {}} for output in (0, 1)]
+    return await create_flow(house, [button(["n"])], nodes)
+
+
+async def run_again(house: House, flow: Ref, data: Any = None) -> RunRecord:
+    """One more run of a workflow with a button."""
     await press(house, flow, data)
     await runs_end(house)
     return kept_runs(house, flow)[-1]
+
+
+async def run_one(house: House, type: str, config: Json, data: Any = None) -> RunRecord:
+    """The run of a new workflow of `create_node`."""
+    return await run_again(house, await create_node(house, type, config), data)
 
 
 def told(run: RunRecord) -> Json:
@@ -104,19 +111,7 @@ def waiting_triggers(house: House) -> list[bytes]:
 
 async def node_runs(house: House, type: str, config: Json, data: Any = None) -> Json:
     """Run one node in a real run: `data` and `output` after it, or the `error` as name and message."""
-    flow = await create_flow(
-        house,
-        [button(["n"])],
-        [
-            {"id": "n", "type": type, "config": config, "outputIds": [["no"], ["yes"]]},
-            {"id": "no", "type": "DebugNode", "config": {"property": "data"}},
-            {"id": "yes", "type": "DebugNode", "config": {"property": "data"}},
-        ],
-    )
-    await press(house, flow, data)
-    await runs_end(house)
-    (run,) = kept_runs(house, flow)
+    run = await run_one(house, type, config, data)
     if run.error is not None:
         return {"error": tuple(run.error[1:])}
-    ((_, _, _, shown),) = run.debug
-    return {"output": run.path[1], "data": shown}
+    return {"output": run.path[1], "data": told(run)["data"]}

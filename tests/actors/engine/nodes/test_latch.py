@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tests.actors.engine.flow_cases import failure, node
-from tests.actors.engine.kept_between_runs import create_node, outcome
+from tests.actors.engine.kept_between_runs import outcome
 from tests.actors.engine.run_house import (
     Json,
     button,
     create_flow,
+    create_node,
     kept_runs,
     press,
     runs_end,

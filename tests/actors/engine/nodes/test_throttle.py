@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.actors.engine.flow_cases import failure
-from tests.actors.engine.kept_between_runs import create_node, outcome
+from tests.actors.engine.kept_between_runs import outcome
+from tests.actors.engine.run_house import create_node
 from tests.actors.house import START_MS, House
 
 THROTTLE = {
