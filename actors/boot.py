@@ -194,7 +194,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(FlowIndex(system))
     system.add_component(StateFeed(system))
     system.add_component(Inactivity(system))
-    system.add_component(BacklogLane(system.limits, system.clock, partial(_holds_backlog, system)))
+    system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system)))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
     system.add_component(FlowRunner(system))
@@ -225,7 +225,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Jobs(system, system.component(JobQueue), notifier))
 
 
-def _holds_backlog(system: System, application: bytes) -> bool:
+def holds_backlog(system: System, application: bytes) -> bool:
     """Whether backlogs would take memory or places in queues that live states need."""
     half = system.limits.arrivals_bytes_max // 2
     return system.store.arrivals.size_bytes > half or system.component(TriggerQueue).is_half_full(application)

@@ -107,10 +107,10 @@ class Limits:
 
     # Our own throttles.
     backlog_states: Rate | None = _throttle(
-        20_000,
+        50_000,
         1,
         "application",
-        "`calls` counts states. An hour of 1,000 devices that reported each second takes three minutes.",
+        "`calls` counts states. An hour of 1,000 devices that reported each second takes 72 seconds.",
         "states per window",
     )
     login_per_account: Rate | None = _throttle(

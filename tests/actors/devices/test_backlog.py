@@ -13,11 +13,16 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from tests.actors.devices.test_inactivity import moved_to, told
+from tests.actors.engine.flow_cases import node
+from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, ManualClock, at, running_house
+from trunkline.actors import boot
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.messages import SendBacklog, StateOrStates
 from trunkline.actors.devices.state_feed import STATE_TOPIC
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.triggers.queue import Queued, TriggerQueue
 from trunkline.actors.values.errors import (
     DomainError,
     Invalid,
@@ -25,8 +30,11 @@ from trunkline.actors.values.errors import (
     PayloadTooLarge,
     TooManyRequests,
 )
+from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.limits.window import Verdict
+from trunkline.store.batch import Batch
+from trunkline.store.codec import encode_numbered
 
 LIMITS = Limits().override(
     {
@@ -274,3 +282,62 @@ async def test_the_throttle_of_live_states_does_not_count_a_backlog(tmp_path: Pa
         with pytest.raises(TooManyRequests, match="30 calls of send_state"):
             await house.report(device, past(30, a=30))
         await bring(house, device, past(-100, a=1))
+
+
+async def test_a_backlog_triggers_workflows_with_the_times_of_its_states(house: House) -> None:
+    device = await house.device()
+    triggers = [trigger("deviceId", ["d"], device.hex(), config={"maxAge": 1500})]
+    flow = await create_flow(house, triggers, [node("d", "DebugNode")])
+    await bring(house, device, past(-2000, a=1), past(-1000, a=2))
+    await runs_end(house)
+    payloads = [run.debug[0][3] for run in kept_runs(house, flow)]
+    assert [(payload["time"], payload["data"]) for payload in payloads] == [(at(-1000), {"a": 2})]
+
+
+async def test_a_backlog_is_no_sign_of_life(house: House) -> None:
+    device = await house.device()
+    silent = trigger(
+        "deviceIdInactivity", ["d"], device.hex(), config={"seconds": 30}, meta={"uiId": "silent"}
+    )
+    flow = await create_flow(house, [silent], [node("d", "DebugNode")])
+    await house.report(device, {"data": {"a": 1}})
+    house.clock.pass_s(20)
+    await bring(house, device, past(15_000, a=2))
+    house.forget()
+    await moved_to(house, 30_000)
+    ((_, _, last, _),) = told(house, flow)
+    assert last == at(0)
+    await bring(house, device, past(16_000, a=2), past(17_000, a=3))
+    await moved_to(house, 90_000)
+    assert len(kept_runs(house, flow)) == 1, "nor does it end the silence"
+    assert await house.composite(device) == {"a": (at(17_000), 3)}
+
+
+def test_backlogs_wait_while_half_of_the_memory_for_reports_is_used(tmp_path: Path) -> None:
+    limits = Limits(arrival_window_bytes=10_000, arrivals_bytes_max=60_000)
+    with boot.opened(Settings(data_dir=str(tmp_path), limits=limits), ManualClock()) as system:
+        held = []
+        for _ in range(3):
+            held.append(boot.holds_backlog(system, b"a" * 12))
+            batch = Batch()
+            batch.report(b"d" * 12, START_MS, encode_numbered({1: "x" * 20_000}))
+            system.journal.submit(batch)
+            system.journal.flush()
+        assert held == [False, False, True]
+
+
+def test_backlogs_wait_while_a_queue_of_their_workflows_is_half_full(tmp_path: Path) -> None:
+    settings = Settings(data_dir=str(tmp_path), limits=Limits(flow_queue_length_max=4))
+    with boot.opened(settings, ManualClock()) as system:
+        queue, application = system.component(TriggerQueue), b"a" * 12
+        held = []
+        for number in range(4):
+            held.append(boot.holds_backlog(system, application))
+            queue.add([Queued(number, b"k", application, b"f" * 12, str(number), b"")])
+        assert held == [False, False, False, True]
+        assert not boot.holds_backlog(system, b"b" * 12)
+        for _ in range(2):
+            entry = queue.take()
+            assert entry is not None
+            queue.done(entry)
+        assert not boot.holds_backlog(system, application)
