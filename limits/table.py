@@ -1153,6 +1153,7 @@ _ORDERED: Final = (
     ("history_limit_default", "history_limit_max"),
     ("body_bytes_max", "journal_bytes_max"),
     ("link_frame_bytes_max", "journal_bytes_max"),
+    ("body_bytes_max", "backlog_waiting_bytes_max"),
 )
 
 

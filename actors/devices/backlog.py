@@ -1,7 +1,8 @@
 """The backlog lane: calls with states of the past wait here for their turn, so that live states go first.
 
 Owns the budget of each application (`backlog_states`), the order, and the bounds of waiting. Does not own storing: who
-has the turn asks the device, and keeps the turn until the answer.
+has the turn asks the device (`SendBacklog`), and keeps the turn until the answer. A connection that carries many calls
+awaits the turn of one before it reads the next.
 
 Turns are given out in batches of at most `backlog_batch_states_max` states. When all calls of a batch are answered, the
 event loop belongs to others for four times as long as the batch took, if they have so much to do; then comes the next
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -36,6 +37,8 @@ OTHERS_SHARE: Final = 4
 """So many times as long as a batch took the loop belongs to others."""
 _SLOW_S: Final = 1.0
 """After so long the next batch does not wait for calls of the one before: a device may be busy."""
+_TOOK_NS_MAX: Final = 50_000_000
+"""Such a call did not work all the time; no more of it counts."""
 _HELD_S: Final = 0.05
 """Applications that wait for anything but their budget are looked at again after this time."""
 
@@ -74,7 +77,7 @@ class _Waiting:
     def __init__(self, application: bytes, window: VolumeWindow | None) -> None:
         self.application = application
         self.window = window
-        self.devices: dict[bytes, deque[_Call]] = {}
+        self.devices: OrderedDict[bytes, deque[_Call]] = OrderedDict()
         self.states = 0
         self.size_bytes = 0
 
@@ -83,6 +86,10 @@ class _Waiting:
         """The call whose turn it is."""
         return next(iter(self.devices.values()))[0]
 
+    def is_idle(self, now_s: float) -> bool:
+        """Whether nothing waits, and nothing counts against the budget."""
+        return not self.devices and (self.window is None or self.window.empty(now_s))
+
     def add(self, call: _Call) -> None:
         self.devices.setdefault(call.device, deque()).append(call)
         self.states += call.states
@@ -90,10 +97,12 @@ class _Waiting:
 
     def remove(self, call: _Call) -> None:
         """Remove a call; the other calls of its device come after those of the other devices."""
-        calls = self.devices.pop(call.device)
+        calls = self.devices[call.device]
         calls.remove(call)
         if calls:
-            self.devices[call.device] = calls
+            self.devices.move_to_end(call.device)
+        else:
+            del self.devices[call.device]
         self.states -= call.states
         self.size_bytes -= call.size_bytes
 
@@ -114,7 +123,7 @@ class BacklogLane:
         self._limits = limits
         self._clock = clock
         self._is_held = is_held
-        self._applications: dict[bytes, _Waiting] = {}
+        self._applications: OrderedDict[bytes, _Waiting] = OrderedDict()
         self._row: deque[_Waiting] = deque()
         self._changed = trio.Event()
         self._stopping = False
@@ -148,7 +157,8 @@ class BacklogLane:
                 if batch.open:
                     with trio.move_on_after(_SLOW_S):
                         await batch.answered.wait()
-                    await yield_loop(OTHERS_SHARE * (time.perf_counter_ns() - began_ns))
+                    took_ns = min(time.perf_counter_ns() - began_ns, _TOOK_NS_MAX)
+                    await yield_loop(OTHERS_SHARE * took_ns)
                 else:
                     self._changed = trio.Event()
                     with trio.move_on_after(again_s):
@@ -180,9 +190,11 @@ class BacklogLane:
         call = _Call(waiting, device.id, states, size_bytes)
         calls = waiting.devices.get(device.id, ())
         if len(calls) >= limits.backlog_waiting_calls_max:
-            raise self._no_room(waiting, f"{len(calls)} calls with a backlog of this device wait already")
+            raise self._no_room(waiting, f"{len(calls)} calls with a backlog of this device wait already.")
         if waiting.size_bytes + size_bytes > limits.backlog_waiting_bytes_max - self.waiting_bytes:
-            raise self._no_room(waiting, f"{waiting.size_bytes} bytes of backlogs of this application wait")
+            raise self._no_room(
+                waiting, f"{waiting.size_bytes} bytes of backlogs of this application wait already."
+            )
         if not waiting.devices:
             self._row.append(waiting)
         waiting.add(call)
@@ -192,20 +204,19 @@ class BacklogLane:
         return call
 
     def _waiting_of(self, application: bytes) -> _Waiting:
-        """What waits of an application. Forgets another one whose budget is whole again, if there is one."""
+        """What waits of an application. Forgets another one where nothing waits or counts any more, if there is one."""
         if self._applications:
-            oldest = next(iter(self._applications.values()))
-            del self._applications[oldest.application]
-            if oldest.devices or not (
-                oldest.window is None or oldest.window.empty(self._clock.monotonic_s())
-            ):
-                self._applications[oldest.application] = oldest
-        waiting = self._applications.get(application)
-        if waiting is None:
+            oldest, waiting = next(iter(self._applications.items()))
+            if waiting.is_idle(self._clock.monotonic_s()):
+                del self._applications[oldest]
+            else:
+                self._applications.move_to_end(oldest)
+        found = self._applications.get(application)
+        if found is None:
             rate = self._limits.backlog_states
             window = None if rate is None else VolumeWindow(rate)
-            waiting = self._applications[application] = _Waiting(application, window)
-        return waiting
+            found = self._applications[application] = _Waiting(application, window)
+        return found
 
     def _leave(self, call: _Call) -> None:
         """A call is answered, or does not wait any longer."""
@@ -265,8 +276,7 @@ class BacklogLane:
         self.refused += 1
         retry_s = self._retry_s(waiting)
         return Overloaded(
-            f"{reason}, which is the bound. Nothing of this call was stored. "
-            f"Try again in {math.ceil(retry_s)} seconds.",
+            f"{reason} Nothing of this call was stored. Try again in {math.ceil(retry_s)} seconds.",
             retry_after_s=retry_s,
         )
 

@@ -36,8 +36,6 @@ from trunkline.bench.session import Session, retry_after_s
 from trunkline.bench.stage import Plan, measure
 
 CONNECTIONS = 64
-HEAD_START_S = 0.5
-"""Seconds that a storm has before live states are measured."""
 
 
 class Storm:
@@ -116,9 +114,8 @@ async def run(options: argparse.Namespace, data_dir: Path, cores: Cores) -> None
             storm = Storm(fleet, session, tail, options)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(storm.run)
-                await trio.sleep(HEAD_START_S)
                 number = 0
-                while not storm.took_s:
+                while not number or not storm.took_s:
                     number += 1
                     await stage(f"{name}, {number}", options.seconds)
             tell(storm.told())

@@ -42,6 +42,7 @@ LIMITS = Limits().override(
         "backlog_batch_states_max": 10,
         "backlog_waiting_calls_max": 3,
         "backlog_waiting_bytes_max": 1000,
+        "body_bytes_max": 1000,
     }
 )
 
@@ -195,9 +196,7 @@ async def test_what_finds_no_room_is_refused_at_once() -> None:
         await come(lane, "a0", "a1.1", "a1.2", "a1.3", "a1.4")
         refusal = lane.refused["a1.4"]
         assert isinstance(refusal, Overloaded)
-        assert refusal.message.startswith(
-            "3 calls with a backlog of this device wait already, which is the bound"
-        )
+        assert refusal.message.startswith("3 calls with a backlog of this device wait already. Nothing of")
         assert refusal.retry_after_s == 7.5, "what 30 states need at 4 a second"
         for name, size_bytes in (("a2", 470), ("a3", 1), ("b1", 250), ("b2", 1)):
             lane.come(name, size_bytes=size_bytes)
