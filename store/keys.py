@@ -478,7 +478,9 @@ def trigger_key(number: int, place: str, home: bytes) -> bytes:
 
     A turn writes keys of its own home only, and triggers of all homes are in one order.
     """
-    return _number_of(number) + _PLACES[place] + _checked(home)
+    if len(home) != ID_BYTES:
+        _checked(home)
+    return number.to_bytes(8, "big") + _PLACES[place] + home
 
 
 def done_key(number: int, place: str, home: bytes, node: int, visit: int) -> bytes:

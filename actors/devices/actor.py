@@ -32,7 +32,7 @@ from trunkline.actors.devices.messages import (
 from trunkline.actors.devices.removal import DeviceRemoval
 from trunkline.actors.devices.silence import decode_fired, encode_fired, silence_of
 from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed
-from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_states
+from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_state, stage_states
 from trunkline.actors.devices.told import told_connection
 from trunkline.actors.flows.due_times import Watches
 from trunkline.actors.records.kind import Doc
@@ -130,16 +130,22 @@ class Device(DeviceRemoval):
 
     def _trigger(self, message: SendState, checked: list[tuple[int, dict[int, Any]]], now_ms: int) -> None:
         """Stage the triggers of states. Those that name a version trigger that version, the others the default one."""
-        names = self.attributes.names
+        if not isinstance(message.body, list):
+            ((time_ms, point),) = checked
+            watchers = self._watchers_in(point.get(FLOW_VERSION))
+            stage_state(self, watchers, self._told(time_ms, point), origin=message.origin, now_ms=now_ms)
+            return
         told: dict[str | None, list[Told]] = {}
         for time_ms, point in checked:
-            data = {names[number]: value for number, value in point.items() if number >= 0}
-            more = {"meta": point[META]} if META in point else {}
-            told.setdefault(point.get(FLOW_VERSION), []).append(Told(time_ms, data, more))
-        is_batch = isinstance(message.body, list)
+            told.setdefault(point.get(FLOW_VERSION), []).append(self._told(time_ms, point))
         for version, reports in told.items():
-            watchers = self._watchers_in(version)
-            stage_states(self, watchers, reports, is_batch=is_batch, origin=message.origin, now_ms=now_ms)
+            stage_states(self, self._watchers_in(version), reports, origin=message.origin, now_ms=now_ms)
+
+    def _told(self, time_ms: int, point: dict[int, Any]) -> Told:
+        """What a run is told of a report."""
+        names = self.attributes.names
+        data = {names[number]: value for number, value in point.items() if number >= 0}
+        return time_ms, data, {"meta": point[META]} if META in point else {}
 
     def _watchers_in(self, version: str | None) -> tuple[Watcher, ...]:
         """Who waits for states that name this version."""

@@ -8,7 +8,7 @@ by age do not apply. `maxAge` is in milliseconds, 0 is no bound.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -24,32 +24,36 @@ _ONE: Final = ("both", "individual")
 _MANY: Final = ("both", "batch")
 
 
-class Told(NamedTuple):
-    """What a run is told of a report. `more` has its `meta`, if it has one."""
+Told = tuple[int, Doc, Doc]
+"""What a run is told of a report: its time, its data, and its `meta`, if it has one."""
 
-    time_ms: int
-    data: Doc
-    more: Doc
+
+def stage_state(
+    actor: Actor, watchers: Iterable[Watcher], report: Told, *, origin: Origin | None, now_ms: int
+) -> None:
+    """Stage the triggers of an individual report, in the turn of the device."""
+    time_ms, data, more = report
+    chosen = [
+        watcher
+        for watcher in watchers
+        if (watcher.config.get("triggerOn") or "both") in _ONE
+        and _matches(watcher.config, data, now_ms - time_ms)
+    ]
+    if chosen:
+        device = actor.ref.id
+        stage(actor, chosen, Cause(device.hex(), data, time_ms, more, origin, device=device))
 
 
 def stage_states(
-    actor: Actor,
-    watchers: Iterable[Watcher],
-    reports: Sequence[Told],
-    *,
-    is_batch: bool,
-    origin: Origin | None,
-    now_ms: int,
+    actor: Actor, watchers: Iterable[Watcher], reports: Sequence[Told], *, origin: Origin | None, now_ms: int
 ) -> None:
-    """Stage the triggers of the reports of one call, in the turn of the device."""
+    """Stage the triggers of a batch of reports, in the turn of the device."""
     device = actor.ref.id
-    wanted = _MANY if is_batch else _ONE
     once: list[Watcher] = []
     each: list[Watcher] = []
     for watcher in watchers:
-        if (watcher.config.get("triggerOn") or "both") in wanted:
-            is_once = is_batch and watcher.config.get("batchBehavior") == "once"
-            (once if is_once else each).append(watcher)
+        if (watcher.config.get("triggerOn") or "both") in _MANY:
+            (once if watcher.config.get("batchBehavior") == "once" else each).append(watcher)
     if once:
         all = [{"data": data, "time": iso(time_ms), **more} for time_ms, data, more in reports]
         stage(actor, once, Cause(device.hex(), all, now_ms, origin=origin, device=device))

@@ -96,7 +96,7 @@ class FlowTester(Actor):
         identity = {"applicationId": application.hex(), "flowId": flow.hex(), "flowName": record["name"]}
         pool, limits = self.system.component(ScriptPool), self.system.limits
         run = new_run(body, self.system.clock.wall_ms(), application, identity, pool, limits)
-        run.world = DryWorld(self.system, application, flow, record["name"])
+        run.opened_world = DryWorld(self.system, application, flow, record["name"])
         run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)
 

@@ -87,8 +87,12 @@ class Ends:
     def count(
         self, application: bytes, flow: bytes, version: bytes, ended_ms: int, counts: dict[str, int]
     ) -> None:
-        """Add to the sums of the minute and of the version."""
-        sums = self._counts.setdefault((application, flow, version, ended_ms // MINUTE_MS), {})
+        """Add to the sums of the minute and of the version. `counts` is not the caller's any more."""
+        place = (application, flow, version, ended_ms // MINUTE_MS)
+        sums = self._counts.get(place)
+        if sums is None:
+            self._counts[place] = counts
+            return
         for name, count in counts.items():
             sums[name] = sums.get(name, 0) + count
 

@@ -35,6 +35,8 @@ def execute(program: Program, trigger: int, payload: Any, run: Run) -> Awaitable
 class _Walker:
     """Walks through one program in one run, while the run has the turn (`share.py`)."""
 
+    __slots__ = ("_depth", "_number", "_program", "_run")
+
     def __init__(self, program: Program, number: int, run: Run, depth: int) -> None:
         self._program = program
         self._number = number
@@ -51,7 +53,7 @@ class _Walker:
         now_ns = time.perf_counter_ns()
         while stack:
             index, visit.payload = stack.pop()
-            node = nodes[index]
+            _, _, _, step, outputs, _ = nodes[index]
             at = run.steps
             if at >= steps_max:
                 error = NodeError("TooManySteps", f"A run has at most {steps_max} steps.")
@@ -65,7 +67,7 @@ class _Walker:
                     run.snapshots.append(None)
             began_ns = now_ns
             try:
-                output = node.step(visit)
+                output = step(visit)
                 if type(output) is not int:
                     output = await self._outside(output)
                 if not run.steps % SIZE_STEPS:
@@ -87,7 +89,7 @@ class _Walker:
                     run.snapshots[at] = copied(visit.payload)
             if visit.capped is not None:
                 capped, visit.capped = visit.capped, None
-            followers = node.outputs[output] if 0 <= output < len(node.outputs) else ()
+            followers = outputs[output] if 0 <= output < len(outputs) else ()
             if len(followers) == 1:
                 stack.append((followers[0], visit.payload))
             elif followers:

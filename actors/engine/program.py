@@ -27,6 +27,7 @@ def compile_program(definition: dict[str, Any]) -> Program:
         step, problem = _step_of(part)
         if problem is not None and part["type"] not in _NEVER_RUN:
             problems.append(Problem(index, problem))
+        outputs = _followers(part, indexes)
         label = part.get("meta", {}).get("label")
         nodes.append(
             Node(
@@ -34,7 +35,8 @@ def compile_program(definition: dict[str, Any]) -> Program:
                 part["type"],
                 label if isinstance(label, str) else "",
                 step,
-                _followers(part, indexes),
+                outputs,
+                not any(outputs),
             )
         )
     starts = tuple(

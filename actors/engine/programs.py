@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from trunkline.actors.engine.program import compile_program
-from trunkline.actors.engine.visit import CustomNode, Program
+from trunkline.actors.engine.visit import CustomNode, FindProgram, Program
 from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.definition import trigger_at
 from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
@@ -37,6 +38,8 @@ class CompiledFlow(msgspec.Struct, frozen=True):
     program: Program
     identity: Doc
     """What nodes may know of the workflow."""
+    find_program: FindProgram
+    """Finds the custom nodes of its application."""
 
     def trigger(self, index: int, type: str, key: str) -> int | None:
         """The trigger at `index`, or where it is now if the definition has changed; None if it is gone."""
@@ -109,6 +112,7 @@ class Programs:
             definition.get("customNodeConfig") or {},
             compile_program(definition)._replace(flow=flow.hex()),
             identity,
+            partial(self.custom_node, application),
         )
 
     def _changed(self, application: bytes, flow: bytes) -> None:

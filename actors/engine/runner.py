@@ -10,6 +10,7 @@ inside the server is not done again (`world.py`). A trigger whose run was in pro
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -174,7 +175,39 @@ class FlowRunner:
         began_ms = self._system.clock.wall_ms()
         if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
             return
-        world = RunWorld(
+        run = Run(
+            self._bounds,
+            entry.queued_ms,
+            entry.number,
+            partial(self._pool.call, application=entry.application),
+            compiled.identity,
+            [compiled.program],
+            None,
+            partial(self._open_world, entry, record, compiled),
+            compiled.find_program,
+            application[1],
+            self._share,
+            self._share.began_s + self._system.limits.run_deadline_s,
+        )
+        failed: RunFailed | None = None
+        began_ns = time.perf_counter_ns()
+        try:
+            await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
+        except RunFailed as failure:
+            failed = failure
+        except Exception as bug:  # noqa: BLE001 - a bug ends this run, not the runner
+            _log.error("run of a workflow failed", flow=entry.flow.hex(), exc_info=bug)
+            failed = fault_of(run)
+        took_us = (time.perf_counter_ns() - began_ns) // 1000
+        self._end(entry, raw, record, compiled, run, failed, began_ms, took_us)
+        if isinstance(run.opened_world, RunWorld):
+            for key in run.opened_world.markers:
+                self._ends.remove(key)
+        elif self._leftover:
+            self._forget_markers(entry.number)
+
+    def _open_world(self, entry: Queued, record: TriggerRecord, compiled: CompiledFlow) -> RunWorld:
+        return RunWorld(
             self._system,
             entry.application,
             entry.flow,
@@ -184,32 +217,6 @@ class FlowRunner:
             done=dict(self._leftover.pop(entry.number, [])),
             flush=self._ends.flush,
         )
-        began_s = trio.current_time()
-        run = Run(
-            self._bounds,
-            entry.queued_ms,
-            entry.number,
-            partial(self._pool.call, application=entry.application),
-            compiled.identity,
-            [compiled.program],
-            world,
-            partial(self._programs.custom_node, entry.application),
-            application[1],
-            self._share,
-            began_s + self._system.limits.run_deadline_s,
-        )
-        failed: RunFailed | None = None
-        try:
-            await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
-        except RunFailed as failure:
-            failed = failure
-        except Exception as bug:  # noqa: BLE001 - a bug ends this run, not the runner
-            _log.error("run of a workflow failed", flow=entry.flow.hex(), exc_info=bug)
-            failed = fault_of(run)
-        took_us = int((trio.current_time() - began_s) * 1e6)
-        self._end(entry, raw, record, compiled, run, failed, began_ms, took_us)
-        for key in world.markers:
-            self._ends.remove(key)
 
     def _begin_again(
         self, entry: Queued, record: TriggerRecord, raw: bytes, compiled: CompiledFlow, now_ms: int

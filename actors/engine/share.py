@@ -24,11 +24,13 @@ OTHERS_NS: Final = 4 * WORK_NS
 class Share:
     """Whose turn it is. `on_free` is called when nobody has it."""
 
-    __slots__ = ("_held", "_waiting", "ends_ns", "on_free")
+    __slots__ = ("_held", "_waiting", "began_s", "ends_ns", "on_free")
 
     def __init__(self) -> None:
         self._held = False
         self._waiting: deque[trio.lowlevel.Task] = deque()
+        self.began_s = 0.0
+        """When the turn began, by the clock of the event loop."""
         self.ends_ns = 0
         """When the turn has lasted long enough, by `time.perf_counter_ns`."""
         self.on_free: Callable[[], None] = lambda: None
@@ -45,6 +47,7 @@ class Share:
 
             await trio.lowlevel.wait_task_rescheduled(abort)
         self._held = True
+        self.began_s = trio.current_time()
         self.ends_ns = time.perf_counter_ns() + WORK_NS
 
     def leave(self) -> None:

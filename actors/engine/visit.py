@@ -36,6 +36,8 @@ class Node(NamedTuple):
     label: str
     step: NodeStep
     outputs: tuple[tuple[int, ...], ...]
+    is_last: bool
+    """Whether no node follows."""
 
 
 class Problem(NamedTuple):
@@ -114,8 +116,9 @@ class Run:
     """What nodes may know of the workflow: applicationId, flowId, and others as they stand in the payload."""
     programs: list[Program]
     """The program that is run, and those of the custom nodes that were visited."""
-    world: World | None = None
-    """None where there is no server at hand."""
+    opened_world: World | None = None
+    open_world: Callable[[], World] | None = None
+    """Makes the world at the first use, since few runs need any."""
     find_program: FindProgram | None = None
     application_globals: dict[str, Any] = field(default_factory=dict)
     share: Share = field(default_factory=Share)
@@ -133,16 +136,18 @@ class Run:
     """The payload after each step, in a dry run."""
 
     @property
+    def world(self) -> World | None:
+        """What nodes reach outside of the run; None where there is no server at hand."""
+        if self.opened_world is None and self.open_world is not None:
+            self.opened_world = self.open_world()
+        return self.opened_world
+
+    @property
     def random(self) -> Random:
         """The random numbers of the run. Made at the first use, since few runs need any."""
         if self._random is None:
             self._random = Random(self.seed)  # noqa: S311 - a run must be repeatable
         return self._random
-
-    def tell(self, message: Debugged) -> None:
-        """Keep the message of a debug node; those beyond the bound are dropped."""
-        if len(self.debugged) < DEBUG_MESSAGES_MAX:
-            self.debugged.append(message)
 
 
 class Capped(NamedTuple):
@@ -181,11 +186,12 @@ class Visit:
     @property
     def world(self) -> World:
         """What the node reaches outside of the run. Raises `NodeError` where there is no server at hand."""
-        if self.run.world is None:
+        world = self.run.world
+        if world is None:
             raise NodeError(
                 "NotInDryRun", "This node needs a server, and here is none; give a stub for the node."
             )
-        return self.run.world
+        return world
 
     @property
     def place(self) -> int:
@@ -195,7 +201,7 @@ class Visit:
     @property
     def is_last(self) -> bool:
         """Whether nothing uses the payload after this visit."""
-        return not self.depth and not any(self.run.programs[self.program].nodes[self.node].outputs)
+        return not self.depth and self.run.programs[self.program].nodes[self.node].is_last
 
     def state_name(self, id: str) -> str:
         """What distinguishes what the node keeps between runs: the node, and an id that its configuration gives."""
@@ -222,8 +228,10 @@ class Visit:
         return (self.run.now_ms // 1000 & 0xFFFFFFFF).to_bytes(4, "big") + digest
 
     def tell(self, level: str, message: str, value: Any) -> None:
-        """Tell who watches the workflow."""
-        self.run.tell(Debugged(self.node, level, message, value, self.program))
+        """Tell who watches the workflow. Messages beyond the bound are dropped."""
+        debugged = self.run.debugged
+        if len(debugged) < DEBUG_MESSAGES_MAX:
+            debugged.append(Debugged(self.node, level, message, value, self.program))
 
     def put(self, path: Any, value: Any) -> None:
         """Set a value in the payload; `path` None is a node without a result path."""

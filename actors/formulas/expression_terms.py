@@ -154,6 +154,14 @@ def _single(left: Term, name: str, right: Term) -> Evaluate:
             return direct(value, constant) if type(value) in kinds else function(value, constant)
 
         return compare
+    if int in _kinds_like(right.constant) and name in _ARITHMETIC_OF_FLOATS:
+        compute, number = _ARITHMETIC_OF_FLOATS[name], float(right.constant)
+
+        def of_float(payload: Any) -> Any:
+            value = one(payload)
+            return compute(value, number) if type(value) is float else function(value, number)
+
+        return of_float
     return lambda payload: function(one(payload), other(payload))
 
 
@@ -255,4 +263,5 @@ _DIRECT: Final[dict[str, Binary]] = {
     "===": operator.eq,
     "!==": operator.ne,
 }
+_ARITHMETIC_OF_FLOATS: Final[dict[str, Binary]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="} | {name: name for name in _EQUALITIES}

@@ -24,13 +24,18 @@ _NO_INDEX: Final = -1
 class Path:
     """A compiled path. `get(payload)` gives the value, or UNDEFINED where there is none."""
 
-    __slots__ = ("_pair", "_steps", "get", "text")
+    __slots__ = ("_steps", "get", "set", "text")
 
     def __init__(self, text: str, keys: list[str]) -> None:
         self.text = text
         self._steps = tuple((key, _index_of(key)) for key in keys)
-        self._pair = (keys[0], keys[1]) if len(keys) == 2 else None
         self.get: Final = _getter(keys, self._steps)
+        self.set: Final = self._setter(keys)
+        """Put a value at the path and return the payload: the same object, or `value` if the path is the whole.
+
+        Objects are created on the way, also in place of a text, a number, a boolean or null. An array on the way keeps
+        its items and takes an index only. Raises `EvaluationError` for another key or too high an index.
+        """
 
     def __repr__(self) -> str:
         return f"Path({self.text!r})"
@@ -40,20 +45,26 @@ class Path:
         """The keys of the path; none for the whole payload."""
         return tuple(key for key, _ in self._steps)
 
-    def set(self, payload: Any, value: Any) -> Any:
-        """Put a value at the path and return the payload: the same object, or `value` if the path is the whole.
+    def _setter(self, keys: list[str]) -> Callable[[Any, Any], Any]:
+        """A function that writes the path. The one of two keys tries objects first."""
+        walk = self._set
+        if len(keys) != 2:
+            return walk
+        first, second = keys
 
-        Objects are created on the way, also in place of a text, a number, a boolean or null. An array on the way keeps
-        its items and takes an index only. Raises `EvaluationError` for another key or too high an index.
-        """
+        def set_two(payload: Any, value: Any) -> Any:
+            if type(payload) is dict:
+                inner = payload.get(first)
+                if type(inner) is dict:
+                    inner[second] = value
+                    return payload
+            return walk(payload, value)
+
+        return set_two
+
+    def _set(self, payload: Any, value: Any) -> Any:
         if not self._steps:
             return value
-        if self._pair is not None and type(payload) is dict:
-            first, second = self._pair
-            inner = payload.get(first)
-            if type(inner) is dict:
-                inner[second] = value
-                return payload
         if not isinstance(payload, dict | list):
             payload = {}
         here = payload

@@ -107,7 +107,7 @@ def press(actor: Actor, flow: bytes, body: ButtonPress, origin: Origin | None) -
     device = None if not isinstance(body.device_id, str) else bytes.fromhex(body.device_id)
     more = {} if body.meta is UNSET else {"meta": body.meta}
     cause = Cause(body.key, data, now_ms, more, origin, device=device)
-    return next(map(run_id, stage(actor, (watcher,), cause)), None)
+    return next((run_id(each.number) for each in stage(actor, (watcher,), cause)), None)
 
 
 def _given(trigger: Doc) -> Any:

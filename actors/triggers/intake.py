@@ -141,8 +141,8 @@ def record_for(application: bytes, watcher: Watcher, cause: Cause) -> TriggerRec
     )
 
 
-def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> list[int]:
-    """Stage a trigger for each watcher in the turn of an actor: of an application, or in one; return their numbers."""
+def stage(actor: Actor, watchers: Iterable[Watcher], cause: Cause) -> list[Queued]:
+    """Stage a trigger for each watcher in the turn of an actor: of an application, or in one; return them."""
     return _stage(actor, watchers, cause, actor.put, actor.after_commit)
 
 
@@ -164,7 +164,7 @@ def _stage(
     cause: Cause,
     put: Callable[[str, bytes, bytes], None],
     after_commit: Callable[[Effect], None],
-) -> list[int]:
+) -> list[Queued]:
     queue = actor.system.component(TriggerQueue)
     ref = actor.ref
     home = home_of_actor(ref)
@@ -188,4 +188,4 @@ def _stage(
         entries.append(Queued(number, key, application, watcher.flow, cause.trigger_id, raw))
     if entries:
         after_commit(partial(queue.add, entries))
-    return [each.number for each in entries]
+    return entries

@@ -197,15 +197,17 @@ class TriggerQueue:
         self._running[application] -= 1
         if not self._running[application]:
             del self._running[application]
-        queue = self._flows[application, entry.flow]
-        queue.running.discard(entry.trigger_id)
-        if queue.lanes.get(entry.trigger_id):
-            queue.ready.append(entry.trigger_id)
+        queue, trigger_id = self._flows[application, entry.flow], entry.trigger_id
+        queue.running.discard(trigger_id)
+        if queue.lanes.get(trigger_id):
+            queue.ready.append(trigger_id)
         else:
-            queue.lanes.pop(entry.trigger_id, None)
-        self._give_turn(application, entry.flow, queue)
-        self._forget(application, entry.flow, queue)
-        self._line_up(application)
+            queue.lanes.pop(trigger_id, None)
+        if not queue.in_turn:
+            self._give_turn(application, entry.flow, queue)
+            self._forget(application, entry.flow, queue)
+        if application not in self._in_row:
+            self._line_up(application)
 
     def is_half_full(self, application: bytes) -> bool:
         """Whether more than half as much waits as may: for a workflow of the application, or for all workflows."""

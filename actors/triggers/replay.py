@@ -58,8 +58,8 @@ class FlowReplayer(Actor):
             watcher = watcher_of(self.ref.id, index, definition, record["flowClass"], message.flow_version)
             cause = msgspec.structs.replace(trigger.cause, replays=number)
             # Without its guard, so that also a run that does nothing in this version can be seen.
-            numbers = stage(self, (watcher._replace(guard=None),), cause)
-            replayed += [Replayed(run_id(new), run_id(number)) for new in numbers]
+            staged = stage(self, (watcher._replace(guard=None),), cause)
+            replayed += [Replayed(run_id(new.number), run_id(number)) for new in staged]
         return ReplayedRuns(runs=replayed, skipped=len(message.triggers) - len(replayed))
 
     def _version(self, flow_version: str | None) -> tuple[Doc, Doc, str]:

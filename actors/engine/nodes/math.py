@@ -27,7 +27,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
             if not isinstance(value, bool):
                 number = to_number(value if value is not UNDEFINED else math.nan)
                 value = whole_as_int(number) if math.isfinite(number) else None
-            visit.put(path, value)
+            visit.payload = path.set(visit.payload, value)
         return 0
 
     return step

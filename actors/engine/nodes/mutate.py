@@ -59,8 +59,9 @@ def _rule(rule: Config) -> Callable[[Visit], None]:
 
 def _put(visit: Visit, destination: Path, value: Any) -> None:
     """Set a copy of a value. What is large is checked at once: some rules could double the payload again and again."""
-    visit.put(destination, copied(value))
-    if isinstance(value, dict | list) or (isinstance(value, str) and len(value) > LARGE_TEXT):
+    is_container = isinstance(value, dict | list)
+    visit.payload = destination.set(visit.payload, copied(value) if is_container else value)
+    if is_container or (isinstance(value, str) and len(value) > LARGE_TEXT):
         check_payload(visit)
 
 

@@ -19,7 +19,7 @@ from trunkline.limits.table import Limits
 async def visited(house: House, number: int, type: str, config: dict[str, Any]) -> Any:
     """Visit a node in the run of a trigger; the payload after it."""
     run = Run(BOUNDS, NOW_MS, 0, never, IDENTITY, [])
-    run.world = world_of(house, number)
+    run.opened_world = world_of(house, number)
     visit = Visit(run, 0, 0, never, never)
     visit.node, visit.payload = 0, {"data": {}}
     await NODE_TYPES[type](config)(visit)

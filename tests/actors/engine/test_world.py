@@ -54,7 +54,7 @@ async def test_a_repetition_creates_records_with_the_same_ids(tmp_path: Path) ->
 
         def new_ids(number: int) -> list[bytes]:
             run = Run(BOUNDS, NOW_MS, 0, never, IDENTITY, [])
-            run.world = world_of(house, number)
+            run.opened_world = world_of(house, number)
             visit = Visit(run, 0, 0, never, never)
             return [visit.new_id() for _ in range(3)]
 

@@ -60,7 +60,7 @@ async def test_a_dry_run_answers_nobody(tmp_path: Path) -> None:
 
         async def dry() -> str | None:
             run = Run(BOUNDS, NOW_MS, 0, call_script, IDENTITY, [])
-            run.world = DryWorld(at.system, at.application, bytes(12), "flow")
+            run.opened_world = DryWorld(at.system, at.application, bytes(12), "flow")
             shown = await dry_run(definition, FlowTest(data={"replyId": "a.b"}), run)
             return shown["error"]["name"] if "error" in shown else None
 
