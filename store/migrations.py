@@ -25,7 +25,7 @@ from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.point_migration import mark_points
 
-FORMAT = 8
+FORMAT = 9
 """The format that this program reads and writes."""
 
 FORMAT_KEY: Final = b"format"
@@ -135,6 +135,13 @@ def _begin_answers(_transaction: lmdb.Transaction[bytes], _map: MemoryMap, _keyr
     """Format 8: there are answers of calls with an Idempotency-Key. A program that does not know them repeats calls."""
 
 
+def _begin_frames(_transaction: lmdb.Transaction[bytes], _map: MemoryMap, _keyring: Keyring) -> None:
+    """Format 9: heads of devices name the last frame of the link, and states are stored as columns.
+
+    A program that does not know them can read neither.
+    """
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _index_lists,
     2: _add_checksums,
@@ -143,6 +150,7 @@ MIGRATIONS: dict[int, Migration] = {
     5: _join_arrivals,
     6: _begin_triggers,
     7: _begin_answers,
+    8: _begin_frames,
 }
 """The step to the next format, by older format."""
 

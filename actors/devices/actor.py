@@ -16,6 +16,7 @@ import msgspec
 
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.devices.head import POSITION_SHIFT, STATE_COUNT
+from trunkline.actors.devices.link_messages import Columns, ReportFrame
 from trunkline.actors.devices.log_entries import log_entry, shown_command
 from trunkline.actors.devices.messages import (
     CommandPost,
@@ -80,6 +81,17 @@ class Device(DeviceRemoval):
     def on_send_backlog(self, message: SendBacklog) -> None:
         """Store states of the past, all or none. See `SendBacklog` for what does not hear of them."""
         self.on_send_state(message, is_backlog=True)
+
+    def on_report_frame(self, message: ReportFrame) -> bool:
+        """Store the states of a frame, all or none, and its number; False if they were stored before."""
+        session, n, backlog = message.session, message.n, message.backlog
+        if self.head.link.has(session, n, backlog=backlog):
+            return False
+        body = message.body.reports() if isinstance(message.body, Columns) else message.body
+        self.on_send_state(SendState(body=body, origin=message.origin), is_backlog=backlog)
+        self._head_deferred = False
+        self.head.link = self.head.link.after(session, n, backlog=backlog)
+        return True
 
     def on_send_state(self, message: SendState, *, is_backlog: bool = False) -> None:
         """Store the states, all or none, and publish them to the state streams."""

@@ -12,13 +12,14 @@ run, the head that is stored apart from them contains all of them (`advanced`).
 The head is encoded often, so it is stored as one flat list, which takes half the time of nested lists: the last log
 number, the times and the hour, the number of counts and the counts of the hour, then for each attribute its number,
 its age in milliseconds relative to the newest point (mostly 0, which is one byte), and its value. At the end is when a
-report arrived last, relative to the newest point, and a 1 if triggers of inactivity have fired since.
+report arrived last, relative to the newest point, and a 1 if triggers of inactivity have fired since. A device that has
+used the link has a list in the place of the last log number: this number and the three of its `LinkMark`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store.codec import decode, encode
@@ -40,6 +41,29 @@ Newest = tuple[int, Any] | tuple[int]
 """The time of an attribute's newest report in ms, and its value unless that is a long text."""
 
 
+class LinkMark(NamedTuple):
+    """Which frames of the device link are stored: the session that came last, and the number of its last frame.
+
+    The frames of backlogs are counted apart. -1 is no session.
+    """
+
+    session: int = -1
+    n: int = 0
+    backlog_n: int = 0
+
+    def has(self, session: int, n: int, *, backlog: bool) -> bool:
+        """Whether this frame or a later one of its session was stored."""
+        return session == self.session and n <= (self.backlog_n if backlog else self.n)
+
+    def after(self, session: int, n: int, *, backlog: bool) -> LinkMark:
+        """The mark when this frame is stored as well."""
+        before = self if session == self.session else LinkMark(session)
+        return before._replace(backlog_n=n) if backlog else before._replace(n=n)
+
+
+NO_LINK = LinkMark()
+
+
 class Source(Protocol):
     """The source that a head is read from: a snapshot, or the journal, which also sees uncommitted writes."""
 
@@ -55,7 +79,7 @@ class Head:
     `newest_ms` is the time of the newest stored point (-1 if there is none), `command_ms` that of the newest
     command, `seq` the number of the last log entry, which never decreases. `points_ahead` is the number of points
     that are newer than the stored head. `arrived_ms` is when the last report arrived, -1 for none; `is_silent` if
-    triggers of inactivity have fired since.
+    triggers of inactivity have fired since. `link` says which frames of the link are stored.
     """
 
     __slots__ = (
@@ -64,6 +88,7 @@ class Head:
         "counts",
         "hour",
         "is_silent",
+        "link",
         "newest_ms",
         "points_ahead",
         "seq",
@@ -72,6 +97,7 @@ class Head:
 
     def __init__(self) -> None:
         self.seq = 0
+        self.link = NO_LINK
         self.points_ahead = 0
         self.newest_ms = -1
         self.arrived_ms = -1
@@ -103,7 +129,11 @@ class Head:
         head = cls()
         if raw is not None:
             flat = decode(raw)
-            head.seq, head.newest_ms, head.command_ms, head.hour, counts = flat[:5]
+            seq, head.newest_ms, head.command_ms, head.hour, counts = flat[:5]
+            if type(seq) is list:
+                seq, *link = seq
+                head.link = LinkMark(*link)
+            head.seq = seq
             first = 5 + 2 * counts
             head.counts = dict(zip(flat[5:first:2], flat[6:first:2], strict=True))
             newest_ms = head.arrived_ms = head.newest_ms
@@ -160,7 +190,8 @@ class Head:
         """Return the bytes to store. None stands for a long text, since no value is None."""
         self.points_ahead = 0
         newest_ms = self.newest_ms
-        flat: list[Any] = [self.seq, newest_ms, self.command_ms, self.hour, len(self.counts)]
+        seq = self.seq if self.link is NO_LINK else [self.seq, *self.link]
+        flat: list[Any] = [seq, newest_ms, self.command_ms, self.hour, len(self.counts)]
         for count in self.counts.items():
             flat += count
         for number, newest in self.values.items():

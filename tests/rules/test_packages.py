@@ -48,7 +48,7 @@ ORDER = {
         "archives",
         "templates",
     ),
-    "http": ("wire", "calls", "streams", "experiences", "pages", "resources", "cli"),
+    "http": ("wire", "calls", "streams", "link", "experiences", "pages", "resources", "cli"),
 }
 TOP_FILES_FOR = {"http.cli"}
 """Packages that stand above the files at the top of their room: the command line starts the server."""

@@ -1,0 +1,68 @@
+"""The messages of the device link to a device, and many states as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+
+from trunkline.actors.devices.messages import StateReport
+from trunkline.actors.values.origin import Origin
+from trunkline.actors.values.structs import Message
+from trunkline.actors.values.timestamps import SECONDS_BELOW
+
+Values = NDArray[Any] | Sequence[Any]
+"""The values of an attribute, one for each state: an array of integers or floats, or numbers, texts and booleans, where
+None is not reported."""
+
+
+class Columns(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Many states: their times in milliseconds, and for each name its values."""
+
+    names: tuple[str, ...]
+    times: NDArray[np.int64]
+    columns: tuple[Values, ...]
+    flow_version: str | UnsetType = UNSET
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def reports(self) -> list[StateReport]:
+        """The states, one by one."""
+        values = [column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns]
+        return [
+            StateReport(
+                data={name: value for name, value in zip(self.names, row, strict=True) if value is not None},
+                time=report_time(time_ms),
+                flow_version=self.flow_version,
+            )
+            for time_ms, *row in zip(self.times.tolist(), *values, strict=True)
+        ]
+
+
+class ReportFrame(Message, frozen=True):
+    """Store the states of a frame of the link, all or none, and its number with them, in one turn.
+
+    The answer is whether they were stored: not if a frame with this number or a higher one of the same session was
+    stored before. With `backlog` they are stored as by `SendBacklog`, and its numbers are counted apart.
+    """
+
+    session: int
+    n: int
+    body: StateReport | Columns
+    backlog: bool = False
+    origin: Origin | None = None
+
+    @property
+    def throttle(self) -> str | None:  # type: ignore[override]
+        """The bucket of live states; a backlog has its own, which the lane counts."""
+        return None if self.backlog else "send_state"
+
+
+def report_time(time_ms: int) -> float:
+    """A time in milliseconds as a report has it, where small numbers are seconds."""
+    return time_ms if time_ms >= SECONDS_BELOW else time_ms / 1000

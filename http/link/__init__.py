@@ -1,0 +1,1 @@
+"""The device link: WebSocket connections that devices keep (docs/device-link.md)."""
