@@ -395,9 +395,9 @@ def _add_headers(route: Route, found: dict[str, Any]) -> None:
             for name, description in (
                 (
                     "RateLimit",
-                    "the calls left in the bucket, and the seconds until the oldest counted call leaves the window",
+                    "the calls (of a backlog the states) left, and the seconds until the oldest leaves the window",
                 ),
-                ("RateLimit-Policy", "the calls of the bucket and its window in seconds"),
+                ("RateLimit-Policy", "the calls, or states, of the bucket and its window in seconds"),
             )
         }
         success["headers"] = {**headers}

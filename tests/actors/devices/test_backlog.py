@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tests.actors.devices.test_inactivity import moved_to, told
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, ManualClock, at, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.messages import SendBacklog, StateOrStates
@@ -281,6 +282,33 @@ async def test_the_throttle_of_live_states_does_not_count_a_backlog(tmp_path: Pa
         with pytest.raises(TooManyRequests, match="30 calls of send_state"):
             await house.report(device, past(30, a=30))
         await bring(house, device, past(-100, a=1))
+
+
+async def test_a_live_state_waits_for_two_batches_at_most(tmp_path: Path) -> None:
+    """That which has its turn, and that which may be committed with the live state."""
+    limits = Limits.off().override({"backlog_batch_states_max": 10})
+    async with running_house(tmp_path, limits=limits) as house:
+        lane, live = house.system.component(BacklogLane), await house.device()
+        devices = [await house.device() for _ in range(40)]
+        backlog = [past(-number, a=number) for number in range(1, 11)]
+        async with trio.open_nursery() as nursery:
+            for device in devices:
+                nursery.start_soon(bring, house, device, *backlog)
+            await wait_until(lambda: lane.states > 0)
+            reported = 0
+            while lane.waiting:
+                reported += 1
+                before = lane.states
+                await house.report(live, {"data": {"a": 1}})
+                assert lane.states - before <= 20
+        assert (lane.states, reported >= 19) == (400, True)
+        assert [len(await house.states(device)) for device in devices] == [10] * 40
+
+
+async def wait_until(is_so: Callable[[], bool]) -> None:
+    with trio.fail_after(PATIENCE_S):
+        while not is_so():
+            await trio.lowlevel.checkpoint()
 
 
 async def test_a_backlog_triggers_workflows_with_the_times_of_its_states(house: House) -> None:
