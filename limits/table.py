@@ -1008,7 +1008,7 @@ class Limits:
     backlog_batch_states_max: int = _bound(
         1000,
         "states",
-        "Backlog states of one call, and of one commit: 2 ms of the event loop, for which live states wait.",
+        "Those of one call, and of one commit. Live states wait for it: 3 ms, or 12 if each state starts a workflow.",
     )
     backlog_wait_s: float = _bound(
         20.0,

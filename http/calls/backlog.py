@@ -1,6 +1,6 @@
 """Calls with a backlog: states of the past, which wait for their turn in the backlog lane.
 
-The body is decoded in the turn, since that is a third of the work. Before it only the items are counted.
+The body is decoded in the turn: as bytes it waits in less memory. Before it only the items are counted.
 """
 
 from __future__ import annotations
