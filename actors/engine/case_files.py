@@ -82,13 +82,24 @@ def load_cases(file: Path) -> Cases:
         loaded = msgspec.json.decode(file.read_bytes(), type=CaseFile)
     except msgspec.DecodeError as error:
         raise Invalid(f"{file}: {error}.") from None
-    flow = file.parent / loaded.flow
-    try:
-        definition = msgspec.json.decode(flow.read_bytes(), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise Invalid(f"{flow}: {error}.") from None
+    definition = _definition(file.parent / loaded.flow)
     parts = {name: part for name, part in definition.items() if name in PARTS}
     return Cases(file, parts, loaded.cases)
+
+
+def _definition(file: Path) -> dict[str, Any]:
+    """The workflow in a file, which is the first one of an export as YAML."""
+    if file.suffix in (".yaml", ".yml"):
+        from trunkline.actors.flows.yaml_exports import read_exports  # the reader of YAML is large
+
+        flows: list[dict[str, Any]] = read_exports({str(file): file.read_bytes()}, {}).body["flows"]
+        if not flows:
+            raise Invalid(f"{file}: has no workflow.")
+        return flows[0]
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise Invalid(f"{file}: {error}.") from None
 
 
 async def run_cases(loaded: Cases, pool: ScriptPool, limits: Limits) -> list[Outcome]:

@@ -17,8 +17,6 @@ from typing import Any, Final
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from lxml import etree
-
 from trunkline.actors.engine.heavy_work import give_up_if_cancelled
 
 ELEMENTS_MAX: Final = 100_000
@@ -199,6 +197,8 @@ class _FromHtml:
 
 
 def _html(text: str) -> Document:
+    from lxml import etree  # it is large, and few servers need it
+
     document = Document(is_html=True)
     left_out = frozenset(name for name in _WRAPPERS if not re.search(rf"<{name}[\s/>]", text, re.IGNORECASE))
     if text.strip():

@@ -1,20 +1,21 @@
-"""`trunkline flow`: run the cases of workflows in files. Needs no server."""
+"""`trunkline flow`: run the cases of workflows in files, and convert exports. Needs no server."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import trio
 import typer
 
 from trunkline.actors.engine.case_files import Cases, Outcome, case_files, load_cases, run_cases
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Invalid
-from trunkline.http.terminal import OUT
+from trunkline.http.terminal import ERR, OUT
 from trunkline.limits.table import Limits
 
-flow_app = typer.Typer(help="Workflows in files: test them.", no_args_is_help=True)
+flow_app = typer.Typer(help="Workflows in files: test and convert them.", no_args_is_help=True)
 
 
 @flow_app.command("test")
@@ -44,6 +45,31 @@ def flow_test(
     if failed:
         raise Invalid(f"{directory}: {len(failed)} of {len(outcomes)} cases failed.")
     OUT.print(f"All {len(outcomes)} cases passed.")
+
+
+@flow_app.command("convert")
+def flow_convert(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Exports as YAML.")],
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", metavar="FILE", help="JSON with the ids of placeholders: {PLACEHOLDER: ID}."),
+    ] = None,
+) -> None:
+    """Print the body of flows.import for workflows that were exported as YAML.
+
+    Files that belong together, such as a workflow and its versions, are given together. Placeholders of other things
+    stay, unless --ids gives their ids.
+    """
+    from trunkline.actors.flows.yaml_exports import read_exports  # the reader of YAML is large
+
+    try:
+        given = {} if ids is None else msgspec.json.decode(ids.read_bytes(), type=dict[str, str])
+    except msgspec.DecodeError as error:
+        raise Invalid(f"{ids}: {error}.") from None
+    read = read_exports({str(file): file.read_bytes() for file in files}, given)
+    OUT.print(msgspec.json.encode(read.body).decode())
+    for placeholder, count in sorted(read.left.items()):
+        ERR.print(f"{placeholder} has no id (it stands there {count} times).")
 
 
 async def _run(files: list[Cases]) -> list[Outcome]:

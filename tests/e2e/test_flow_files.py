@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.e2e.conftest import Server
+from tests.e2e.test_flows import flows_of
 from trunkline.actors.values.errors import Invalid
 from trunkline.http.cli.main import app
 
@@ -91,3 +93,52 @@ def test_files_that_cannot_be_used_are_refused_with_a_sentence(tmp_path: Path) -
         assert sentence in refused.exception.message
     (tmp_path / "heat" / "flow.json").unlink()
     assert isinstance(CliRunner().invoke(app, ["flow", "test", str(tmp_path)]).exception, Invalid | OSError)
+
+
+EXPORT = """\
+resourceType: Flow
+resources:
+  - id: ~exportplaceholderid-flow-heat~
+    name: heat
+    flowClass: cloud
+    triggers: [{type: timer, key: t, config: {seconds: 60}, outputIds: [[c]]}]
+    nodes: [{id: c, type: ConditionalNode, config: {expression: "{{data.t}} > 30"}, outputIds: [[], []]},
+            {id: d, type: GetDeviceNode, config: {idTemplate: ~exportplaceholderid-device-pump~}}]
+version: 1
+"""
+
+
+def test_cases_of_an_export_as_yaml(tmp_path: Path) -> None:
+    (tmp_path / "heat.yaml").write_text(EXPORT)
+    case = {"name": "hot", "data": {"t": 35}, "expect": {"nodes": ["c"]}}
+    (tmp_path / "heat.test.json").write_text(json.dumps({"flow": "heat.yaml", "cases": [case]}))
+    result = CliRunner().invoke(app, ["flow", "test", str(tmp_path)])
+    assert result.output.splitlines()[-1] == "All 1 cases passed."
+    (tmp_path / "heat.yaml").write_text("{resourceType: Flow, resources: [], version: 1}")
+    result = CliRunner().invoke(app, ["flow", "test", str(tmp_path)])
+    assert isinstance(result.exception, Invalid)
+    assert result.exception.message == f"{tmp_path / 'heat.yaml'}: has no workflow."
+
+
+async def test_an_export_as_yaml_is_converted_and_imported(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "heat.yaml").write_text(EXPORT)
+    ids = tmp_path / "ids.json"
+    ids.write_text('{"~exportplaceholderid-device-pump~": "aaaaaaaaaaaaaaaaaaaaaaaa"}')
+    converted = CliRunner().invoke(app, ["flow", "convert", str(tmp_path / "heat.yaml")])
+    assert converted.stderr.splitlines() == [
+        "~exportplaceholderid-device-pump~ has no id (it stands there 1 times)."
+    ]
+    converted = CliRunner().invoke(app, ["flow", "convert", str(tmp_path / "heat.yaml"), "--ids", str(ids)])
+    assert converted.stderr == ""
+    flows = await flows_of(server)
+    answer = await server.call("POST", f"{flows}/import", json.loads(converted.stdout), status=201)
+    (flow,) = answer["flows"]
+    assert (flow["name"], flow["enabled"], flow["nodes"][1]["config"]["idTemplate"]) == (
+        "heat",
+        False,
+        "a" * 24,
+    )
+    ids.write_text("[")
+    wrong = CliRunner().invoke(app, ["flow", "convert", str(tmp_path / "heat.yaml"), "--ids", str(ids)])
+    assert isinstance(wrong.exception, Invalid)
+    assert wrong.exception.message.startswith(f"{ids}: ")
