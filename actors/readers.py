@@ -47,7 +47,8 @@ from trunkline.actors.devices.bulk_messages import ChooseDevices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
 from trunkline.actors.engine.program import problems_of
 from trunkline.actors.events import reads as events
-from trunkline.actors.events.messages import GetEvent, GetMostRecentEvent, ListEvents
+from trunkline.actors.events.changes import get_missed_changes
+from trunkline.actors.events.messages import GetEvent, GetMissedChanges, GetMostRecentEvent, ListEvents
 from trunkline.actors.experience import resource as experience
 from trunkline.actors.experience import versions
 from trunkline.actors.experience.access import MayUseDevice, may_use_device
@@ -152,6 +153,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     ListOwnedDashboards: dashboards.list_owned_dashboards,
     GetLinkedResources: get_linked_resources,
     GetEvent: events.get_event,
+    GetMissedChanges: get_missed_changes,
     ListEvents: events.list_events,
     GetMostRecentEvent: events.get_most_recent_event,
     experience.GetExperienceRecord: partial(experience.get_record, RESOURCES),

@@ -278,6 +278,12 @@ class Limits:
     changed_events_max: int = _bound(
         500, "events", "One atomic batch: measured 23 ms, during which the event loop is blocked.", "call"
     )
+    kept_event_changes_max: int = _bound(
+        1_000,
+        "changes",
+        "Clients that come back are told of these: a day of a usual application.",
+        "application",
+    )
     changed_events_bytes_max: int = _bound(
         4 * MIB,
         "bytes",

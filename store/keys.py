@@ -89,6 +89,8 @@ _ROW: Final = b"\x10"
 
 _DETAIL: Final = b"\x08"
 _UPDATE: Final = b"\x10"
+_CHANGE: Final = b"\x18"
+_LAST_CHANGE: Final = b"\x20"
 
 _DEFINITION: Final = b"\x08"
 _STORED: Final = b"\x10"
@@ -387,6 +389,16 @@ def event_update_key(app: bytes, event: bytes, number: int) -> bytes:
 def event_updates_prefix(app: bytes, event: bytes) -> bytes:
     """The common prefix of the keys of all updates of an event."""
     return _checked(app) + _checked(event) + _UPDATE
+
+
+def event_change_key(app: bytes, number: int) -> bytes:
+    """The key in EVENTS of the ids of the events that a turn has changed. Turns sort by their number."""
+    return _checked(app) + bytes(ID_BYTES) + _CHANGE + number.to_bytes(8, "big")
+
+
+def last_event_change_key(app: bytes) -> bytes:
+    """The key in EVENTS of the number of the last turn that has changed events."""
+    return _checked(app) + bytes(ID_BYTES) + _LAST_CHANGE
 
 
 # Workflows: what is too large for a record that lists scan, the names of versions, and the storage entries.

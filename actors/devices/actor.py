@@ -37,7 +37,7 @@ from trunkline.actors.devices.state_triggers import Told, stage_refused_states, 
 from trunkline.actors.devices.told import told_connection
 from trunkline.actors.flows.due_times import Watches
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.ref import Ref, application_streams
 from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.of_devices import What, watchers_of_device
@@ -54,6 +54,8 @@ _ARRIVAL_MS = 60_000
 
 COMMAND_TOPIC = "commands"
 """The topic of the device's command streams."""
+CONNECTION_TOPIC = "connections"
+"""The topic of the streams of an application that show the connections of its devices."""
 
 
 class Device(DeviceRemoval):
@@ -293,7 +295,7 @@ class Device(DeviceRemoval):
         connection = dict(self.doc.get("connection") or {})
         if isinstance(status, Connected):
             time_ms = self._moment(status.connected_at, now_ms, "connectedAt")
-            self._log(time_ms, log_entry(1, status))
+            entry = log_entry(1, status)
             connection |= {"connected": 1, "time": time_ms, "connectedAt": time_ms}
             self._count("deviceConnect", 1, now_ms)
         else:
@@ -308,11 +310,20 @@ class Device(DeviceRemoval):
                 if connection.get("connectedAt") != since_ms:
                     self._log(since_ms, {"connected": 1})
                     connection["connectedAt"] = since_ms
-            self._log(time_ms, log_entry(0, status))
+            entry = log_entry(0, status)
             connection |= {"connected": 0, "time": time_ms, "disconnectedAt": time_ms}
             self._count("deviceDisconnect", 1, now_ms)
+        self._log(time_ms, entry)
         self._store({**self.doc, "connection": connection})
         self._trigger_connection(message, time_ms, connection.get("connectedAt"))
+        self.after_commit(partial(self._announce_connection, time_ms, entry))
+
+    def _announce_connection(self, time_ms: int, entry: dict[str, Any]) -> None:
+        """Publish a change of the connection after its commit."""
+        ref = application_streams(self.ref.parent)
+        if self.system.has_subscribers(ref, CONNECTION_TOPIC):
+            shown = {"deviceId": self.ref.id.hex(), "deviceName": self.doc["name"], "time": iso(time_ms)}
+            self.system.publish(ref, CONNECTION_TOPIC, [(0, msgspec.json.encode({**shown, **entry}))])
 
     def _trigger_connection(
         self, message: SetConnectionStatus, time_ms: int, connected_ms: int | None

@@ -72,6 +72,13 @@ class LogEntry(View, frozen=True):
     ip_address: str | None = None
 
 
+class ConnectionChange(LogEntry, frozen=True, kw_only=True):
+    """A change of the connection of one of the devices of an application, as its streams show it."""
+
+    device_id: Id
+    device_name: str
+
+
 class CompositeValue(View, frozen=True):
     """The newest value of one attribute and when it was reported."""
 

@@ -3,9 +3,10 @@
 It is separate from the application actor because the search of a change of many events may take long, and messages to
 the application must not wait for it. Its mailbox has the throttle of event creation.
 
-It keeps no state in memory. An event is stored in three parts: its record, which lists and queries read and which is
-therefore small; its detail (message and data); and its updates, one entry for each. So an update of an event with a
-long history writes as little as one of a new event, and reads nothing of the history.
+It keeps no state in memory from one turn to the next. An event is stored in three parts: its record, which lists and
+queries read and which is therefore small; its detail (message and data); and its updates, one entry for each. So an
+update of an event with a long history writes as little as one of a new event, and reads nothing of the history. What a
+turn has changed is noted for the streams of the application (`events/changes.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.events.changes import EventChange, publish_changes, stage_changes
 from trunkline.actors.events.kind import EVENT
 from trunkline.actors.events.messages import (
     BeginEventJob,
@@ -63,10 +65,18 @@ class EventLog(Actor):
     kind: ClassVar[str] = "eventLog"
     noun: ClassVar[str] = "application"
 
-    __slots__ = ()
+    __slots__ = ("_changes",)
 
     def load(self) -> bool:
+        self._changes: list[EventChange] = []
+        """Those of this turn."""
         return True  # it exists as long as its application
+
+    def flush(self) -> None:
+        changes, self._changes = self._changes, []
+        if changes:
+            number = stage_changes(self, changes)
+            self.after_commit(partial(publish_changes, self.system, self.ref.id, number, changes))
 
     # One event.
 
@@ -100,6 +110,7 @@ class EventLog(Actor):
             doc["detail"] = True
             self.put(keys.EVENTS, keys.event_detail_key(self.ref.id, id), encode(detail))
         records.write(self, EVENT, self.ref.id, id, None, doc)
+        self._changes.append(EventChange(id, "created", doc))
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.id, now_ms // HOUR_MS), {"event": 1})
         stage_event(self, id, doc, detail, None, message.by, message.origin, self._device_name)
         return Created(id)
@@ -250,10 +261,12 @@ class EventLog(Actor):
             after["updates"] = [first, end]
         if after != doc:
             records.write(self, EVENT, self.ref.id, id, doc, after)
+            self._changes.append(EventChange(id, "changed", after))
             stage_event(self, id, after, None, update, message.by, message.origin, name_of)
 
     def _erase(self, id: bytes, doc: Doc) -> None:
         records.erase(self, EVENT, self.ref.id, id, doc)
+        self._changes.append(EventChange(id, "deleted"))
         if doc.get("detail"):
             self.delete(keys.EVENTS, keys.event_detail_key(self.ref.id, id))
         for number in range(*doc["updates"]):

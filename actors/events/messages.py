@@ -51,6 +51,8 @@ Level = Literal["info", "warning", "error", "critical"]
 
 EventState = Literal["new", "acknowledged", "resolved"]
 
+Change = Literal["created", "changed", "deleted"]
+
 EVENT_TAGS_MAX: Final = 100
 
 EventTags = Annotated[
@@ -237,6 +239,15 @@ class GetEvent(Message, frozen=True):
     event: bytes
 
 
+class GetMissedChanges(Message, frozen=True):
+    """The changes of events after a position: at most `limit` with about `bytes_max`. Answers a `Missed`."""
+
+    application: bytes
+    position: int
+    limit: int
+    bytes_max: int
+
+
 class ListEvents(Message, frozen=True):
     """A page of events."""
 
@@ -327,6 +338,31 @@ class EventView(RecordView, frozen=True, kw_only=True):
     device_id: Id | None = None
     device_name: str | None = None
     links: Links | None = msgspec.field(default=None, name="_links")
+
+
+class EventSummary(View, frozen=True, kw_only=True):
+    """An event without its message, data and updates."""
+
+    event_id: Id
+    creation_date: IsoTime
+    last_updated: IsoTime
+    source_type: SourceType
+    source_id: Id
+    level: Level
+    state: EventState
+    subject: str
+    event_tags: dict[str, str]
+    source_name: str | None = None
+    device_id: Id | None = None
+    device_name: str | None = None
+
+
+class EventChangeView(View, frozen=True):
+    """A change of an event. `event` is the event after it; a deleted event has none."""
+
+    change: Change
+    event_id: Id
+    event: EventSummary | None = None
 
 
 class RecentEvent(View, frozen=True):

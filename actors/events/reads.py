@@ -124,12 +124,29 @@ class EventPresenter:
 
     def show(self, found: Found) -> Shown:
         """Return an event as the caller sees it. Raises `PayloadTooLarge` if the answer becomes too large."""
-        doc, id = found.doc, found.id.hex()
+        doc = found.doc
         self._count(found.raw)
         shown: Shown = {
-            "id": id,
-            "eventId": id,
+            "id": found.id.hex(),
             "applicationId": self._application.hex(),
+            **self.summary(found.id, doc),
+        }
+        if doc.get("detail"):
+            raw = self._snapshot.get(keys.EVENTS, keys.event_detail_key(self._application, found.id))
+            if raw is not None:
+                self._count(raw)
+                shown |= decode(raw)
+        shown["disableTagChangeTracking"] = doc.get("disableTagChangeTracking", False)
+        first, end = doc["updates"]
+        shown["updates"] = self._updates(found.id) if first != end else []
+        shown["_etag"] = found.revision
+        shown["_type"] = "event"
+        return shown
+
+    def summary(self, id: bytes, doc: Doc) -> Shown:
+        """Return what the record of an event has, without its message, data and updates."""
+        shown: Shown = {
+            "eventId": id.hex(),
             "creationDate": iso(doc["creationDate"]),
             "lastUpdated": iso(doc["lastUpdated"]),
         }
@@ -139,17 +156,7 @@ class EventPresenter:
         name = self._name_of(doc["deviceId"]) if "deviceId" in doc else None
         if name is not None:
             shown["deviceName"] = name
-        if doc.get("detail"):
-            raw = self._snapshot.get(keys.EVENTS, keys.event_detail_key(self._application, found.id))
-            if raw is not None:
-                self._count(raw)
-                shown |= decode(raw)
         shown["eventTags"] = doc["eventTags"]
-        shown["disableTagChangeTracking"] = doc.get("disableTagChangeTracking", False)
-        first, end = doc["updates"]
-        shown["updates"] = self._updates(found.id) if first != end else []
-        shown["_etag"] = found.revision
-        shown["_type"] = "event"
         return shown
 
     def _count(self, raw: bytes) -> None:

@@ -24,6 +24,7 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
     return (
         (keys.COUNTS, application),
         (keys.FLOWS, application),
+        (keys.EVENTS, application),
         (keys.ANSWERS, application),
         (keys.META, keys.jobs_key(application)),
         (keys.META, keys.job_data_prefix(application)),

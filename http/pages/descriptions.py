@@ -1025,6 +1025,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "EventPost.data": "Any JSON that belongs to the event",
     "EventUpdate.data": "Any JSON that belongs to the update",
     "EventUpdate.state": "The state that the update asked for",
+    "EventChangeView.change": "What happened to the event",
+    "EventChangeView.event": "The event after the change; not if it was deleted",
     "EventView.data": "Any JSON that belongs to the event",
     "EndpointPage.version": "The version that is read, by id or name",
     "EndpointPage.experienceGroupId": "Keeps the endpoints of this group",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from trunkline.actors.devices.messages import StateStream
-from trunkline.actors.devices.views import DeviceStateEntry
+from trunkline.actors.devices.messages import KeepAlive, StateStream
+from trunkline.actors.devices.views import ConnectionChange, DeviceStateEntry
+from trunkline.actors.events.messages import EventChangeView
 from trunkline.http.calls.route import APP_PATH, Route
-from trunkline.http.streams.sse import application_state_stream
+from trunkline.http.streams.sse import application_state_stream, connection_stream, event_stream
 
 ROUTES = (
     Route(
@@ -16,5 +17,23 @@ ROUTES = (
         query=StateStream,
         handler=application_state_stream,
         event=("deviceState", DeviceStateEntry),
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/eventStream",
+        operation="application.eventStream",
+        summary="Stream the changes of the events of an application",
+        query=KeepAlive,
+        handler=event_stream,
+        event=("eventChange", EventChangeView),
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/connectionStream",
+        operation="application.connectionStream",
+        summary="Stream the connections of the devices of an application",
+        query=KeepAlive,
+        handler=connection_stream,
+        event=("deviceConnection", ConnectionChange),
     ),
 )

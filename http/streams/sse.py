@@ -20,10 +20,12 @@ import msgspec
 import trio
 
 from trunkline.actors.authority import Principal
-from trunkline.actors.devices.actor import COMMAND_TOPIC
+from trunkline.actors.devices.actor import COMMAND_TOPIC, CONNECTION_TOPIC
 from trunkline.actors.devices.messages import Listen, StateStream
 from trunkline.actors.devices.read_messages import GetMissedStates, ReplayCommands
 from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed, check_selection
+from trunkline.actors.events.changes import EVENT_TOPIC, end_of_changes
+from trunkline.actors.events.messages import GetMissedChanges
 from trunkline.actors.flows.run_records import RUN_TOPIC
 from trunkline.actors.runtime.ref import Ref, application_streams
 from trunkline.actors.runtime.subscription import Events, Missed, Subscription
@@ -230,6 +232,25 @@ async def application_state_stream(call: Call) -> Response:
     return await _replaying(call, subscription, "deviceState", _replay_states, feed.end)
 
 
+async def event_stream(call: Call) -> Response:
+    """Open a stream of the changes of the events of an application."""
+    system, application = call.service.system, call.application
+
+    def end() -> int:
+        with system.store.snapshot() as snapshot:
+            return end_of_changes(snapshot, application)
+
+    subscription = system.subscribe(application_streams(application), EVENT_TOPIC, Listen())
+    return await _replaying(call, subscription, "eventChange", _replay_changes, end)
+
+
+async def connection_stream(call: Call) -> Response:
+    """Open a stream of the connections of the devices of an application. The logs of the devices have missed ones."""
+    ref = application_streams(call.application)
+    subscription = call.service.system.subscribe(ref, CONNECTION_TOPIC, Listen())
+    return Response(200, SSE_HEADERS, stream=EventStream(call, subscription, "deviceConnection"))
+
+
 async def topic_stream(call: Call) -> Response:
     """Open a stream of the messages of topics. Messages are kept nowhere, so none are replayed."""
     filter = call.query.topic
@@ -279,6 +300,18 @@ async def _replay_states(call: Call, position: int) -> Missed:
         limit=limits.stream_replay_max,
         bytes_max=limits.stream_buffer_bytes_max,
         now_ms=call.service.system.clock.wall_ms(),
+    )
+    missed: Missed = await call.service.read_message(replay)
+    return missed
+
+
+async def _replay_changes(call: Call, position: int) -> Missed:
+    limits = call.service.system.limits
+    replay = GetMissedChanges(
+        application=call.application,
+        position=position,
+        limit=limits.stream_replay_max,
+        bytes_max=limits.stream_buffer_bytes_max,
     )
     missed: Missed = await call.service.read_message(replay)
     return missed

@@ -72,6 +72,8 @@ class Events:
         return found.get("event", {}).get("subject"), found["newCount"]
 
     def beside(self) -> dict[bytes, bytes]:
-        """What lies beside the records of events."""
+        """What lies beside the records of events, without the log of changes."""
+        log = self.house.application + bytes(keys.ID_BYTES)
         with self.house.system.store.snapshot() as snapshot:
-            return dict(snapshot.range(keys.EVENTS, b"", None))
+            found = snapshot.range(keys.EVENTS, b"", None)
+            return {key: value for key, value in found if not key.startswith(log)}
