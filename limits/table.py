@@ -683,6 +683,12 @@ class Limits:
     link_frame_bytes_max: int = _bound(
         MIB, "bytes", "The same as a request body: it carries the same states.", "frame"
     )
+    link_hello_s: float = _bound(
+        10,
+        "seconds",
+        "The first frame follows the handshake at once; slow networks need a few seconds.",
+        "link",
+    )
     link_unacked_frames_max: int = _bound(
         64, "frames", "Hides the latency of 64 commits; more only uses memory.", "link"
     )

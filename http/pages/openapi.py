@@ -31,7 +31,7 @@ _COMMON_RESPONSES = {
     414: "The path with its query string is too long; send less in it",
     503: "The server is overloaded; repeat the call after Retry-After",
 }
-_BODILESS = (204, 304)
+_BODILESS = (101, 204, 304)
 _WRITE_RESPONSES = {507: "The disk is full; nothing was stored"}
 _COMMON_PARAMETERS = (
     ("_links", "false leaves `_links` out of the response"),
@@ -418,6 +418,8 @@ def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
                 "text/event-stream": {"schema": {"type": "string"}, "x-events": {name: by_type[repr(data)]}}
             },
         }
+    if route.ok == 101:
+        return {"description": "The connection goes on as a WebSocket"}
     if route.reply is bytes:
         binary = {"type": "string", "format": "binary"}
         return {"description": "The file", "content": {"*/*": {"schema": binary}}}

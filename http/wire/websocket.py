@@ -137,6 +137,7 @@ class WebSocket:
     __slots__ = (
         "_bounds",
         "_close_sent",
+        "_end",
         "_pinged",
         "_reader",
         "_scope",
@@ -157,6 +158,8 @@ class WebSocket:
         self._unsent: deque[bytes] = deque()
         self._unsent_bytes = 0
         self._close_sent = False
+        self._end: tuple[float, int, str] | None = None
+        """When the session wants to end, with which code and reason."""
         self._pinged = False
         self._scope: trio.CancelScope | None = None
         self._heard()
@@ -186,6 +189,10 @@ class WebSocket:
         self._close_sent = True
         self._end_session(code, reason)
         self._transport.read_deadline_s = trio.current_time() + CLOSING_S
+
+    def close_at(self, time_s: float, code: int, reason: str) -> None:
+        """Close the connection at a time of Trio's clock, or up to half a second later; replaces an earlier call."""
+        self._end = (time_s, code, reason)
 
     # For the engine.
 
@@ -217,6 +224,9 @@ class WebSocket:
     def expire(self, now_s: float) -> bool:
         """Ping a client that is silent, and end one that has not answered or does not take what is sent."""
         transport = self._transport
+        if self._end is not None and now_s >= self._end[0] and self._session is not None:
+            self.close(*self._end[1:])
+            return False
         if now_s < transport.read_deadline_s and now_s < transport.write_deadline_s:
             return False
         if self._scope is None or self._scope.cancel_called:

@@ -1,0 +1,391 @@
+"""One open link: from the hello of a device to its end.
+
+Owns the numbers of frames, what waits for a commit, and what is sent for it; who may send what; when the link ends and
+what is logged of it. Does not own the form of frames (`frames.py`, `outgoing.py`), the WebSocket (`wire/websocket.py`),
+nor what a device does with a frame (`actors/devices/`).
+
+A frame takes its turn in the device's actor when it is received. All frames of one read share a commit, and one
+acknowledgement after it. Frames with a backlog wait for their turn in the backlog lane, one after the other, in a task
+that exists only while there are any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from trunkline.actors.authority import is_gateway_of
+from trunkline.actors.devices.backlog import BacklogLane
+from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.link_messages import ReportFrame
+from trunkline.actors.records import records
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.values.errors import (
+    Crashed,
+    DomainError,
+    Forbidden,
+    NotFound,
+    Overloaded,
+    TooManyRequests,
+    Unauthorized,
+)
+from trunkline.http.calls.access import check_resource_access
+from trunkline.http.calls.auth import check_scope
+from trunkline.http.calls.call import Call
+from trunkline.http.link.frames import Hello, Malformed, Received, States, decode_frame
+from trunkline.http.link.links import Links
+from trunkline.http.link.outgoing import Outgoing
+from trunkline.http.wire.websocket import WebSocket
+
+if TYPE_CHECKING:
+    from trunkline.actors.authority import Principal
+    from trunkline.actors.runtime.system import PendingAnswer
+
+MALFORMED: Final = 4400
+TOKEN_ENDED: Final = 4401
+NOT_ALLOWED: Final = 4403
+NO_DEVICE: Final = 4404
+IDLE: Final = 4408
+SUPERSEDED: Final = 4410
+WINDOW_EXCEEDED: Final = 4413
+DRAINING: Final = 4503
+
+_CRASHED: Final = "The server failed to handle this frame; the fault is logged."
+_log = structlog.get_logger("trunkline.link")
+
+
+class _Frame:
+    """A frame that was received and is neither stored nor refused."""
+
+    __slots__ = ("done", "n", "refused", "size_bytes", "states")
+
+    def __init__(self, n: int, states: States | None = None, size_bytes: int = 0) -> None:
+        self.n = n
+        self.done = False
+        self.refused = False
+        self.states = states
+        """What it brings, while it waits in the backlog lane."""
+        self.size_bytes = size_bytes
+
+
+class LinkSession:
+    """Implements `Session` for the device in the path of a call."""
+
+    __slots__ = (
+        "_backlog",
+        "_call",
+        "_from_client",
+        "_links",
+        "_newest",
+        "_outgoing",
+        "_session",
+        "_socket",
+        "_to_client",
+        "_turns",
+        "_waiting",
+        "_watched",
+        "device",
+    )
+
+    def __init__(self, call: Call, links: Links, outgoing: Outgoing) -> None:
+        self._call = call
+        self._links = links
+        self._outgoing = outgoing
+        self.device = Ref("device", call.application, call.ids["device"])
+        self._socket: WebSocket | None = None
+        self._session: int | None = None
+        """The session of the client; None before its hello."""
+        self._newest = 0
+        """The number of the last frame."""
+        self._waiting: deque[_Frame] = deque()
+        """Live frames that are not acknowledged, and frames that were refused behind them."""
+        self._turns: list[tuple[_Frame, PendingAnswer]] = []
+        """Those of this read that wait for their commit."""
+        self._backlog: deque[_Frame] = deque()
+        self._watched: Principal | None = None
+        self._from_client = 0
+        self._to_client = 0
+
+    # The WebSocket.
+
+    def opened(self, socket: WebSocket) -> None:
+        self._socket = socket
+        limits = self._call.service.system.limits
+        socket.close_at(trio.current_time() + limits.link_hello_s, IDLE, "no hello came in time")
+
+    def received(self, data: bytes, *, text: bool) -> None:
+        self._from_client += 1
+        try:
+            if text is not self._outgoing.text:
+                raise Malformed(
+                    "a text was sent on a link in CBOR" if text else "bytes were sent on a link in JSON"
+                )
+            frame = decode_frame(data, text=text)
+            if type(frame) is States:
+                self._report(frame, len(data))
+            elif type(frame) is Received:
+                self._acknowledged(frame)
+            else:
+                assert type(frame) is Hello
+                self._welcome(frame)
+        except Malformed as problem:
+            self._close(MALFORMED, str(problem))
+
+    def received_all(self) -> None:
+        """Wait for the commits of this read: once for all frames of a device, as its writes are one group."""
+        turns = self._turns
+        if not turns:
+            return
+        self._turns = []
+        system = self._call.service.system
+        frames: list[_Frame] = []
+        for at, (frame, turn) in enumerate(turns):
+            frames.append(frame)
+            following = turns[at + 1][1] if at + 1 < len(turns) else None
+            if following is not None and following.group is turn.group and following.mailbox is turn.mailbox:
+                continue
+            if turn.group is None:
+                self._stored(frames, None)
+            else:
+                system.when_stored(turn, partial(self._stored, frames))
+            frames = []
+
+    def drain(self) -> None:
+        self._close(DRAINING, "the server is stopping; connect again later")
+
+    def closed(self, code: int, reason: str) -> None:
+        self.received_all()
+        self._unwatch()
+        self._waiting.clear()
+        self._backlog.clear()
+        if self._session is not None:
+            self._links.closed(
+                self,
+                f"{code} {reason}".strip(),
+                self._from_client,
+                self._to_client,
+                self._call.request.address,
+            )
+
+    def supersede(self) -> None:
+        """Another link of the device was opened."""
+        self._close(SUPERSEDED, "this device has opened another link")
+
+    def _close(self, code: int, reason: str) -> None:
+        if self._socket is not None:
+            self._socket.close(code, reason)
+
+    def _send(self, data: bytes) -> None:
+        assert self._socket is not None
+        self._to_client += 1
+        self._socket.send(data, text=self._outgoing.text)
+
+    # Hello.
+
+    def _welcome(self, hello: Hello) -> None:
+        """Answer the hello, if the caller may have this link."""
+        if self._session is not None:
+            raise Malformed("hello came twice")
+        call = self._call
+        system, limits = call.service.system, call.service.system.limits
+        try:
+            if call.is_anonymous:
+                if hello.token is None:
+                    raise Unauthorized("The hello has no token, and the request had no Authorization header.")
+                self._authenticate(b"Bearer " + hello.token.encode())
+            self._watch()
+            position = self._links.open(self, hello.session, call.request.address)
+        except DomainError as refusal:
+            self._close(_code_of(refusal), refusal.message)
+            return
+        self._session = hello.session
+        facts = {
+            "n": position.n,
+            "backlogN": position.backlog_n,
+            "time": system.clock.wall_ms(),
+            "window": limits.link_unacked_frames_max,
+            "frameBytes": limits.link_frame_bytes_max,
+            "frameStates": limits.states_per_call_max,
+            "pingSeconds": limits.websocket_ping_interval_s,
+        }
+        self._send(self._outgoing.welcome(facts))
+
+    def _authenticate(self, header: bytes) -> None:
+        """Check that a token allows this link. Raises `DomainError`."""
+        call = self._call
+        call.request.headers = {**call.request.headers, b"authorization": header}
+        principal = call.service.tokens.authenticate(header)
+        check_scope(call.route, principal)
+        call.principal = principal
+        check_resource_access(call)
+
+    def _watch(self) -> None:
+        """End the link when its token does."""
+        system, principal = self._call.service.system, self._call.principal
+        self._watched = principal
+        system.revocations.hold(principal)
+        principal.watchers[self._check_again] = None
+        deadline_s = math.inf
+        if principal.expires_ms is not None:
+            left_ms = principal.expires_ms - system.clock.wall_ms()
+            deadline_s = trio.current_time() + max(0, left_ms) / 1000
+        assert self._socket is not None
+        self._socket.close_at(deadline_s, TOKEN_ENDED, "the token has expired; connect with a new one")
+
+    def _unwatch(self) -> None:
+        if self._watched is not None:
+            self._watched.watchers.pop(self._check_again, None)
+            self._call.service.system.revocations.release(self._watched)
+            self._watched = None
+
+    def _check_again(self) -> None:
+        """Something has changed that the token depends on."""
+        self._unwatch()
+        try:
+            header = self._call.request.headers.get(b"authorization")
+            self._authenticate(header or b"")
+            self._watch()
+        except DomainError as refusal:
+            self._close(_code_of(refusal), refusal.message)
+
+    # States.
+
+    def _report(self, states: States, size_bytes: int) -> None:
+        """Take the turn of a frame, or let it wait in the backlog lane."""
+        if self._session is None:
+            raise Malformed("the first frame must be hello")
+        n = states.n
+        if n <= self._newest:
+            raise Malformed(f"frame {n} came after frame {self._newest}; numbers must rise")
+        self._newest = n
+        system = self._call.service.system
+        if len(self._waiting) + len(self._backlog) >= system.limits.link_unacked_frames_max:
+            self._close(
+                WINDOW_EXCEEDED, f"more than {system.limits.link_unacked_frames_max} frames are under way"
+            )
+            return
+        if states.backlog:
+            self._backlog.append(_Frame(n, states, size_bytes))
+            if len(self._backlog) == 1:
+                self._links.start_soon(self._bring_backlog)
+            return
+        frame = _Frame(n)
+        self._waiting.append(frame)
+        try:
+            ref = self._ref_of(states)
+            system.check_load()
+            turn = system.begin(ref, self._message(states))
+            if turn is None:
+                raise Overloaded("The device is busy with a long call. Send the states again in a second.")
+        except DomainError as refusal:
+            self._stored([frame], refusal)
+        except Exception as bug:  # noqa: BLE001 - the other frames never notice
+            _log.error("frame failed", exc_info=bug)
+            self._stored([frame], Crashed(_CRASHED))
+        else:
+            self._turns.append((frame, turn))
+
+    def _message(self, states: States) -> ReportFrame:
+        assert self._session is not None
+        return ReportFrame(
+            session=self._session,
+            n=states.n,
+            body=states.body,
+            backlog=states.backlog,
+            origin=self._call.principal.origin,
+        )
+
+    def _ref_of(self, states: States) -> Ref:
+        """The device of a frame. Raises `DomainError` unless it is that of the link, or a peripheral of it."""
+        if states.device is None or states.device == self.device.id:
+            return self.device
+        self.check_peripheral(states.device)
+        return Ref("device", self.device.parent, states.device)
+
+    def check_peripheral(self, device: bytes) -> None:
+        """Raise `DomainError` unless a device is a peripheral of that of this link."""
+        application = self._call.application
+        with self._call.service.system.store.snapshot() as snapshot:
+            own = records.find(snapshot, DEVICE, application, self.device.id)
+            found = records.find(snapshot, DEVICE, application, device)
+        if own is None or found is None:
+            raise NotFound(f"device: there is no device {device.hex()} in this application.")
+        if not is_gateway_of(own, found):
+            raise Forbidden(f"device: {device.hex()} is no peripheral of the device of this link.")
+
+    def _stored(self, frames: list[_Frame], failure: DomainError | None) -> None:
+        """The commit of frames has succeeded or failed: acknowledge all that are stored without a gap."""
+        for frame in frames:
+            frame.done = True
+            if failure is not None:
+                frame.refused = True
+                self._refuse(frame.n, failure)
+        waiting, n = self._waiting, 0
+        while waiting and waiting[0].done:
+            frame = waiting.popleft()
+            if not frame.refused:
+                n = frame.n
+        if n:
+            self._send_if_open(self._outgoing.stored(n, backlog=False))
+
+    def _refuse(self, n: int, refusal: DomainError) -> None:
+        bucket = retry_ms = None
+        if isinstance(refusal, TooManyRequests):
+            bucket, retry_ms = refusal.bucket, math.ceil(refusal.retry_after_s * 1000)
+        elif isinstance(refusal, Overloaded):
+            retry_ms = math.ceil(refusal.retry_after_s * 1000)
+        self._send_if_open(self._outgoing.refusal(n, refusal.type, refusal.message, bucket, retry_ms))
+
+    def _send_if_open(self, data: bytes) -> None:
+        if self._socket is not None and self._socket.open:
+            self._send(data)
+
+    # Commands.
+
+    def _acknowledged(self, received: Received) -> None:
+        """A command has arrived at the device."""
+        if self._session is None:
+            raise Malformed("the first frame must be hello")
+        raise Malformed(f"there is no command {received.command}")
+
+    # Backlogs.
+
+    async def _bring_backlog(self) -> None:
+        """Store the frames that wait in the backlog lane, one after the other."""
+        system = self._call.service.system
+        lane = system.component(BacklogLane)
+        while self._backlog:
+            frame = self._backlog[0]
+            assert frame.states is not None
+            refusal: DomainError | None = None
+            try:
+                ref = self._ref_of(frame.states)
+                async with lane.turn(ref, frame.states.count, frame.size_bytes):
+                    await system.ask(ref, self._message(frame.states))
+            except DomainError as refused:
+                refusal = refused
+            except Exception as bug:  # noqa: BLE001 - the link goes on
+                _log.error("backlog failed", exc_info=bug)
+                refusal = Crashed(_CRASHED)
+            if not self._backlog:
+                return  # the link has ended meanwhile
+            self._backlog.popleft()
+            if refusal is None:
+                self._send_if_open(self._outgoing.stored(frame.n, backlog=True))
+            else:
+                self._refuse(frame.n, refusal)
+
+
+def _code_of(refusal: DomainError) -> int:
+    if isinstance(refusal, Unauthorized):
+        return TOKEN_ENDED
+    if isinstance(refusal, NotFound):
+        return NO_DEVICE
+    if isinstance(refusal, Overloaded | TooManyRequests):
+        return DRAINING
+    return NOT_ALLOWED

@@ -1,0 +1,351 @@
+"""The device link on real sockets: states, acknowledgements, refusals, windows, tokens, and how links end."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import pytest
+import trio
+from cbor2 import CBORTag
+from trio_websocket import ConnectionRejected
+
+from tests.e2e.conftest import Server, running_server
+from tests.e2e.link_peer import JSON, connected, linked
+from tests.e2e.sse_client import until
+from tests.http.websocket_peer import masked
+from trunkline.http.link.links import Links
+from trunkline.http.wire.websocket_frames import BINARY
+
+BASE_MS = 1_700_000_000_000
+LOOSE = {"send_state": "off", "send_command": "off", "set_connection_status": "off"}
+
+
+class House:
+    """A server with one device and its token."""
+
+    def __init__(self, server: Server, application: str, device: str, token: str, key: str) -> None:
+        self.server = server
+        self.application = application
+        self.device = device
+        self.token = token
+        self.key = key
+
+    async def states(self, device: str = "") -> list[Any]:
+        """All states, oldest first."""
+        query = {"limit": 1000, "sortDirection": "asc", "start": 1}
+        found: list[Any] = await self.server.call("GET", f"{device or self.device}/state", params=query)
+        return found
+
+    async def values(self, name: str = "temp", device: str = "") -> list[Any]:
+        return [state["data"].get(name) for state in await self.states(device)]
+
+
+@asynccontextmanager
+async def house_in(data_dir: Path, **limits: Any) -> AsyncIterator[House]:
+    async with running_server(data_dir, engine="fast", limits={**LOOSE, **limits}) as server:
+        application = await server.application()
+        device = await server.device(application)
+        token, key = await server.device_token(device)
+        yield House(server, application, device, token, key)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with house_in(tmp_path / "data") as made:
+        yield made
+
+
+def doubles(*values: float) -> CBORTag:
+    return CBORTag(86, struct.pack(f"<{len(values)}d", *values))
+
+
+# States.
+
+
+async def test_states_of_every_form_are_stored_before_they_are_acknowledged(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, facts):
+        assert (facts["n"], facts["backlogN"]) == (0, 0)
+        await peer.send(1, 1, BASE_MS, {"temp": 1, "label": "a"})
+        await peer.send(2, 2, ["temp", "on"], [[BASE_MS + 1, 2, True], [BASE_MS + 2, None, False]])
+        await peer.send(3, 5, BASE_MS + 3, CBORTag(70, struct.pack("<2I", 0, 1)), {"temp": doubles(3.5, 4.5)})
+        assert await peer.until_stored(5) == []
+        assert [state["data"] for state in await house.states()] == [
+            {"temp": 1, "label": "a"},
+            {"temp": 2, "on": True},
+            {"on": False},
+            {"temp": 3.5},
+            {"temp": 4.5},
+        ]
+
+
+async def test_the_form_in_json(house: House) -> None:
+    async with linked(house.server, house.device, house.token, protocol=JSON) as (peer, _):
+        await peer.send(1, 1, BASE_MS, {"temp": 1})
+        await peer.send(2, 2, ["temp"], [[BASE_MS + 1, 2], [BASE_MS + 2, 3]])
+        await peer.send(3, 3, BASE_MS, [3, 4], {"temp": [4, 5]})
+        assert await peer.until_stored(3) == []
+    assert await house.values() == [1, 2, 3, 4, 5]
+
+
+async def test_a_frame_that_is_sent_again_is_stored_once(house: House) -> None:
+    for _ in range(3):
+        async with linked(house.server, house.device, house.token) as (peer, _):
+            for n in (1, 2, 3):
+                await peer.send(1, n, BASE_MS + n, {"temp": n})
+            assert await peer.until_stored(3) == []
+    async with linked(house.server, house.device, house.token) as (peer, facts):
+        assert facts["n"] == 3
+        await peer.send(1, 4, BASE_MS + 4, {"temp": 4})
+        await peer.until_stored(4)
+    assert await house.values() == [1, 2, 3, 4]
+    async with linked(house.server, house.device, house.token, session=8) as (peer, facts):
+        assert facts["n"] == 0
+        await peer.send(1, 1, BASE_MS + 5, {"temp": 5})
+        await peer.until_stored(1)
+    assert await house.values() == [1, 2, 3, 4, 5]
+
+
+async def test_the_numbers_are_remembered_over_a_restart(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data") as house:
+        device, token = house.device, house.token
+        async with linked(house.server, device, token) as (peer, _):
+            await peer.send(1, 9, BASE_MS, {"temp": 1})
+            await peer.until_stored(9)
+    async with running_server(tmp_path / "data", engine="fast") as server:
+        async with linked(server, device, token) as (peer, facts):
+            assert facts["n"] == 9
+            await peer.send(1, 9, BASE_MS, {"temp": 2})
+            await peer.until_stored(9)
+        (state,) = await server.call("GET", f"{device}/state", params={"limit": 5, "start": 1})
+        assert state["data"] == {"temp": 1}
+
+
+async def test_a_refused_frame_stores_nothing_and_the_others_go_on(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await peer.send(1, 1, BASE_MS, {"temp": 1})
+        await peer.send(2, 2, ["temp", "wrong"], [[BASE_MS + 1, 2, 2]])
+        await peer.send(2, 3, ["temp"], [[BASE_MS + 2, 3], [BASE_MS + 3, "much"]])
+        await peer.send(1, 4, BASE_MS + 4, {"temp": 4})
+        refusals = await peer.until_stored(4)
+        assert [refusal[:3] for refusal in refusals] == [[2, 2, "Validation"], [2, 3, "Validation"]]
+        assert "wrong" in refusals[0][3]
+        assert "temp" in refusals[1][3]
+    assert await house.values() == [1, 4]
+
+
+async def test_a_throttled_frame_names_the_bucket_and_the_time(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data", send_state={"calls": 2, "window_s": 15}) as house:
+        async with linked(house.server, house.device, house.token) as (peer, _):
+            for n in (1, 2, 3):
+                await peer.send(1, n, BASE_MS + n, {"temp": n})
+            refusal = await peer.next()
+            while refusal[0] == 1:
+                refusal = await peer.next()
+            assert refusal[:3] == [2, 3, "TooManyRequests"]
+            assert refusal[4]["bucket"] == "send_state"
+            assert 0 < refusal[4]["retryMs"] <= 15_000
+        assert await house.values() == [1, 2]
+
+
+async def test_many_frames_in_one_segment_are_acknowledged_together(house: House) -> None:
+    async with (
+        linked(house.server, house.device, house.token) as (peer, facts),
+        trio.open_nursery() as nursery,
+    ):
+        for n in range(1, facts["window"] + 1):
+            nursery.start_soon(peer.send, 1, n, BASE_MS + n, {"temp": n})
+            await trio.lowlevel.checkpoint()
+        await peer.until_stored(facts["window"])
+    assert await house.values() == list(range(1, facts["window"] + 1))
+
+
+async def test_a_gateway_sends_for_its_peripherals_only(house: House) -> None:
+    server = house.server
+    gateway = await server.device(house.application, "gateway", deviceClass="gateway")
+    id = gateway.rpartition("/")[2]
+    own = await server.device(house.application, "own", deviceClass="peripheral", gatewayId=id)
+    stranger = await server.device(house.application, "stranger", deviceClass="gateway")
+    of_stranger = {"deviceClass": "peripheral", "gatewayId": stranger.rpartition("/")[2]}
+    other = await server.device(house.application, "other", **of_stranger)
+    token, _ = await server.device_token(gateway)
+    async with linked(server, gateway, token) as (peer, _):
+        for n, device in enumerate((own, other, gateway, house.device), 1):
+            await peer.send(1, n, BASE_MS, {"temp": n}, {"device": device.rpartition("/")[2]})
+        await peer.send(1, 5, BASE_MS, {"temp": 5}, {"device": "f" * 24})
+        await peer.send(1, 6, BASE_MS + 1, {"temp": 6})
+        refusals = await peer.until_stored(6)
+        assert [refusal[1:3] for refusal in refusals] == [[2, "Forbidden"], [4, "Forbidden"], [5, "NotFound"]]
+    assert await house.values(device=own) == [1]
+    assert await house.values(device=gateway) == [3, 6]
+    assert await house.values(device=other) == []
+    async with linked(server, gateway, token) as (peer, _):
+        await peer.send(1, 1, BASE_MS, {"temp": 9}, {"device": own.rpartition("/")[2]})
+        await peer.until_stored(1)
+    assert await house.values(device=own) == [1]
+
+
+async def test_a_backlog_is_counted_apart(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await peer.send(2, 1, ["temp"], [[BASE_MS, 1], [BASE_MS + 1, 2]], {"backlog": True})
+        await peer.send(1, 2, BASE_MS + 5, {"temp": 3})
+        await peer.send(1, 3, BASE_MS + 2, {"temp": 4}, {"backlog": True})
+        stored = [await peer.next() for _ in range(3)]
+        assert sorted(stored) == [[1, 1, True], [1, 2], [1, 3, True]]
+    assert await house.values() == [1, 2, 4, 3]
+    async with linked(house.server, house.device, house.token) as (peer, facts):
+        assert (facts["n"], facts["backlogN"]) == (2, 3)
+        await peer.send(1, 3, BASE_MS + 2, {"temp": 9}, {"backlog": True})
+        assert await peer.next() == [1, 3, True]
+    assert await house.values() == [1, 2, 4, 3]
+
+
+# What closes a link.
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        ([[1, 1, None, {"temp": 1}]], "hello"),
+        ([[0, {"session": 1}], [0, {"session": 1}]], "twice"),
+        ([[0, {"session": 1}], [1, 5, None, {"temp": 1}], [1, 5, None, {"temp": 1}]], "rise"),
+        ([[0, {"session": -1}]], "session"),
+        ([[9]], "kind"),
+    ],
+)
+async def test_a_malformed_frame_closes_with_a_sentence(house: House, frames: list[Any], said: str) -> None:
+    async with connected(house.server, house.device, house.token) as peer:
+        for frame in frames:
+            await peer.send(*frame, checked=False)
+        code, reason = await peer.close_code()
+        assert code == 4400
+        assert said in reason
+
+
+async def test_the_form_must_be_that_of_the_protocol(house: House) -> None:
+    async with connected(house.server, house.device, house.token) as peer:
+        await peer.send_raw("[0,{}]")
+        assert (await peer.close_code())[0] == 4400
+    async with connected(house.server, house.device, house.token, protocol=JSON) as peer:
+        await peer.send_raw(b"\x80")
+        assert (await peer.close_code())[0] == 4400
+
+
+def masked_frame(n: int) -> bytes:
+    return masked(BINARY, cbor2.dumps([1, n, BASE_MS, {"temp": n}]))
+
+
+async def test_more_frames_than_the_window(tmp_path: Path) -> None:
+    async with (
+        house_in(tmp_path / "data", link_unacked_frames_max=2) as house,
+        connected(house.server, house.device, house.token) as peer,
+    ):
+        await peer.send(0, {"session": 1})
+        frames = b"".join(masked_frame(n) for n in (1, 2, 3))
+        await peer.socket._stream.send_all(frames)
+        assert (await peer.close_code())[0] == 4413
+
+
+async def test_a_newer_link_ends_the_older(house: House) -> None:
+    async with (
+        linked(house.server, house.device, house.token) as (older, _),
+        linked(house.server, house.device, house.token, session=8) as (newer, _),
+    ):
+        assert (await older.close_code())[0] == 4410
+        await newer.send(1, 1, BASE_MS, {"temp": 1})
+        await newer.until_stored(1)
+    assert await house.values() == [1]
+
+
+async def test_a_stop_of_the_server_ends_links_with_a_code(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, _), trio.open_nursery() as nursery:
+        nursery.start_soon(house.server.stop)
+        assert (await peer.close_code())[0] == 4503
+
+
+async def test_a_device_that_is_deleted_loses_its_link(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await house.server.call("DELETE", house.device)
+        code, _ = await peer.close_code()
+        assert code in (4401, 4404)
+
+
+# Tokens.
+
+
+async def test_the_token_may_come_in_the_first_frame(house: House) -> None:
+    async with connected(house.server, house.device, None) as peer:
+        await peer.send(0, {"session": 1, "token": house.token})
+        assert (await peer.next())[0] == 0
+        await peer.send(1, 1, BASE_MS, {"temp": 1})
+        await peer.until_stored(1)
+    for hello, code in (({"session": 1}, 4401), ({"session": 1, "token": "x"}, 4401)):
+        async with connected(house.server, house.device, None) as peer:
+            await peer.send(0, hello)
+            assert (await peer.close_code())[0] == code
+    other = await house.server.device(house.application)
+    async with connected(house.server, other, None) as peer:
+        await peer.send(0, {"session": 1, "token": house.token})
+        assert (await peer.close_code())[0] == 4403
+
+
+async def test_a_refusal_before_the_link_is_a_response(house: House) -> None:
+    other = await house.server.device(house.application)
+    for device, token, status in (
+        (house.device, "x", 401),
+        (other, house.token, 403),
+        (house.device[:-4] + "ffff", house.server.token, 404),
+    ):
+        with pytest.raises(ConnectionRejected) as caught:
+            async with connected(house.server, device, token):
+                pass
+        rejected = caught.value
+        assert rejected.status_code == status
+        assert rejected.body is not None
+        assert b'"message"' in rejected.body
+    await house.server.call("GET", f"{house.device}/link", status=426)
+
+
+async def test_a_token_that_ends_closes_the_link(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await house.server.call("PATCH", house.key, {"status": "inactive"})
+        assert (await peer.close_code())[0] == 4401
+
+
+# The connection of the device.
+
+
+async def test_a_link_is_the_connection_of_the_device(house: House) -> None:
+    server = house.server
+    async with linked(server, house.device, house.token) as (peer, _):
+        await peer.send(1, 1, BASE_MS, {"temp": 1})
+        await peer.until_stored(1)
+        assert (await server.call("GET", house.device))["connectionInfo"]["connected"] == 1
+
+    async def logged() -> bool:
+        return len(await server.call("GET", f"{house.device}/logs", params={"limit": 10, "start": 1})) == 2
+
+    with trio.fail_after(30):
+        while not await logged():
+            await trio.lowlevel.checkpoint()
+    left, came = await server.call("GET", f"{house.device}/logs", params={"limit": 10, "start": 1})
+    assert came["connected"] == 1
+    assert left["connected"] == 0
+    assert left["disconnectReason"].startswith("1000")
+    assert left["messagesFromClient"] == 2
+    assert left["messagesToClient"] == 2
+    assert left["ipAddress"] == "127.0.0.1"
+    assert (await server.call("GET", house.device))["connectionInfo"]["connected"] == 0
+
+
+async def test_links_beyond_the_bound_of_connections_are_refused(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data") as house, AsyncExitStack() as held:
+        for _ in range(3):
+            device = await house.server.device(house.application)
+            token, _ = await house.server.device_token(device)
+            await held.enter_async_context(linked(house.server, device, token))
+        await until(lambda: len(house.server.system.component(Links)) == 3)
