@@ -25,6 +25,21 @@ class _NeedsMore(Exception):
     """The condition is about more than the data."""
 
 
+class _Condition:
+    """The guard of a condition. It is compiled at its first use: most workflows of an application never run."""
+
+    __slots__ = ("_is_true", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._is_true: Guard | None = None
+
+    def __call__(self, data: Any) -> bool:
+        if self._is_true is None:
+            self._is_true = _compiled(self._text)
+        return self._is_true(data)
+
+
 def guard_of(trigger: Doc, definition: Doc) -> Guard | None:
     """The guard of a trigger; None if each of its causes needs a run."""
     followers = [id for output in trigger.get("outputIds", []) for id in output]
@@ -34,20 +49,22 @@ def guard_of(trigger: Doc, definition: Doc) -> Guard | None:
     if node is None or node["type"] != _CONDITION or any(node.get("outputIds", [])[:1]):
         return None
     text = (node.get("config") or {}).get("expression")
-    if not isinstance(text, str):
-        return None
+    return _Condition(text) if isinstance(text, str) else None
+
+
+def _compiled(text: str) -> Guard:
     try:
         condition = compile_expression(text, _of_data)
     except (FormulaError, _NeedsMore):
-        return None
+        return lambda _data: True
 
-    def guard(data: Any) -> bool:
+    def is_true(data: Any) -> bool:
         try:
             return truth(condition({"data": data}))
         except EvaluationError:
             return True
 
-    return guard
+    return is_true
 
 
 def _of_data(text: str) -> Callable[[Any], Any]:

@@ -72,14 +72,14 @@ class Triggers:
     __slots__ = ("_by_key", "_by_type")
 
     def __init__(self, watchers: Iterator[Watcher]) -> None:
-        by_key: dict[tuple[str, str], tuple[Watcher, ...]] = {}
-        by_type: dict[str, tuple[Watcher, ...]] = {}
+        by_key: dict[tuple[str, str], list[Watcher]] = {}
+        by_type: dict[str, list[Watcher]] = {}
         for each in watchers:
             place = (each.type, each.key.lower() if each.type in _KEYED_BY_ID else each.key)
-            by_key[place] = (*by_key.get(place, ()), each)
-            by_type[each.type] = (*by_type.get(each.type, ()), each)
-        self._by_key = by_key
-        self._by_type = by_type
+            by_key.setdefault(place, []).append(each)
+            by_type.setdefault(each.type, []).append(each)
+        self._by_key = {place: tuple(found) for place, found in by_key.items()}
+        self._by_type = {type: tuple(found) for type, found in by_type.items()}
 
     def __bool__(self) -> bool:
         return bool(self._by_type)
