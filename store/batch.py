@@ -10,7 +10,7 @@ no more, and because one dict can be merged into another without a loop in Pytho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from trunkline.store.counters import merge_increments
@@ -105,6 +105,19 @@ class Batch:
         self.size_bytes += _key_bytes(key) + _ENTRY_BYTES
         self._set(db, key, None)
         self.deletes = True
+
+    def delete_all(self, db: str, keys: Sequence[bytes]) -> None:
+        """Remove all these keys. The same as a `delete` for each, in less time."""
+        if not keys:
+            return
+        self.size_bytes += sum(map(_key_bytes, keys)) + _ENTRY_BYTES * len(keys)
+        self.deletes = True
+        present = self.writes.get(db)
+        if present is None or self.increments:
+            for key in keys:
+                self._set(db, key, None)
+        else:
+            present.update(dict.fromkeys(keys))
 
     def add(self, db: str, key: bytes, counts: Mapping[str, int]) -> None:
         """Add `counts` to the counters stored at `key` (a CBOR map of name to integer; absent ones are 0)."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _FLOWS_MAX: Final = 2_000
 """Workflows whose run records are known in memory."""
-_BATCH_BYTES: Final = 1 << 20
 
 _log = structlog.get_logger("trunkline.flows")
 
@@ -67,18 +66,14 @@ class Ends:
         self._system = system
         self._queue = queue
         self._batch = Batch()
+        self._removed: list[bytes] = []
         self._counts: dict[tuple[bytes, bytes, bytes, int], dict[str, int]] = {}
         self._ended: list[_Ended] = []
         self._kept: OrderedDict[tuple[bytes, bytes], _KeptRuns] = OrderedDict()
 
-    @property
-    def is_large(self) -> bool:
-        """Whether it is time to store what waits. Only between two runs, as the end of a run is one batch."""
-        return self._batch.size_bytes > _BATCH_BYTES
-
     def remove(self, key: bytes) -> None:
         """Remove a trigger or a marker."""
-        self._batch.delete(keys.TRIGGERS, key)
+        self._removed.append(key)
 
     def put_trigger(self, key: bytes, raw: bytes) -> None:
         """Store a trigger, or what has changed of it."""
@@ -129,6 +124,8 @@ class Ends:
     def flush(self) -> None:
         """Store what waits. If that fails, it waits again."""
         batch, ended = self._batch, self._ended
+        batch.delete_all(keys.TRIGGERS, self._removed)
+        self._removed.clear()
         for (application, flow, version, minute), sums in self._counts.items():
             batch.add(keys.FLOWS, keys.flow_minute_key(application, flow, minute, version), sums)
             batch.add(keys.FLOWS, keys.flow_total_key(application, flow, version), sums)

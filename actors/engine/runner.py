@@ -137,9 +137,16 @@ class FlowRunner:
             try:
                 self._note_drops()
                 while (entry := self._queue.take()) is not None:
-                    await self._take(entry)
-                    if self._ends.is_large:
-                        self._ends.flush()
+                    self.running += 1
+                    try:
+                        await self._run(entry)
+                    except trio.Cancelled:
+                        if entry.attempts:  # the server stops in good order, so the attempt does not count
+                            self._note_attempts(entry, entry.attempts - 1)
+                        raise
+                    finally:
+                        self.running -= 1
+                        self._queue.done(entry)
                     if self._share.is_used_up:
                         self._ends.flush()
                         await self._share.pause()
@@ -148,20 +155,8 @@ class FlowRunner:
                 self._share.leave()
             await self._idle.park()
 
-    async def _take(self, entry: Queued) -> None:
-        """Run what a trigger begins. Raises nothing but cancellation."""
-        self.running += 1
-        try:
-            await self._run(entry)
-        except trio.Cancelled:
-            if entry.attempts:  # the server stops in good order, so the attempt does not count
-                self._note_attempts(entry, entry.attempts - 1)
-            raise
-        finally:
-            self.running -= 1
-            self._queue.done(entry)
-
     async def _run(self, entry: Queued) -> None:
+        """Run what a trigger begins. Raises nothing but cancellation."""
         raw = entry.raw or self._system.journal.get(keys.TRIGGERS, entry.key)
         if raw is None:
             return

@@ -258,7 +258,9 @@ class TriggerQueue:
             queue.running.add(trigger_id)
             queue.waiting -= 1
             self.waiting -= 1
-            _drop_taken(queue.order)
+            order = queue.order
+            while order and (order[0].taken or order[0].gone):
+                order.popleft()
             return entry
         return None
 

@@ -27,6 +27,7 @@ operations = st.one_of(
     st.tuples(st.just("put"), dbs, keys, st.binary(max_size=10)),
     st.tuples(st.just("put_all"), dbs, st.dictionaries(keys, st.binary(max_size=10), max_size=3)),
     st.tuples(st.just("delete"), dbs, keys),
+    st.tuples(st.just("delete_all"), dbs, st.lists(keys, max_size=3)),
     st.tuples(st.just("add"), dbs, keys, st.dictionaries(st.text(max_size=3), st.integers())),
 )
 
@@ -41,13 +42,14 @@ def build(steps: list[tuple[Any, ...]]) -> Batch:
 def model(steps: list[tuple[Any, ...]]) -> dict[tuple[str, bytes], Any]:
     """A simple model of the steps: bytes, None, increments, or increments on top of bytes."""
     state: dict[tuple[str, bytes], Any] = {}
-    singly = [
-        step
-        for name, db, *rest in steps
-        for step in (
-            [("put", db, *item) for item in rest[0].items()] if name == "put_all" else [(name, db, *rest)]
-        )
-    ]
+    singly: list[tuple[Any, ...]] = []
+    for name, db, *rest in steps:
+        if name == "put_all":
+            singly += [("put", db, *item) for item in rest[0].items()]
+        elif name == "delete_all":
+            singly += [("delete", db, key) for key in rest[0]]
+        else:
+            singly.append((name, db, *rest))
     for name, db, key, *rest in singly:
         if name == "put":
             state[db, key] = (rest[0], {})
@@ -144,6 +146,7 @@ def test_a_key_that_lmdb_would_refuse_is_refused_at_once(key: bytes) -> None:
         [("put", RECORDS, key, b"")],
         [("put_all", RECORDS, {b"fine": b"", key: b""})],
         [("delete", RECORDS, key)],
+        [("delete_all", RECORDS, [b"fine", key])],
         [("add", COUNTS, key, {"n": 1})],
     ):
         with pytest.raises(ValueError, match="1 to 511 bytes"):
