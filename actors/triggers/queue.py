@@ -216,10 +216,11 @@ class TriggerQueue:
         half = self._limits.flow_queue_length_max // 2
         long = self._long.get(application, {})
         for flow in [flow for flow, queue in long.items() if queue.waiting <= half]:
-            self._is_short(application, flow)
+            self._note_short(application, flow)
         return application in self._long
 
-    def _is_short(self, application: bytes, flow: bytes) -> None:
+    def _note_short(self, application: bytes, flow: bytes) -> None:
+        """The queue of a workflow is not half full any more."""
         long = self._long.get(application)
         if long is not None:
             long.pop(flow, None)
@@ -285,7 +286,7 @@ class TriggerQueue:
     def _forget(self, application: bytes, flow: bytes, queue: _FlowQueue) -> None:
         if not queue.lanes and not queue.running and not queue.in_turn:
             self._flows.pop((application, flow), None)
-            self._is_short(application, flow)
+            self._note_short(application, flow)
 
 
 def _drop_taken(order: deque[Queued]) -> None:
