@@ -77,6 +77,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import iso
 from trunkline.actors.webhooks.alexa import AlexaCertificates, Fetch
+from trunkline.actors.webhooks.connections import WebhookConnections
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import backup
@@ -187,6 +188,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(ScriptPool(system.limits))
     system.add_component(TriggerQueue(system.limits, system.clock))
     system.add_component(Replies())
+    system.add_component(WebhookConnections(system))
     system.add_component(FlowChanges())
     system.add_component(DueTimes())
     system.add_component(Watches())
@@ -248,6 +250,7 @@ async def running(system: System) -> AsyncIterator[System]:
         # Before the workflows, which may publish to them.
         await nursery.start(system.component(Connections).run)
         await nursery.start(system.component(FlowRunner).run)
+        await nursery.start(system.component(WebhookConnections).run)
         nursery.start_soon(system.component(Inactivity).run)
         nursery.start_soon(system.component(BacklogLane).run)
         await nursery.start(system.component(Timers).run)

@@ -226,6 +226,9 @@ class Limits:
         "The API's limit: how long a call of a webhook waits for the reply of a workflow.",
         "call",
     )
+    webhook_connections_max: int = _bound(
+        100, "connections", "The API's limit for open WebSocket connections of webhooks.", "application"
+    )
     webhook_waiting_calls_max: int = _bound(
         1000, "calls", "Calls that wait for workflows at the same time; more are 503.", "application"
     )

@@ -668,6 +668,19 @@ def flow_timers_prefix(app: bytes) -> bytes:
     return FLOW_TIMERS_PREFIX + _checked(app)
 
 
+WEBHOOK_CONNECTION_PREFIX: Final = b"webhookConnection\x00"
+
+
+def webhook_connection_key(app: bytes, webhook: bytes, connection: bytes) -> bytes:
+    """The key in META of a WebSocket connection of a webhook whose end was not told to workflows yet."""
+    return webhook_connections_prefix(app) + _checked(webhook) + _checked(connection)
+
+
+def webhook_connections_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application."""
+    return WEBHOOK_CONNECTION_PREFIX + _checked(app)
+
+
 SCHEDULED_PREFIX: Final = b"scheduled\x00"
 
 

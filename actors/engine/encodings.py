@@ -34,6 +34,11 @@ def text_writer(encoding: str) -> Callable[[bytes], str]:
     return TO_TEXT[name] if codec is None else lambda content: content.decode(codec, "replace")
 
 
+def is_utf8(encoding: str) -> bool:
+    """Whether bytes that a text of this encoding stands for are the text itself."""
+    return _named(encoding) in ("utf8", "utf-8")
+
+
 def shows_bytes(encoding: str) -> bool:
     """Whether a text of this encoding shows bytes, so that it is never JSON."""
     return _named(encoding) in ("hex", "base64", "base64url")

@@ -31,6 +31,7 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
         (keys.META, keys.event_jobs_prefix(application)),
         (keys.META, keys.flow_timers_prefix(application)),
         (keys.META, keys.scheduled_prefix(application)),
+        (keys.META, keys.webhook_connections_prefix(application)),
         (keys.META, keys.archive_key(application)),
     )
 

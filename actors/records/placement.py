@@ -103,6 +103,7 @@ _OF_APPLICATION: Final = (
     keys.CONTENT_PREFIX,
     keys.FLOW_TIMERS_PREFIX,
     keys.SCHEDULED_PREFIX,
+    keys.WEBHOOK_CONNECTION_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
 

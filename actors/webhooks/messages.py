@@ -36,6 +36,35 @@ class ReceiveSignedCall(ReceiveCall, frozen=True):
     """A call of the address that is signed with a certificate, which has to be fetched first."""
 
 
+class OpenConnection(ReceiveCall, frozen=True):
+    """A WebSocket connection that a client wants to open. It counts as a call; without a refusal it is accepted.
+
+    `connection` is its id; workflows send to `reply_id`. `told` is what every run of the connection gets.
+    """
+
+    connection: bytes = b""
+
+
+class TakeClientMessage(Message, frozen=True):
+    """A message of the client of a connection, whose other fields are those of its `OpenConnection`."""
+
+    throttle: ClassVar[str | None] = "webhook_call"
+
+    content: bytes
+    is_text: bool
+    told: Doc
+    reply_id: str
+    flow_version: str | None
+
+
+class NoteConnectionEnd(Message, frozen=True):
+    """A connection has ended. Told once, however often it is noted."""
+
+    connection: bytes
+    code: int
+    reason: str
+
+
 class CallAnswer(msgspec.Struct, frozen=True):
     """The answer to a call: a status, with `{"success": true}` or the text that a sender expects of a handshake.
 
@@ -50,10 +79,7 @@ class CallAnswer(msgspec.Struct, frozen=True):
 
 
 class WebhookReply(msgspec.Struct, frozen=True):
-    """What a workflow answers a call with. It goes to `Replies.reply` with the `replyId` of the trigger's payload.
-
-    For a connection it is a message: only `body` counts.
-    """
+    """What a workflow answers a call with. It goes to `Replies.reply` with the `replyId` of the trigger's payload."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()

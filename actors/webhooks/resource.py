@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -12,12 +13,26 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import Body, Query
 from trunkline.actors.values.terms import Description, Id, Name, RecordView
 from trunkline.actors.webhooks.address import new_token
+from trunkline.actors.webhooks.connections import GOING_AWAY, WebhookConnections
 from trunkline.actors.webhooks.kind import WEBHOOK
+
+if TYPE_CHECKING:
+    from trunkline.actors.records.kind import Doc
+    from trunkline.actors.runtime.actor import Actor
 
 _Code = Annotated[int, Meta(ge=100, le=599)]
 _Text = Annotated[str, Meta(max_length=255)]
 _Verification = Literal["facebook", "fitbit", "none", "twilio", "alexa"]
 _NEED_CODE: Final = frozenset({"facebook", "fitbit", "twilio"})
+_ADMITS: Final = (
+    "enabled",
+    "isWebsocket",
+    "basicAuthUsername",
+    "basicAuthPassword",
+    "verificationType",
+    "verificationCode",
+)
+"""The fields that decide who may connect: a change of one closes the connections."""
 _Buffers = Literal["array", "binary", "utf8", "base64", "hex"]
 
 
@@ -96,8 +111,23 @@ def _check(change: Change) -> None:
         raise Invalid(
             "basicAuthPassword: is needed with basicAuthUsername; give both, or remove both with null."
         )
+    if new["isWebsocket"] and new["verificationType"] == "alexa":
+        raise Invalid(
+            "verificationType: Alexa opens no WebSocket connections; give none, or leave isWebsocket out."
+        )
+    if change.old is not None and any(change.old.get(name) != new.get(name) for name in _ADMITS):
+        _close_connections(change.owner, change.id, "The webhook was changed; connect again.")
     if new["verificationType"] in _NEED_CODE and not new.get("verificationCode"):
         raise Invalid(f"verificationCode: the verification type {new['verificationType']} needs it.")
+
+
+def _before_delete(owner: Actor, id: bytes, _doc: Doc) -> None:
+    _close_connections(owner, id, "The webhook was deleted.")
+
+
+def _close_connections(owner: Actor, id: bytes, reason: str) -> None:
+    connections = owner.system.component(WebhookConnections)
+    owner.after_commit(partial(connections.close, owner.ref.id, id, GOING_AWAY, reason))
 
 
 WEBHOOKS: Final = Resource(
@@ -109,4 +139,5 @@ WEBHOOKS: Final = Resource(
     view=WebhookView,
     sealed=frozenset({"basicAuthPassword"}),
     check=_check,
+    before_delete=_before_delete,
 )

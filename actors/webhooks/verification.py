@@ -19,7 +19,7 @@ from trunkline.actors.webhooks.messages import CallAnswer, ReceiveCall
 
 _FORM: Final = b"application/x-www-form-urlencoded"
 _FIELDS_MAX: Final = 1000
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def check_password(call: ReceiveCall, username: str, password: str | None) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable
 from typing import Any, Final
 
 import msgspec
 
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge, Unauthorized
 from trunkline.actors.webhooks.address import find_webhook
@@ -22,6 +24,7 @@ from trunkline.http.calls.route import APP_PATH, Route
 from trunkline.http.experiences.answers import NO_REPLY, Surroundings, answer_of, sentence
 from trunkline.http.experiences.bodies import body_of, values_of
 from trunkline.http.resources.triggered_flows import remove_with_flows
+from trunkline.http.resources.webhook_connections import connect
 
 _NOT_TOLD: Final = frozenset({b"authorization", b"cookie"})
 _BODILESS: Final = frozenset({204, 205, 304})
@@ -36,7 +39,8 @@ async def receive(call: Call) -> Response:
 
     Any body is taken, and told to the workflows that the webhook starts. A disabled webhook answers with 200 and takes
     nothing. Facebook and Fitbit get the answers that they expect when they verify the address. A webhook that waits for
-    a reply answers with that of the first workflow that replies, with 500 if all of them fail, or with 504.
+    a reply answers with that of the first workflow that replies, with 500 if all of them fail, or with 504. A webhook
+    with `isWebsocket` takes WebSocket connections instead of calls.
     """
     system, request = call.service.system, call.request
     if request.method == "HEAD":
@@ -45,6 +49,8 @@ async def receive(call: Call) -> Response:
         )
     with system.store.snapshot() as snapshot:
         ref, doc = find_webhook(snapshot, call.ids["webhookToken"])
+    if request.offer is not None or (doc["isWebsocket"] and doc["enabled"]):
+        return await _admitted(connect(call, ref, _headers(request), _query(request)))
     bytes_max = system.limits.webhook_body_bytes_max
     if len(request.body) > bytes_max:
         raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a webhook takes at most {bytes_max}.")
@@ -63,39 +69,63 @@ async def receive(call: Call) -> Response:
         reply_id=reply_id,
         waits=doc["waitForReply"],
     )
-    limits, reply, has_failed = system.limits, None, False
+    return await _admitted(_answered(call, ref, message))
+
+
+async def _admitted(answer: Awaitable[Response]) -> Response:
+    """The answer, or that a password is needed."""
     try:
-        if doc["waitForReply"]:
-            replies = system.component(Replies)
-            with replies.expect_few(ref.parent, reply_id, limits.webhook_waiting_calls_max) as expected:
-                answer = await system.ask(ref, message)
-                if answer.value.waits:
-                    reply = await expected.wait(limits.webhook_reply_wait_s)
-                    has_failed = expected.has_failed
-        else:
-            answer = await system.ask(ref, message)
+        return await answer
     except Unauthorized as refusal:
         status, _, body = error_response(refusal)
         return Response(status, [JSON, (b"www-authenticate", b'Basic realm="webhook"')], body)
+
+
+async def _answered(call: Call, ref: Ref, message: ReceiveCall) -> Response:
+    system = call.service.system
+    limits, reply, has_failed = system.limits, None, False
+    if message.waits:
+        replies = system.component(Replies)
+        with replies.expect_few(ref.parent, message.reply_id, limits.webhook_waiting_calls_max) as expected:
+            answer = await system.ask(ref, message)
+            if answer.value.waits:
+                reply = await expected.wait(limits.webhook_reply_wait_s)
+                has_failed = expected.has_failed
+    else:
+        answer = await system.ask(ref, message)
     headers = [] if answer.verdict is None else rate_limit("webhook_call", answer.verdict)
     if answer.value.waits:
         return _replied(call, reply, has_failed, headers)
     return _response(answer.value, headers)
 
 
-def _told(request: Request, parts_max: int) -> dict[str, Any]:
-    """What workflows get of a call. A body that is not what it says it is, is told as text."""
-    headers = {
+def _headers(request: Request) -> dict[str, str]:
+    """The headers that workflows get."""
+    return {
         name.decode("latin1"): value.decode("latin1")
         for name, value in request.headers.items()
         if name not in _NOT_TOLD
     }
+
+
+def _query(request: Request) -> dict[str, Any]:
+    return values_of(request.query.decode("latin1"))
+
+
+def _told(request: Request, parts_max: int) -> dict[str, Any]:
+    """What workflows get of a call. A body that is not what it says it is, is told as text."""
+    headers = _headers(request)
     try:
         body = body_of(headers, request.body, parts_max)
     except Invalid:
         body = request.body.decode("utf-8", "replace")
-    query = values_of(request.query.decode("latin1"))
-    return {"body": body, "headers": headers, "method": request.method.lower(), "path": "/", "query": query}
+    return {
+        "body": body,
+        "headers": headers,
+        "method": request.method.lower(),
+        "path": "/",
+        "query": _query(request),
+    }
 
 
 def _replied(call: Call, reply: WebhookReply | None, has_failed: bool, headers: Headers) -> Response:
@@ -144,13 +174,16 @@ _ADDRESS: Final = tuple(
         free_query=True,
         access="none",
         area="public",
+        upgrades=method == "GET",
         also={
+            400: "The webhook takes HTTP requests, not WebSocket connections",
             401: "The webhook needs another user name and password",
             403: "The call is not from the service that the webhook expects",
             404: "There is no webhook at this address",
+            426: "The webhook takes WebSocket connections only",
             413: "The body has more bytes than a webhook takes",
             429: "The webhook was called too often",
-            501: "The webhook needs something that this server does not have yet, or a workflow that replies",
+            501: "The webhook needs a workflow that replies",
         },
     )
     for method in _METHODS.split(", ")

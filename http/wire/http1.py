@@ -349,13 +349,14 @@ class Http1Connection:
         """Accept the offer of the request; from here on the connection is that of the WebSocket."""
         channel = self._channel
         assert exchange.offer is not None
-        assert exchange.offer.accepted is not None
-        await self._transport.send(exchange.switching_protocols())
+        accepted = exchange.offer.accepted
+        assert accepted is not None
+        await accepted.announce(self._transport, exchange.switching_protocols())
         if self._log_access is not None:
             self._log_access(exchange, self._client, time.perf_counter() - self._began_s)
         self._enter(UPGRADED)
         first = self._parser.behind_offer + channel.backlog
-        return WebSocket(self._transport, exchange.offer.accepted, first, draining=channel.draining)
+        return WebSocket(self._transport, accepted, first, draining=channel.draining)
 
     async def _respond_instead(self, exchange: Exchange, *, crashed: bool) -> None:
         """The response where the application gave none: the body is malformed, or the application failed."""

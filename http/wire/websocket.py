@@ -72,7 +72,10 @@ class Session(Protocol):
         ...
 
     def closed(self, code: int, reason: str) -> None:
-        """The connection is over. Called exactly once, and nothing else after it."""
+        """The connection is over. Called exactly once, and nothing else after it.
+
+        Only this is called where the client has left before it was told that its offer is accepted.
+        """
         ...
 
 
@@ -92,6 +95,14 @@ class Accepted(NamedTuple):
     session: Session
     protocol: str | None
     bounds: SocketBounds
+
+    async def announce(self, transport: Transport, response: bytes) -> None:
+        """Tell the client that its offer is accepted, or the session that the client has left before that."""
+        try:
+            await transport.send(response)
+        except BaseException:
+            self.session.closed(ABNORMAL, "")
+            raise
 
 
 class Offer:

@@ -245,13 +245,6 @@ async def test_alexa_signs_its_calls(server: Server) -> None:
     assert await counted(server, hook) == 0
 
 
-async def test_what_is_not_served_yet_says_so_and_takes_nothing(server: Server) -> None:
-    hook = await webhook(server, isWebsocket=True)
-    answer = await send(server, hook["address"])
-    assert (answer.status_code, answer.json()["type"]) == (501, "NotImplemented")
-    assert await counted(server, hook) == 0
-
-
 # A call that was answered is on disk, and the token of an address is a secret.
 
 

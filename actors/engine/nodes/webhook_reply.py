@@ -2,20 +2,33 @@
 
 The first answer to a call counts. Without an id at `replyIdPath` (by default `data.replyId`), or if nobody waits for it
 any more, the node does nothing. The body and the headers are those of an `EndpointReplyNode`, and so is the status; a
-body has at most 256 KiB. Cookies, pages and streams are for endpoints of experiences, and messages to WebSocket
-connections are not sent by this server: a node that has one of these is refused.
+body has at most 256 KiB. Cookies, pages and streams are for endpoints of experiences: a node that has one of these is
+refused.
+
+With `isWebsocketMessage` the node sends a message to a WebSocket connection of a webhook, as long as it is open: the
+body as a text, or, where `encodingTemplate` is not utf8, the bytes that it stands for.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.engine.encodings import bytes_written, is_utf8
 from trunkline.actors.engine.reply_parts import bytes_of, headers_of, status_of, value_of
-from trunkline.actors.engine.tools import Config, Unusable, list_of, needed_template, path_of, text_of
+from trunkline.actors.engine.tools import (
+    Config,
+    Unusable,
+    list_of,
+    needed_template,
+    path_of,
+    text_of,
+    text_reader,
+)
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.experience.replies import redirect_status
-from trunkline.actors.formulas.paths import compile_path
+from trunkline.actors.formulas.paths import Path, compile_path
 from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.webhooks.connections import WebhookConnections
 from trunkline.actors.webhooks.messages import WebhookReply
 
 TYPE: Final = "WebhookReplyNode"
@@ -23,30 +36,24 @@ BODY_BYTES_MAX: Final = 256 * 1024
 
 
 def prepare(config: Config) -> NodeStep:
+    id_path = path_of(config, "replyIdPath") or compile_path("data.replyId")
+    if config.get("isWebsocketMessage") is True:
+        return _message(config, id_path)
     kind = text_of(config, "replyType") or "custom"
     if kind not in ("custom", "redirect"):
         raise Unusable(f"config.replyType: is {kind!r}; give custom or redirect.")
-    if config.get("isWebsocketMessage") is True:
-        raise Unusable(
-            "config.isWebsocketMessage: this server sends no messages to WebSocket connections of webhooks."
-        )
     if list_of(config, "cookieInfo"):
         raise Unusable("config.cookieInfo: callers of webhooks get no cookies; leave it out.")
     redirects = kind == "redirect"
     if redirects:
         needed_template(config, "bodyTemplate")
-    id_path = path_of(config, "replyIdPath") or compile_path("data.replyId")
     status, headers, value = status_of(config), headers_of(config), value_of(config)
 
     def step(visit: Visit) -> int:
         id = id_path.get(visit.payload)
         if not isinstance(id, str) or not id:
             return 0
-        body = bytes_of(value(visit))
-        if len(body) > BODY_BYTES_MAX:
-            raise refused(
-                f"config.bodyTemplate: gives {len(body)} bytes; a body has at most {BODY_BYTES_MAX}."
-            )
+        body = _checked(bytes_of(value(visit)))
         if redirects:
             location = ("Location", body.decode())
             reply = WebhookReply(redirect_status(status(visit)), (*headers(visit), location))
@@ -58,6 +65,44 @@ def prepare(config: Config) -> NodeStep:
             if replies.is_expected(world.application, id):
                 world.effect("answers a call")
                 replies.reply(world.application, id, reply)
+            elif world.system.component(WebhookConnections).find(world.application, id) is not None:
+                raise refused(
+                    "config.isWebsocketMessage: is not set, but the reply is for a WebSocket connection; set it."
+                )
         return 0
 
     return step
+
+
+def _message(config: Config, id_path: Path) -> NodeStep:
+    if text_of(config, "bodyTemplateType") != "payload":
+        needed_template(config, "bodyTemplate")
+    value, encoding = value_of(config), text_reader(config, "encodingTemplate")
+
+    def step(visit: Visit) -> int:
+        id = id_path.get(visit.payload)
+        if not isinstance(id, str) or not id:
+            return 0
+        name = encoding(visit).strip()
+        text = bytes_of(value(visit)).decode()
+        content = _checked(bytes_written(text, name, "config.bodyTemplate"))
+        world = visit.run.world
+        if world is None:
+            return 0
+        connection = world.system.component(WebhookConnections).find(world.application, id)
+        if connection is not None:
+            world.effect("sends a message to a connection")
+            connection.send(content, text=is_utf8(name))
+        elif world.system.component(Replies).is_expected(world.application, id):
+            raise refused(
+                "config.isWebsocketMessage: is set, but the reply is for an HTTP request; leave it out."
+            )
+        return 0
+
+    return step
+
+
+def _checked(body: bytes) -> bytes:
+    if len(body) > BODY_BYTES_MAX:
+        raise refused(f"config.bodyTemplate: gives {len(body)} bytes; a body has at most {BODY_BYTES_MAX}.")
+    return body

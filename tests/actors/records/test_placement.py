@@ -137,6 +137,18 @@ def test_every_database_has_a_home() -> None:
             keys.scheduled_key(DEVICE, 7, OTHER),
             False,
         ),
+        (
+            Ref("webhook", APPLICATION, OTHER),
+            keys.META,
+            keys.webhook_connection_key(APPLICATION, OTHER, OTHER),
+            True,
+        ),
+        (
+            Ref("webhook", APPLICATION, OTHER),
+            keys.META,
+            keys.webhook_connection_key(DEVICE, OTHER, OTHER),
+            False,
+        ),
         (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", OTHER, DEVICE), True),
         (Ref("user", ROOT, OTHER), keys.RECORDS, keys.record_key("apiToken", APPLICATION, DEVICE), False),
     ],

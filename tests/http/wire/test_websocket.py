@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import struct
 from collections.abc import AsyncIterator
 from typing import Any
@@ -280,6 +281,30 @@ async def test_a_client_that_leaves_is_told_to_the_session(wired: Wired, accepti
     with trio.fail_after(PATIENCE_S):
         await accepting.sessions[0].over.wait()
     assert accepting.sessions[0].ends == [(1006, "")]
+
+
+async def test_a_client_that_leaves_before_the_answer_is_told_to_the_session() -> None:
+    asked, left = trio.Event(), trio.Event()
+
+    class Late(Accepting):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            asked.set()
+            await left.wait()
+            await super().__call__(scope, receive, send)
+
+    accepting = Late()
+    async with serving(application(accepting)) as running:
+        stream = (await running.connect()).stream
+        await stream.send_all(UPGRADE)
+        with trio.fail_after(PATIENCE_S):
+            await asked.wait()
+            stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            stream.socket.close()
+            left.set()
+            while not accepting.sessions:
+                await trio.lowlevel.checkpoint()
+            await accepting.sessions[0].over.wait()
+        assert accepting.sessions[0].ends == [(1006, "")]
 
 
 async def test_a_client_that_does_not_read_is_given_up(wired: Wired, accepting: Accepting) -> None:
