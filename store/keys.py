@@ -516,7 +516,7 @@ TRIGGER_KEY_BYTES: Final = 21
 
 # Answers of calls with an Idempotency-Key. Their owner is the actor that stored the effect.
 
-_OWNERS: Final = {"device": b"\x01", "dataTable": b"\x02", "eventLog": b"\x03"}
+_OWNERS: Final = {"device": b"\x01", "dataTable": b"\x02", "eventLog": b"\x03", "application": b"\x04"}
 
 
 def answers_prefix(app: bytes, kind: str, owner: bytes) -> bytes:

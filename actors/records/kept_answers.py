@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trunkline.actors.values.errors import PayloadTooLarge
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.actor import Actor
+    from trunkline.actors.runtime.host import Host
     from trunkline.actors.runtime.ref import Ref
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
@@ -96,7 +97,7 @@ class _Answers:
 
 def prefix_of(ref: Ref) -> bytes:
     """The common prefix of the keys of the answers of an actor."""
-    return keys.answers_prefix(ref.parent, ref.kind, ref.id)
+    return keys.answers_prefix(ref.id if ref.parent == ROOT else ref.parent, ref.kind, ref.id)
 
 
 def find_answer(get: Get, ref: Ref, digest: bytes, oldest_ms: int) -> KeptAnswer | None:
@@ -110,14 +111,14 @@ def find_answer(get: Get, ref: Ref, digest: bytes, oldest_ms: int) -> KeptAnswer
     return KeptAnswer(request, status, [(name, value) for name, value in headers], body)
 
 
-def keep_answer(actor: Actor, digest: bytes, answer: KeptAnswer) -> int:
+def keep_answer(system: Host, batch: Batch, ref: Ref, digest: bytes, answer: KeptAnswer) -> int:
     """Stage an answer with the writes of a turn; return how many were forgotten for it before they expired.
 
     Raises `PayloadTooLarge` for one that exceeds the bound by itself.
     """
-    limits, get, now_ms = actor.system.limits, actor.system.journal.get, actor.system.clock.wall_ms()
-    prefix = prefix_of(actor.ref)
-    answers = _Answers(get, actor.writes(), prefix)
+    limits, get, now_ms = system.limits, system.journal.get, system.clock.wall_ms()
+    prefix = prefix_of(ref)
+    answers = _Answers(get, batch, prefix)
     raw = encode([answers.end, now_ms, *answer])
     if len(raw) > limits.idempotency_bytes_max:
         raise PayloadTooLarge(

@@ -93,7 +93,8 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
     ),
 )
 """In addition, the sweep writes batches that remove what deletions left behind, and the retention those that remove
-expired answers of calls; each partition will remove its own."""
+expired answers of calls; each partition will remove its own. The batch of a command to many devices has its answer,
+which lives with the application."""
 
 _OF_APPLICATION: Final = (
     keys.JOBS_PREFIX,

@@ -27,11 +27,11 @@ class SharedBatch:
     context ends before `submit`, the turns are undone: their actors forget what they did.
     """
 
-    __slots__ = ("_batch", "_held", "_new", "_staged", "_submitted", "_turns")
+    __slots__ = ("_held", "_new", "_staged", "_submitted", "_turns", "batch")
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._batch = Batch()
+        self.batch = Batch()
         self._held: list[Mailbox] = []
         self._staged: list[tuple[Mailbox, Actor]] = []
         self._new: list[Mailbox] = []
@@ -45,7 +45,7 @@ class SharedBatch:
     def take(self, mailbox: Mailbox, message: Message) -> Any:
         """Run a turn, and return the value of its handler. Raises the `DomainError` with which the actor refuses."""
         is_new = mailbox.actor is not None and not mailbox.actor.exists
-        actor, value = self._turns.stage(mailbox, message, self._batch)
+        actor, value = self._turns.stage(mailbox, message, self.batch)
         if is_new:
             self._new.append(mailbox)
         self._staged.append((mailbox, actor))
@@ -53,7 +53,7 @@ class SharedBatch:
 
     def submit(self) -> Group | None:
         """Submit all writes; return the group to wait for, None if nothing was written."""
-        group = self._turns.submit_staged(self._staged, self._batch)
+        group = self._turns.submit_staged(self._staged, self.batch)
         self._submitted = True
         return group
 

@@ -204,12 +204,14 @@ class System:
             self._turns.refused += 1
             raise
 
-    async def ask_all(self, refs: Iterable[Ref], message: Message) -> Verdict | None:
+    async def ask_all(
+        self, refs: Iterable[Ref], message: Message, add: Callable[[Batch], None] | None = None
+    ) -> Verdict | None:
         """Send one message to many actors, each once: either all of them handle it or none.
 
         If one of them refuses it, for any reason, the whole call is refused. The writes of all of them are one
-        batch. No other turn runs in between. Only for synchronous handlers. Raises as `ask`. Returns the verdict of
-        the throttle with the fewest calls left, None if no throttle applied.
+        batch, to which `add` adds. No other turn runs in between. Only for synchronous handlers. Raises as `ask`.
+        Returns the verdict of the throttle with the fewest calls left, None if no throttle applied.
         """
         now_s = self.clock.monotonic_s()
         with SharedBatch(self._turns) as shared:
@@ -223,6 +225,8 @@ class System:
             verdicts = [mailbox.spend(message, self.limits, now_s) for mailbox in mailboxes]
             for mailbox in mailboxes:
                 shared.take(mailbox, message)
+            if add is not None:
+                add(shared.batch)
             group = shared.submit()
             if group is not None:
                 await _committed(group)

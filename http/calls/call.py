@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from trunkline.actors.authority import Principal
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from trunkline.http.calls.auth import Tokens
     from trunkline.http.calls.login_failures import LoginFailures
     from trunkline.http.calls.login_throttle import LoginThrottle
-    from trunkline.http.calls.request import Request
+    from trunkline.http.calls.request import Request, Response
     from trunkline.http.calls.route import Route
 
 
@@ -48,26 +50,33 @@ class Service(Protocol):
         ...
 
 
+class Keep(NamedTuple):
+    """Keeps the response to a call with what the call writes: `stamp` with a turn, `add` with a batch."""
+
+    stamp: Stamp
+    add: Callable[[Response, Any], None]
+
+
 class Call:
     """A matched, authenticated and parsed call.
 
     `ids` are the values of the path parameters by name (`application` for `{applicationId}`): ids are raw bytes, names
     are text. Operations on the current user also have `user`. The fields of messages are filled from a call by name
     (`message_fields.py`). `with_links` says whether the response contains `_links`. A call with an Idempotency-Key has
-    a `stamp`, which is passed to the actor with the message and keeps the response; `shown` is the record in it.
+    `keep`, which keeps its response; `shown` is the record in it.
     """
 
     __slots__ = (
         "_principal",
         "body",
         "ids",
+        "keep",
         "now_ms",
         "query",
         "request",
         "route",
         "service",
         "shown",
-        "stamp",
         "with_links",
     )
 
@@ -89,7 +98,7 @@ class Call:
         self.query: Any = None
         self.body: Any = None
         self.shown: Any = None
-        self.stamp: Stamp | None = None
+        self.keep: Keep | None = None
         self._principal = principal
 
     @property
@@ -106,6 +115,15 @@ class Call:
     @principal.setter
     def principal(self, principal: Principal) -> None:
         self._principal = principal
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """What is passed to the actor with the message, so that it keeps the response."""
+        return None if self.keep is None else self.keep.stamp
+
+    def keeping(self, response: Response) -> Callable[[Any], None] | None:
+        """What keeps a response with the writes of a batch, if the call has a key."""
+        return None if self.keep is None else partial(self.keep.add, response)
 
     @property
     def is_backlog(self) -> bool:

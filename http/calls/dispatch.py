@@ -25,7 +25,7 @@ from trunkline.actors import readers
 from trunkline.actors.authority import Principal
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag, answer_etag
-from trunkline.actors.runtime.actor import Actor, Stamp
+from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound
@@ -126,9 +126,7 @@ class Dispatcher:
             )
         return await self._execute_now(call, ref)
 
-    async def _execute_now(self, call: Call, ref: Ref | None, stamp: Stamp | None = None) -> Response:
-        """Execute a call. `stamp` adds writes to those of the turn."""
-        call.stamp = stamp
+    async def _execute_now(self, call: Call, ref: Ref | None) -> Response:
         route = call.route
         self._parse_query(call)
         if call.is_backlog:
@@ -146,9 +144,9 @@ class Dispatcher:
         message = self.message(call, route.message)
         if route.bulk and type(call.body) is list:
             async with self.bulk_queue.slot(len(call.body)):
-                value, verdict = await self.system.ask(ref or self.ref(call), message, stamp)
+                value, verdict = await self.system.ask(ref or self.ref(call), message, call.stamp)
         else:
-            value, verdict = await self.system.ask(ref or self.ref(call), message, stamp)
+            value, verdict = await self.system.ask(ref or self.ref(call), message, call.stamp)
         shown_once = _take_ids(call, value)
         if route.then is not None:
             value = call.shown or {**await self.read(call, route.then), **shown_once}

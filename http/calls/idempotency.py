@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from trunkline.actors.records.kept_answers import KeptAnswer, find_answer, keep_answer, oldest_kept_ms
-from trunkline.actors.runtime.actor import Actor, Stamp
+from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid, InWork, KeyReused
+from trunkline.http.calls.call import Call, Keep
 from trunkline.http.calls.request import Response
 
 if TYPE_CHECKING:
     from trunkline.actors.authority import Principal
     from trunkline.actors.runtime.ref import Ref
     from trunkline.actors.runtime.system import System
-    from trunkline.http.calls.call import Call
     from trunkline.http.calls.request import Request
 
 HEADER: Final = b"idempotency-key"
@@ -68,18 +68,18 @@ class IdempotentCalls:
         if not route.takes_key:
             raise Invalid(
                 f"Idempotency-Key: {route.operation} does not take it, and would be done again if it is repeated; "
-                "leave the header out. It is for single and many states, commands to a device, new events and new rows."
+                "leave the header out. It is for states, commands, new events and new rows."
             )
         return True
 
     async def once(
-        self, call: Call, ref: Ref, ask: Callable[[Stamp], Awaitable[Response]], respond: Respond
+        self, call: Call, ref: Ref, ask: Callable[[], Awaitable[Response]], respond: Respond
     ) -> Response:
         """Make a call with a key, or answer it with the stored answer.
 
-        `ask` makes it. It takes what adds the answer, `respond` of the turn's value, to the writes of the turn. Raises
-        `Invalid` for a malformed key, `InWork` while the first call is in work, `KeyReused` for a key of another
-        request, and what `ask` raises.
+        `ref` is the owner of the answer. `ask` makes the call, and has what is in `call.keep` add the answer to its
+        writes: `respond` of the value of a turn, or what a handler gives. Raises `Invalid` for a malformed key,
+        `InWork` while the first call is in work, `KeyReused` for a key of another request, and what `ask` raises.
         """
         key = _key(call.request)
         digest, request = _digest_of_key(call.principal, key), _digest_of_request(call.request)
@@ -99,15 +99,15 @@ class IdempotentCalls:
             self.repeated += 1
             return Response(stored.status, [*stored.headers, REPLAYED], stored.body)
 
-        def stamp(actor: Actor, value: Any) -> None:
-            response = respond(actor, value)
+        def add(response: Response, batch: Any) -> None:
             answer = KeptAnswer(request, response.status, response.headers, response.body)
-            self.forgotten += keep_answer(actor, digest, answer)
+            self.forgotten += keep_answer(self._system, batch, ref, digest, answer)
 
+        call.keep = Keep(lambda actor, value: add(respond(actor, value), actor.writes()), add)
         self._in_work[ref, digest] = request
         try:
             with trio.CancelScope(shield=True):
-                response = await ask(stamp)
+                response = await ask()
         finally:
             del self._in_work[ref, digest]
         return response

@@ -156,7 +156,8 @@ class Route:
     bulk: bool = False
     """A call whose body is an array waits in the queue of bulk calls."""
     takes_key: bool = False
-    """Calls may have an Idempotency-Key (`idempotency.py`)."""
+    """Calls may have an Idempotency-Key (`idempotency.py`). The owner of their answers is the actor at `to`; a handler
+    keeps them with `Call.keep`."""
     fast_path: bool = False
     """Dispatched without Quart, because its calls are frequent."""
     links: LinkTemplates | None = None
@@ -186,8 +187,8 @@ class Route:
             raise TypeError(
                 f"{self.operation}: {self.path} has no {{{self.to.parent}Id}}, which {self.to.kind} needs"
             )
-        if self.takes_key and (self.to is None or self.handler is not None or self.creates_actor):
-            raise TypeError(f"{self.operation}: an Idempotency-Key is for calls of one actor that exists")
+        if self.takes_key and (self.to is None or self.creates_actor):
+            raise TypeError(f"{self.operation}: the answers of calls with a key need an owner that exists")
         if self.audited and self.fast_path:
             raise TypeError(f"{self.operation}: an audited operation cannot take the fast path")
 

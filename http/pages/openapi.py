@@ -46,7 +46,7 @@ _KEY_PARAMETER: Mapping[str, Any] = {
         "A string in double quotes, such as a UUID. If a call is repeated with the same key, it is not done again, and "
         "the answer is the stored one of the first call"
     ),
-    "schema": {"type": "string", "pattern": STRING.pattern},
+    "schema": {"type": "string", "pattern": f"^{STRING.pattern}$"},
 }
 _KEY_RESPONSES = {
     409: "The first call with the same Idempotency-Key is still in work; repeat it after Retry-After",

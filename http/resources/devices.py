@@ -77,7 +77,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, DEVICE_ACTOR, DEVICE_PATH, Route
+from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, DEVICE_ACTOR, DEVICE_PATH, Route
 from trunkline.http.streams.sse import command_stream, state_stream
 
 DEVICES = APP_PATH + "/devices"
@@ -93,12 +93,12 @@ async def send_command_to_many(call: Call) -> Response:
         call.ids["device"] = id
         check_resource_access(call)
     refs = [Ref("device", call.application, id) for id in chosen]
-    verdict = await service.system.ask_all(refs, SendCommand(body=call.body))
-    headers = [JSON]
+    response = Response(200, [JSON], SUCCESS)
+    verdict = await service.system.ask_all(refs, SendCommand(body=call.body), call.keeping(response))
     if verdict is not None:
         assert call.route.throttle is not None
-        headers += rate_limit(call.route.throttle, verdict)
-    return Response(200, headers, SUCCESS)
+        response.headers += rate_limit(call.route.throttle, verdict)
+    return response
 
 
 ROUTES = (
@@ -140,6 +140,8 @@ ROUTES = (
         method="POST",
         path=DEVICES + "/command",
         operation="devices.sendCommand",
+        takes_key=True,
+        to=APPLICATION_ACTOR,
         summary="Send a command to many devices: to all of them or to none",
         message=SendCommand,
         uses=(SelectDevices,),

@@ -181,7 +181,8 @@ async def reported(house: House, name: str) -> bytes:
 
 def keep_some_answer(actor: Actor, _value: Any) -> None:
     """Keep an answer, as for a call with an Idempotency-Key."""
-    keep_answer(actor, b"a digest", KeptAnswer(b"a request", 200, [], b"{}"))
+    answer = KeptAnswer(b"a request", 200, [], b"{}")
+    keep_answer(actor.system, actor.writes(), actor.ref, b"a digest", answer)
 
 
 async def sweep_all(system: System, after_each: Callable[[], Any] = lambda: None) -> int:

@@ -111,6 +111,25 @@ async def test_a_backlog_is_stored_once(server: Server) -> None:
     assert (await server.call("GET", f"{device}/payloadCounts"))["deviceState"] == 5
 
 
+async def test_a_command_to_many_is_sent_once(server: Server) -> None:
+    application = await server.application()
+    devices = [await server.device(application) for _ in range(3)]
+    ids = [each.rpartition("/")[2] for each in devices]
+    path, body = f"{application}/devices/command", {"name": "go", "deviceIds": ids}
+    unknown = await post(server, path, {**body, "deviceIds": [*ids, "0" * 24]})
+    assert unknown.status_code == 400, "its key stays free"
+    first, again = [await post(server, path, body) for _ in range(2)]
+    assert (first.status_code, again.content) == (200, first.content)
+    assert "ratelimit" in first.headers
+    assert (again.headers["idempotent-replayed"], "ratelimit" in again.headers) == ("true", False)
+    assert (await post(server, path, {"name": "stop", "deviceIds": ids})).status_code == 422
+    assert [len(await history(server, device, "command")) for device in devices] == [1, 1, 1]
+    none = {"name": "go", "deviceTags": [{"key": "nobody"}]}
+    for replayed in (None, "true"):
+        answer = await post(server, path, none, '"none"')
+        assert (answer.status_code, answer.headers.get("idempotent-replayed")) == (200, replayed)
+
+
 async def test_a_stored_answer_outlives_a_restart(start_server: Callable[..., Any]) -> None:
     bodies = {"state": {"data": {"temp": 1}}, "command": {"name": "go"}}
     async with start_server() as server:
@@ -251,7 +270,8 @@ def calls(paths: tuple[str, str, str], client: int, count: int) -> list[tuple[st
                 (f"{rows}/rows", {"label": mark}),
                 (f"{rows}/rows", [{"label": mark}, {"label": f"{mark}'"}]),
                 (f"{application}/events", {"level": "info", "state": "new", "subject": mark}),
-            ][number % 6]
+                (f"{application}/devices/command", {"name": mark, "deviceIds": [device.rpartition("/")[2]]}),
+            ][number % 7]
         )
     return found
 
@@ -301,10 +321,10 @@ async def rounds(data_dir: Path, kills: int, clients: int, count: int, seed: int
         mark
         for client in range(clients)
         for number in range(count)
-        for mark in [f"{client}-{number}", *([f"{client}-{number}'"] if number % 6 == 4 else [])]
+        for mark in [f"{client}-{number}", *([f"{client}-{number}'"] if number % 7 == 4 else [])]
     )
     assert found == sent
-    assert states == clients * sum(number % 6 < 2 for number in range(count)), "none replaced an equal one"
+    assert states == clients * sum(number % 7 < 2 for number in range(count)), "none replaced an equal one"
     return clients * count, sum(each.repeated for each in stubborn)
 
 

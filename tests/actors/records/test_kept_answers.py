@@ -60,7 +60,7 @@ async def keep(house: House, device: bytes, key: str, body: bytes = b"", report:
 
     def stamp(actor: Actor, _value: Any) -> None:
         answer = KeptAnswer(b"request", 201, [(b"etag", b'"x"')], body)
-        forgotten.append(keep_answer(actor, key.encode(), answer))
+        forgotten.append(keep_answer(actor.system, actor.writes(), actor.ref, key.encode(), answer))
 
     await house.system.ask(house.ref(device), SendState(body=report), stamp)
     return sum(forgotten)

@@ -52,6 +52,7 @@ def test_these_operations_take_a_key() -> None:
     assert {route.operation for route in KEYED} == {
         "device.sendState",
         "device.sendCommand",
+        "devices.sendCommand",
         "dataTableRows.post",
         "events.post",
     }
