@@ -36,6 +36,7 @@ from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.head import advanced
 from trunkline.actors.devices.inactivity import Inactivity
+from trunkline.actors.devices.links import Links
 from trunkline.actors.devices.state_feed import StateFeed
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.engine.flow_mails import FlowMails
@@ -196,6 +197,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(FlowIndex(system))
     system.add_component(StateFeed(system))
     system.add_component(Inactivity(system))
+    system.add_component(Links(system))
     system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system)))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
@@ -252,6 +254,8 @@ async def running(system: System) -> AsyncIterator[System]:
         await nursery.start(system.component(FlowRunner).run)
         await nursery.start(system.component(WebhookConnections).run)
         nursery.start_soon(system.component(Inactivity).run)
+        await system.component(Links).recover()
+        nursery.start_soon(system.component(Links).run)
         nursery.start_soon(system.component(BacklogLane).run)
         await nursery.start(system.component(Timers).run)
         nursery.start_soon(run_sweep, system)

@@ -695,6 +695,15 @@ class Limits:
     link_unacked_frames_max: int = _bound(
         64, "frames", "Hides the latency of 64 commits; more only uses memory.", "link"
     )
+    waiting_commands_max: int = _bound(
+        256, "commands", "Eight windows of commands; the list of what waits is written with each.", "device"
+    )
+    link_page_commands_max: int = _bound(
+        64, "commands", "What a link is given in one turn of its device: a fraction of a millisecond.", "turn"
+    )
+    link_page_bytes_max: int = _bound(
+        MIB, "bytes", "The same as the buffer of a connection: no page is much larger.", "turn"
+    )
     states_per_call_max: int = _bound(
         10_000, "states per call", "Measured 1.7 us each: blocks the event loop for 17 ms."
     )

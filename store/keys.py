@@ -84,6 +84,7 @@ HOUR_MAX: Final = 2**32 - 1
 
 _HOURLY: Final = b"\x08"
 _SILENCE: Final = b"\x18"
+_WAITING: Final = b"\x20"
 _HEAD: Final = b"\xff"
 _ROW: Final = b"\x10"
 
@@ -295,6 +296,11 @@ def head_key(device: bytes) -> bytes:
 def silence_key(device: bytes) -> bytes:
     """The key in TIMELINE of the triggers of inactivity that have fired since the device reported last."""
     return _checked(device) + _SILENCE
+
+
+def waiting_key(device: bytes) -> bytes:
+    """The key in TIMELINE of the commands that wait for a device's acknowledgement."""
+    return _checked(device) + _WAITING
 
 
 # Commands and logs.
@@ -730,6 +736,32 @@ ARCHIVE_PREFIX: Final = b"archive\x00"
 def archive_key(app: bytes) -> bytes:
     """The key in META of the days of an application that are archived."""
     return ARCHIVE_PREFIX + _checked(app)
+
+
+OPEN_LINKS_PREFIX: Final = b"openLink\x00"
+
+
+def open_link_key(app: bytes, device: bytes) -> bytes:
+    """The key in META of the marker that a device has a link."""
+    return open_links_prefix(app) + _checked(device)
+
+
+def open_links_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application; the id of a device follows."""
+    return OPEN_LINKS_PREFIX + _checked(app)
+
+
+WAITING_PREFIX: Final = b"waiting\x00"
+
+
+def waiting_peripheral_key(app: bytes, gateway: bytes, device: bytes) -> bytes:
+    """The key in META of the marker that commands wait for a peripheral of this gateway."""
+    return waiting_peripherals_prefix(app, gateway) + _checked(device)
+
+
+def waiting_peripherals_prefix(app: bytes, gateway: bytes = b"") -> bytes:
+    """The common prefix of these keys of a gateway, or without one of an application."""
+    return WAITING_PREFIX + _checked(app) + gateway
 
 
 # Ranges.

@@ -15,50 +15,37 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
-from trunkline.actors.devices.head import POSITION_SHIFT, STATE_COUNT
+from trunkline.actors.devices.connection import DeviceConnection
+from trunkline.actors.devices.head import STATE_COUNT
 from trunkline.actors.devices.link_messages import Columns, ReportFrame
-from trunkline.actors.devices.log_entries import log_entry, shown_command
 from trunkline.actors.devices.messages import (
-    CommandPost,
-    CommandToMany,
-    Connected,
     FireInactivity,
     SendBacklog,
-    SendCommand,
     SendState,
-    SetConnectionStatus,
     StateOrStates,
     StateReport,
 )
-from trunkline.actors.devices.removal import DeviceRemoval
 from trunkline.actors.devices.silence import decode_fired, encode_fired, silence_of
 from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed
 from trunkline.actors.devices.state_triggers import Told, stage_refused_states, stage_state, stage_states
-from trunkline.actors.devices.told import told_connection
 from trunkline.actors.flows.due_times import Watches
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.runtime.ref import Ref, application_streams
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
-from trunkline.actors.triggers.of_devices import What, watchers_of_device
+from trunkline.actors.triggers.of_devices import watchers_of_device
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
-from trunkline.actors.values.terms import Timestamp
-from trunkline.actors.values.timestamps import HOUR_MS, SECONDS_BELOW, iso, parse_report_time
+from trunkline.actors.values.timestamps import HOUR_MS, iso
 from trunkline.store import keys
-from trunkline.store.codec import encode, encode_numbered
+from trunkline.store.codec import encode_numbered
 from trunkline.store.report_items import BACKLOG, head_item
 
 _ARRIVAL_MS = 60_000
 """A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
 
-COMMAND_TOPIC = "commands"
-"""The topic of the device's command streams."""
-CONNECTION_TOPIC = "connections"
-"""The topic of the streams of an application that show the connections of its devices."""
 
-
-class Device(DeviceRemoval):
+class Device(DeviceConnection):
     """One device of one application. `ref.parent` is the application's id."""
 
     __slots__ = ("_feed", "_flows", "_head_deferred", "_is_timed", "_triggers", "_watchers")
@@ -243,106 +230,6 @@ class Device(DeviceRemoval):
         if report.flow_version is not msgspec.UNSET:
             point[FLOW_VERSION] = report.flow_version
         return time_ms, point
-
-    def _time(self, moment: Timestamp, now_ms: int, field: str = "time") -> int:
-        if type(moment) is int and SECONDS_BELOW <= moment <= now_ms:
-            return moment
-        time_ms = parse_report_time(moment, now_ms, field=field)
-        ahead_s = (time_ms - now_ms) / 1000
-        if ahead_s > self.system.limits.future_state_max_s:
-            raise Invalid(
-                f"{field}: {iso(time_ms)} lies more than a day ahead of the server's {iso(now_ms)}; "
-                "check the clock of the sender, or leave the field out for now."
-            )
-        return time_ms
-
-    # Commands.
-
-    def on_send_command(self, message: SendCommand) -> None:
-        """Log the command and push it to every open command stream as soon as it is on disk."""
-        body: CommandPost | CommandToMany = message.body
-        now_ms = self.system.clock.wall_ms()
-        given_ms = now_ms if body.time is None else self._time(body.time, now_ms)
-        if body.payload is not msgspec.UNSET:
-            check_nesting(body.payload, "payload")
-        head = self.head
-        head.seq += 1
-        head.command_ms = max(now_ms, head.command_ms)
-        entry: dict[str, Any] = {"name": body.name, "time": given_ms}
-        if body.payload is not msgspec.UNSET:
-            entry["payload"] = body.payload
-        self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), encode(entry))
-        self._count("deviceCommand", 1, now_ms)
-        self.after_commit(
-            partial(self._announce_command, head.command_ms << POSITION_SHIFT | head.seq, entry)
-        )
-
-    def _announce_command(self, position: int, entry: dict[str, Any]) -> None:
-        """Publish a command after its commit, also to streams that were opened since the turn.
-
-        Such a stream could not read the command from the log when it was opened.
-        """
-        if self.system.has_subscribers(self.ref, COMMAND_TOPIC):
-            event = msgspec.json.encode(shown_command(entry))
-            self.system.publish(self.ref, COMMAND_TOPIC, [(position, event)])
-
-    # Connection.
-
-    def on_set_connection_status(self, message: SetConnectionStatus) -> None:
-        """Log that the device connected or disconnected, and store it as the current status."""
-        now_ms = self.system.clock.wall_ms()
-        status = message.body
-        connection = dict(self.doc.get("connection") or {})
-        if isinstance(status, Connected):
-            time_ms = self._moment(status.connected_at, now_ms, "connectedAt")
-            entry = log_entry(1, status)
-            connection |= {"connected": 1, "time": time_ms, "connectedAt": time_ms}
-            self._count("deviceConnect", 1, now_ms)
-        else:
-            time_ms = self._moment(status.disconnected_at, now_ms, "disconnectedAt")
-            if status.connected_at is not None:
-                since_ms = self._moment(status.connected_at, now_ms, "connectedAt")
-                if since_ms > time_ms:
-                    raise Invalid(
-                        f"connectedAt: {iso(since_ms)} is later than disconnectedAt, {iso(time_ms)}; "
-                        "a connection begins before it ends."
-                    )
-                if connection.get("connectedAt") != since_ms:
-                    self._log(since_ms, {"connected": 1})
-                    connection["connectedAt"] = since_ms
-            entry = log_entry(0, status)
-            connection |= {"connected": 0, "time": time_ms, "disconnectedAt": time_ms}
-            self._count("deviceDisconnect", 1, now_ms)
-        self._log(time_ms, entry)
-        self._store({**self.doc, "connection": connection})
-        self._trigger_connection(message, time_ms, connection.get("connectedAt"))
-        self.after_commit(partial(self._announce_connection, time_ms, entry))
-
-    def _announce_connection(self, time_ms: int, entry: dict[str, Any]) -> None:
-        """Publish a change of the connection after its commit."""
-        ref = application_streams(self.ref.parent)
-        if self.system.has_subscribers(ref, CONNECTION_TOPIC):
-            shown = {"deviceId": self.ref.id.hex(), "deviceName": self.doc["name"], "time": iso(time_ms)}
-            self.system.publish(ref, CONNECTION_TOPIC, [(0, msgspec.json.encode({**shown, **entry}))])
-
-    def _trigger_connection(
-        self, message: SetConnectionStatus, time_ms: int, connected_ms: int | None
-    ) -> None:
-        triggers = self._flows.of(self.ref.parent)
-        if not triggers:
-            return
-        what: What = "Connect" if isinstance(message.body, Connected) else "Disconnect"
-        watchers = watchers_of_device(triggers, what, self.ref.id, self.doc["tags"])
-        if watchers:
-            data, id = told_connection(message.body, connected_ms), self.ref.id
-            stage(self, watchers, Cause(id.hex(), data, time_ms, origin=message.origin, device=id))
-
-    def _moment(self, moment: Timestamp | None, now_ms: int, field: str) -> int:
-        return now_ms if moment is None else self._time(moment, now_ms, field)
-
-    def _log(self, time_ms: int, entry: dict[str, Any]) -> None:
-        self.head.seq += 1
-        self.put(keys.LOGS, keys.log_key(self.ref.id, time_ms, self.head.seq), encode(entry))
 
 
 def _check_times(body: StateOrStates) -> None:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from trunkline.actors.devices.head import POSITION_SHIFT, Head
-from trunkline.actors.devices.log_entries import shown_command
+from trunkline.actors.devices.log_entries import command_history, shown_command
 from trunkline.actors.devices.messages import History
 from trunkline.actors.devices.read_messages import (
     GetCommand,
@@ -166,23 +166,26 @@ def get_command(reading: Reading, message: GetCommand) -> list[dict[str, Any]]:
     snapshot = reading.snapshot
     reading.check_time(is_long=_is_large(reading, keys.COMMANDS, message))
     open_declared(snapshot, message.application, message.device)
-    return [shown_command(entry) for _, entry in _log(reading, keys.COMMANDS, message)]
+    return [
+        command_history(seq, entry, message.now_ms) for _, seq, entry in _log(reading, keys.COMMANDS, message)
+    ]
 
 
 def get_log_entries(reading: Reading, message: GetLogEntries) -> list[dict[str, Any]]:
     """Return changes of the connection, newest first by default."""
     snapshot = reading.snapshot
     open_declared(snapshot, message.application, message.device)
-    return [entry | {"time": iso(time_ms)} for time_ms, entry in _log(reading, keys.LOGS, message)]
+    return [entry | {"time": iso(time_ms)} for time_ms, _, entry in _log(reading, keys.LOGS, message)]
 
 
 def _log(
     reading: Reading, db: str, message: GetCommand | GetLogEntries
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yield the entries with their time and their number."""
     size = reading.answer_size()
     for _, (key, raw) in zip(range(message.query.limit), _stored(reading, db, message), strict=False):
         size.add(len(raw))
-        yield keys.entry_time_seq(key)[0], decode(raw)
+        yield *keys.entry_time_seq(key), decode(raw)
 
 
 def replay_commands(reading: Reading, message: ReplayCommands) -> Missed:

@@ -9,13 +9,34 @@ import msgspec
 from trunkline.actors.devices.messages import Connected, Disconnected
 from trunkline.actors.values.timestamps import iso
 
+EXPIRES, SENT, ACKNOWLEDGED, DROPPED = "expires", "sent", "acknowledged", "dropped"
+"""The fields of the entry of a command that waits for the device, times in ms. `expires` is 0 if it waits for ever; an
+entry without it never waited. `dropped` is when it expired because too many commands waited."""
+
 
 def shown_command(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a logged command as the caller sees it."""
+    """Return a logged command as the streams show it."""
     shown: dict[str, Any] = {"name": entry["name"], "time": iso(entry["time"])}
     if "payload" in entry:
         shown["payload"] = entry["payload"]
     return shown
+
+
+def command_history(number: int, entry: dict[str, Any], now_ms: int) -> dict[str, Any]:
+    """Return a logged command with what happened to it, if it waits or waited for the device."""
+    shown = shown_command(entry)
+    if EXPIRES not in entry:
+        return shown
+    expires_ms = entry.get(DROPPED) or entry[EXPIRES]
+    if ACKNOWLEDGED in entry:
+        status = "acknowledged"
+    elif 0 < expires_ms <= now_ms:
+        status = "expired"
+    else:
+        status = "sent" if SENT in entry else "queued"
+    shown |= {"id": number, "status": status}
+    times = {"sentAt": entry.get(SENT), "acknowledgedAt": entry.get(ACKNOWLEDGED), "expiresAt": expires_ms}
+    return shown | {name: iso(time_ms) for name, time_ms in times.items() if time_ms}
 
 
 _LOG_FIELDS: tuple[tuple[str, str], ...] = (

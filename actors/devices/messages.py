@@ -82,12 +82,16 @@ class StateReport(Body, frozen=True):
 StateOrStates = StateReport | list[StateReport]
 
 
+_TimeToLive = Annotated[int, Meta(ge=1, le=31_536_000)]
+
+
 class CommandPost(Body, frozen=True):
     """A command for a device. Without `time`: now."""
 
     name: Name
     payload: Any = UNSET
     time: Timestamp | None = None
+    ttl_seconds: _TimeToLive | None = None
 
 
 class CommandToMany(Body, frozen=True):
@@ -96,6 +100,7 @@ class CommandToMany(Body, frozen=True):
     name: Name
     payload: Any = UNSET
     time: Timestamp | None = None
+    ttl_seconds: _TimeToLive | None = None
     device_ids: Ids | UnsetType = UNSET
     device_tags: TagFilters | UnsetType = UNSET
     device_query: DeviceQuery | UnsetType = UNSET

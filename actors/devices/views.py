@@ -54,11 +54,19 @@ class DeviceStateEntry(StateEntry, frozen=True, kw_only=True):
 
 
 class CommandEntry(View, frozen=True):
-    """One logged command; also the data of a `deviceCommand` event."""
+    """One logged command; also the data of a `deviceCommand` event, which has only the name, the time and the payload.
+
+    A command that waits for the device, or did, has an `id`, by which the device knows it, and a `status`.
+    """
 
     name: str
     time: IsoTime
     payload: Any = None
+    id: int | None = None
+    status: Literal["queued", "sent", "acknowledged", "expired"] | None = None
+    sent_at: IsoTime | None = None
+    acknowledged_at: IsoTime | None = None
+    expires_at: IsoTime | None = None
 
 
 class LogEntry(View, frozen=True):

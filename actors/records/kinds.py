@@ -33,6 +33,8 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
         (keys.META, keys.scheduled_prefix(application)),
         (keys.META, keys.webhook_connections_prefix(application)),
         (keys.META, keys.archive_key(application)),
+        (keys.META, keys.open_links_prefix(application)),
+        (keys.META, keys.waiting_peripherals_prefix(application)),
     )
 
 

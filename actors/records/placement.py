@@ -153,6 +153,8 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return _home_of_record(kinds, key.removeprefix(keys.TOTAL_PREFIX))
     if db == keys.COUNTS:
         return Home("application", key[: keys.ID_BYTES])
+    if db == keys.META and key.startswith((keys.OPEN_LINKS_PREFIX, keys.WAITING_PREFIX)):
+        return Home("device", key[-keys.ID_BYTES :])
     if db == keys.META and key.startswith(_OF_APPLICATION):
         start = key.index(b"\x00") + 1
         return Home("application", key[start : start + keys.ID_BYTES])

@@ -103,6 +103,8 @@ class System:
         self.streams = Streams(limits)
         self.revocations = Revocations()
         self.check_batch: Callable[[Ref, Batch], None] | None = None
+        self.forgotten: list[Callable[[bytes], None]] = []
+        """Called with the id of each application that is deleted."""
         self._components: dict[type, Any] = {}
         self.draining = False
         self._registry = Registry(limits, clock)
@@ -436,6 +438,8 @@ class System:
         """Remove every active actor of a deleted application from memory and end its streams."""
         for mailbox in self._registry.of_parent(parent):
             self._turns.forget(mailbox)
+        for forget in self.forgotten:
+            forget(parent)
 
     # Statistics.
 

@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.backlog import BacklogLane
+from trunkline.actors.devices.links import Links
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.integrations.connections import Connections
@@ -92,6 +93,7 @@ class MetricsCollector(Collector):
         yield from self._actors()
         yield from self._backlog()
         yield from self._streams()
+        yield from self._links()
         yield from self._jobs()
         yield from self._files()
         yield from self._integrations()
@@ -173,6 +175,15 @@ class MetricsCollector(Collector):
         yield _gauge("backlog_bytes_waiting", "Bytes of the bodies of these calls.", lane.waiting_bytes)
         yield _counter("backlog_states", "States whose turn in the backlog lane came.", lane.states)
         yield _counter("backlog_refused", "Calls that the backlog lane refused.", lane.refused)
+
+    def _links(self) -> Iterator[Metric]:
+        links = self._dispatcher.system.component(Links)
+        yield _gauge("links_open", "Open links of devices.", len(links))
+        yield _counter("link_commands_sent", "Commands sent over links, repetitions included.", links.sent)
+        yield _counter(
+            "link_commands_acknowledged", "Commands that devices acknowledged.", links.acknowledged
+        )
+        yield _counter("link_commands_expired", "Waiting commands found to have expired.", links.expired)
 
     def _streams(self) -> Iterator[Metric]:
         system = self._dispatcher.system

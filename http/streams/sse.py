@@ -20,7 +20,8 @@ import msgspec
 import trio
 
 from trunkline.actors.authority import Principal
-from trunkline.actors.devices.actor import COMMAND_TOPIC, CONNECTION_TOPIC
+from trunkline.actors.devices.commands import COMMAND_TOPIC
+from trunkline.actors.devices.connection import CONNECTION_TOPIC
 from trunkline.actors.devices.messages import Listen, StateStream
 from trunkline.actors.devices.read_messages import GetMissedStates, ReplayCommands
 from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed, check_selection

@@ -14,7 +14,7 @@ from trunkline.actors import boot, readers
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.devices import counts, read_messages
 from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.actor import COMMAND_TOPIC
+from trunkline.actors.devices.commands import COMMAND_TOPIC
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Subscription
 from trunkline.actors.runtime.system import System

@@ -30,7 +30,7 @@ from tests.actors.world import (
 from trunkline.actors.applications import messages as applications
 from trunkline.actors.applications.keys import KeyPost
 from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.actor import COMMAND_TOPIC
+from trunkline.actors.devices.commands import COMMAND_TOPIC
 from trunkline.actors.records import messages
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (

@@ -3,7 +3,8 @@
 The devices are those of `deviceIdsPath`, which leads to an id or to an array of ids; or those of `sendToDeviceIds` and
 `sendToDeviceTags` together; or those of the query `deviceQueryJsonTemplate`: the first of these that is set. The name
 is `nameTemplate`. The payload is the JSON of `payloadTemplate`, or by `payloadTemplateType` its text (`string`) or what
-stands at a path (`path`). If a device refuses the command, the others still get it, and the run fails.
+stands at a path (`path`). The command expires after as many seconds as `ttlSecondsTemplate` gives. If a device refuses
+the command, the others still get it, and the run fails.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from trunkline.actors.engine.tools import (
     Config,
     Unusable,
     needed_text_reader,
+    number_reader,
     text_of,
 )
-from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError
@@ -33,14 +35,20 @@ _Choice = Callable[[Visit], Awaitable[list[bytes]]]
 
 
 def prepare(config: Config) -> NodeStep:
-    choose, name, payload = (
+    choose, name, payload, ttl = (
         _choice(config),
         needed_text_reader(config, "nameTemplate"),
         value_reader(config, "payloadTemplate", "payloadTemplateType"),
+        number_reader(config, "ttlSecondsTemplate"),
     )
 
     async def step(visit: Visit) -> int:
         fields = {"name": name(visit), "payload": payload(visit)}
+        if ttl is not None:
+            seconds = ttl(visit)
+            if not float(seconds).is_integer():
+                raise refused(f"config.ttlSecondsTemplate: gives {seconds:g}; give whole seconds.")
+            fields["ttlSeconds"] = int(seconds)
         given = {key: value for key, value in fields.items() if value is not UNDEFINED}
         message = SendCommand(body=body_of(CommandPost, given, "nameTemplate"))
         application = visit.world.application

@@ -17,6 +17,18 @@ Json = dict[str, Any]
 TYPE = "DeviceSendCommandNode"
 
 
+async def test_a_command_may_expire(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        ids = await plant(house)
+        config = {"nameTemplate": "go", "deviceIdsPath": "data.one", "ttlSecondsTemplate": "{{data.ttl}}"}
+        one = ids["lamp 1"]
+        for ttl, refusal in ((90, None), (0.5, "ttlSecondsTemplate: gives 0.5"), (0, ">= 1")):
+            run = await node_runs(house, TYPE, config, {"one": one.hex(), "ttl": ttl})
+            assert (refusal is None) == ("error" not in run)
+            assert refusal is None or refusal in run["error"][1]
+        assert [command["expiresAt"] for command in await house.commands(one)] == [at(90_000)]
+
+
 async def names_with_commands(house: House, ids: dict[str, bytes]) -> list[str]:
     return [name for name, id in ids.items() if await house.commands(id)]
 
