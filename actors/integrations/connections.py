@@ -15,7 +15,7 @@ import trio
 
 from trunkline.actors.integrations.actor import Integration
 from trunkline.actors.integrations.connection import Connection
-from trunkline.actors.integrations.session import Unsent
+from trunkline.actors.integrations.session import Session, Unsent
 from trunkline.actors.plain.integrations import CONNECTS, INTEGRATION, IntegrationBoard
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -72,10 +72,17 @@ class Connections:
 
     async def publish(self, application: bytes, id: bytes, topic: str, message: str) -> None:
         """Publish a message to the broker of an integration, when it is connected. Raises `Unsent`."""
+        await (await self._opened(application, id)).publish(topic, message)
+
+    async def send(self, application: bytes, id: bytes, content: bytes, *, is_text: bool) -> None:
+        """Send a message to the WebSocket server of an integration, when it is connected. Raises `Unsent`."""
+        await (await self._opened(application, id)).send(content, is_text=is_text)
+
+    async def _opened(self, application: bytes, id: bytes) -> Session:
         connection = self._open.get(id)
         if connection is None or connection.ref.parent != application:
             raise Unsent("there is no enabled integration with this id.")
-        await (await connection.opened()).publish(topic, message)
+        return await connection.opened()
 
     def _state(self, id: bytes) -> Doc | None:
         """The state of a connection, as the API shows it; None if the integration is not to be connected."""

@@ -135,6 +135,9 @@ class MqttSession:
         if sent.refusal is not None:
             raise Unsent(f"{sent.refusal}.")
 
+    async def send(self, content: bytes, *, is_text: bool) -> None:  # noqa: ARG002
+        raise Unsent("this integration is an MQTT broker; publish to a topic with MqttMessageNode.")
+
     async def close(self) -> None:
         for sent in self._sent.values():
             sent.end("the connection has ended before the broker took the message")

@@ -50,6 +50,10 @@ class Session(Protocol):
         """Send a message, and wait until the other side has taken it. Raises `Unsent`."""
         ...
 
+    async def send(self, content: bytes, *, is_text: bool) -> None:
+        """Send a message to a server of WebSocket. Raises `Unsent`."""
+        ...
+
     async def close(self) -> None:
         """Say that the session ends, and end it."""
         ...

@@ -56,6 +56,15 @@ class WebsocketSession:
     async def publish(self, topic: str, message: str) -> None:  # noqa: ARG002
         raise Unsent("this integration is no MQTT broker, and messages can be published only to one.")
 
+    async def send(self, content: bytes, *, is_text: bool) -> None:
+        with trio.move_on_after(self._timeout_s) as waiting:
+            try:
+                await self._socket.send_message(content.decode() if is_text else content)
+            except ConnectionClosed:
+                raise Unsent("the connection has ended.") from None
+        if waiting.cancelled_caught:
+            raise Unsent(f"the server has not taken it within {self._timeout_s:g} seconds.")
+
     async def keep_alive(self) -> None:
         """Send pings; end the connection if there is no answer, so that `receive` fails."""
         try:

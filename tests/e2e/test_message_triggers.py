@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection
 
 from tests.brokers import Ports, running_broker
@@ -16,6 +17,7 @@ from tests.e2e.sse_client import until
 from tests.e2e.test_integrations import QUICK, Start, connected, mqtt, send
 from tests.e2e.test_topics import heard, listening, publish
 from tests.e2e.test_websocket_integrations import socket_server, websocket
+from tests.patience import PATIENCE_S
 from trunkline.actors.triggers.queue import TriggerQueue
 
 ALL = {"connect": True, "message": True, "disconnect": True, "failure": True}
@@ -31,11 +33,16 @@ def broker(tmp_path: Path) -> Iterator[Ports]:
 async def flow(server: Server, application: str, trigger: dict[str, Any], **config: Any) -> str:
     """A workflow that publishes what started it to the topic `out`, or as the configuration of the node says."""
     node = {"topicTemplate": "out", "messageTemplate": PAYLOAD, **config}
+    return await flow_of(server, application, trigger, {"type": "MqttMessageNode", "config": node})
+
+
+async def flow_of(server: Server, application: str, trigger: dict[str, Any], node: dict[str, Any]) -> str:
+    """A workflow with one node."""
     body = {
         "name": "teller",
         "enabled": True,
         "triggers": [{**trigger, "outputIds": [["tell"]]}],
-        "nodes": [{"type": "MqttMessageNode", "id": "tell", "config": node}],
+        "nodes": [{"id": "tell", **node}],
     }
     made = await server.call("POST", f"{application}/flows", body, status=201)
     return str(made["id"])
@@ -127,6 +134,59 @@ async def test_a_workflow_publishes_to_a_broker(start_server: Start, broker: Por
             await publish(server, application, "start", "there")
             ((_, message),) = await heard(stream, 1)
             assert message.startswith('{"type":"message","message":"got there","topic":"to/there"}')
+
+
+@pytest.mark.parametrize(
+    ("config", "got"),
+    [
+        ({"messageTemplate": "got {{data}}"}, "got there"),
+        ({"messageTemplate": "/wA=", "encodingTemplate": "base64"}, b"\xff\x00"),
+    ],
+)
+async def test_a_workflow_sends_to_a_websocket_server(
+    start_server: Start, config: dict[str, Any], got: str | bytes
+) -> None:
+    received: list[str | bytes] = []
+
+    async def handle(socket: WebSocketConnection) -> None:
+        try:
+            while True:
+                received.append(await socket.get_message())
+        except ConnectionClosed:
+            return
+
+    async with (
+        socket_server(handle, []) as port,
+        start_server(callback_private_networks=True, limits=QUICK) as server,
+    ):
+        application = await server.application()
+        path = await websocket(server, application, f"ws://127.0.0.1:{port}")
+        node = {"integrationId": path.rpartition("/")[2], **config}
+        sends = {"type": "WebsocketMessageNode", "config": node}
+        await flow_of(server, application, topic_trigger("start"), sends)
+        await publish(server, application, "start", "there")
+        await until(lambda: received == [got])
+
+
+async def test_what_cannot_be_sent_fails_the_run(start_server: Start, broker: Ports) -> None:
+    async with start_server(callback_private_networks=True, limits=QUICK) as server:
+        application = await server.application()
+        of_mqtt = await mqtt(server, application, broker.v3)
+        ids = (of_mqtt.rpartition("/")[2], "ab" * 12)
+        said = []
+        for id in ids:
+            node = {"integrationId": id, "messageTemplate": "x"}
+            sends = {"type": "WebsocketMessageNode", "config": node}
+            made = await flow_of(server, application, topic_trigger("start"), sends)
+            await publish(server, application, "start", "there")
+            errors: list[Any] = []
+            with trio.fail_after(PATIENCE_S):
+                while not errors:
+                    await trio.lowlevel.checkpoint()
+                    errors = (await server.call("GET", f"{application}/flows/{made}/errors"))["errors"]
+            said.append(errors[0]["error"]["message"])
+        assert said[0].startswith("The message was not sent: this integration is an MQTT broker;")
+        assert said[1] == "The message was not sent: there is no enabled integration with this id."
 
 
 async def test_messages_of_a_websocket_start_workflows(start_server: Start) -> None:
