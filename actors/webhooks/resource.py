@@ -107,7 +107,7 @@ def _check(change: Change) -> None:
     new = change.new
     if change.old is None:
         new["token"] = new_token(change.owner.ref.id, change.id)
-    if new.get("basicAuthUsername") is not None and new.get("basicAuthPassword") is None:
+    if new.get("basicAuthUsername") and new.get("basicAuthPassword") is None:
         raise Invalid(
             "basicAuthPassword: is needed with basicAuthUsername; give both, or remove both with null."
         )

@@ -154,6 +154,15 @@ async def test_a_password_of_the_webhook_is_needed(server: Server) -> None:
     assert (await send(server, hook["address"])).status_code == 200
 
 
+async def test_an_empty_password_is_none(server: Server) -> None:
+    hook = await webhook(server, basicAuthUsername="", basicAuthPassword="", verificationCode="")
+    assert (await send(server, hook["address"])).status_code == 200
+    await server.call("PATCH", hook["path"], {"basicAuthPassword": None})
+    assert (await send(server, hook["address"])).status_code == 200
+    await server.call("PATCH", hook["path"], {"basicAuthPassword": CODE})
+    assert (await send(server, hook["address"])).status_code == 401
+
+
 # What services expect.
 
 
