@@ -34,7 +34,7 @@ from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.backlog import BacklogLane
-from trunkline.actors.devices.head import advanced
+from trunkline.actors.devices.head import encoded_after
 from trunkline.actors.devices.inactivity import Inactivity
 from trunkline.actors.devices.links import Links
 from trunkline.actors.devices.state_feed import StateFeed
@@ -185,7 +185,7 @@ async def settle(system: System) -> None:
 def add_parts(system: System, settings: Settings) -> None:
     """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
     system.add_component(system.store.keyring)
-    system.add_component(Settler(system.store, advanced, system.limits.arrival_settle_s))
+    system.add_component(Settler(system.store, encoded_after, system.limits.arrival_settle_s))
     system.add_component(ScriptPool(system.limits))
     system.add_component(TriggerQueue(system.limits, system.clock))
     system.add_component(Replies())

@@ -25,7 +25,7 @@ import trio
 from trunkline.store.arrival_chunks import Chunk, collect, entry
 from trunkline.store.arrival_window import BUFFER_BYTES, Entry, Mark, Window
 from trunkline.store.errors import StoreDamaged
-from trunkline.store.report_items import Reports, is_head, range_of
+from trunkline.store.report_items import Reports, has_columns, is_head, range_of
 
 PACKED_CHUNKS: Final = 80
 """So many chunks become a segment: their keys fit into one page, with the names of the databases and a few chunks."""
@@ -164,17 +164,20 @@ class Arrivals:
 
 
 def _pieces(reports: Reports) -> list[Entry]:
-    """What a device reported in a commit as entries of a chunk. Of several, one with a head has nothing else."""
+    """What a device reported in a commit as entries of a chunk. Of several, one with a head has nothing else.
+
+    States as columns are an entry of their own as well, since they are many.
+    """
     items = reports.items
-    if len(items) <= _PIECE_ITEMS:
+    if len(items) <= _PIECE_ITEMS and not any(map(has_columns, items)):
         return [Entry(b"".join(items), *range_of(items), reports.has_head)]
     pieces: list[Entry] = []
-    heads = [at for at, item in enumerate(items) if is_head(item)] if reports.has_head else []
-    for start, stop in pairwise([-1, *heads, len(items)]):
+    alone = [at for at, item in enumerate(items) if is_head(item) or has_columns(item)]
+    for start, stop in pairwise([-1, *alone, len(items)]):
         for at in range(start + 1, stop, _PIECE_ITEMS):
             part = items[at : min(at + _PIECE_ITEMS, stop)]
             pieces.append(Entry(b"".join(part), *range_of(part), has_head=False))
         if stop < len(items):
-            head = items[stop : stop + 1]
-            pieces.append(Entry(head[0], *range_of(head), has_head=True))
+            item = items[stop]
+            pieces.append(Entry(item, *range_of((item,)), has_head=is_head(item)))
     return pieces

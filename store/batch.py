@@ -133,6 +133,10 @@ class Batch:
         item = reported(time_ms, point)
         self._reports_of(device, item).items.append(item)
 
+    def report_item(self, device: bytes, item: bytes) -> None:
+        """Append states as columns, or which frames of the link are stored."""
+        self._reports_of(device, item).items.append(item)
+
     def report_head(self, device: bytes, item: bytes) -> None:
         """Append the head of a device."""
         reports = self._reports_of(device, item)

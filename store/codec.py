@@ -13,6 +13,9 @@ from typing import Any
 
 import cbor2
 
+Tag = cbor2.CBORTag
+"""A value with a tag that the decoder leaves as it is: `tag` and `value`."""
+
 _SMALL = 24
 """Smaller numbers and lengths are encoded in one byte together with their type (RFC 8949, section 3)."""
 

@@ -317,6 +317,26 @@ def merged(older: Points, newer: Points) -> Points:
     return Points(times, columns, marks)
 
 
+def stacked(parts: Sequence[Points]) -> Points:
+    """Return one Points of parts, of which each is newer than those before it (`merged`)."""
+    while True:
+        rows: list[list[Points]] = []
+        last_ms = -1
+        for part in parts:  # those that follow each other in time need no merging
+            if rows and part.first_ms > last_ms:
+                rows[-1].append(part)
+            else:
+                rows.append([part])
+            last_ms = part.last_ms
+        joined = [concatenated(row) for row in rows]
+        if len(joined) == 1:
+            return joined[0]
+        parts = [
+            merged(*joined[at : at + 2]) if at + 1 < len(joined) else joined[at]
+            for at in range(0, len(joined), 2)
+        ]
+
+
 def concatenated(parts: Sequence[Points]) -> Points:
     """Return one Points of parts that are ascending and disjoint in time."""
     parts = [part for part in parts if len(part)]

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from operator import lt
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from trunkline.store import keys
 from trunkline.store.arrival_window import SPAN_FIELDS, Buffer, Span
 from trunkline.store.columns import Points
-from trunkline.store.report_items import HEAD, decoded, fold, range_of_times
+from trunkline.store.report_items import decoded, points_of, range_of_decoded
 
 _STEPS: Final = (1, 8, 64)
 """So many spans are decoded together, first, then, and in all further steps: up to a thousand reports."""
@@ -84,9 +83,9 @@ class DeviceArrivals:
     def _whole(self, low_ms: int, high_ms: int) -> tuple[Iterator[Points], bool]:
         """The same, made from all reports at once."""
         found = decoded(b"".join([buffer.data[:end] for buffer, end in self._seen]) + self._waiting)
-        folded = fold(zip(found[::2], found[1::2], strict=True))
-        rows = folded.rows(low_ms, high_ms)
-        return iter(() if rows is None else (rows,)), folded.is_wiped
+        points, is_wiped = points_of(found)
+        rows = None if points is None else points.between(low_ms, high_ms)
+        return iter((rows,) if rows else ()), is_wiped
 
     def _mostly_ordered(
         self, count: int, after_ms: int, low_ms: int, high_ms: int, *, reverse: bool, rows: int | None
@@ -178,7 +177,7 @@ class DeviceArrivals:
             )
             table[:, _FIRST:] = fields[:count, 1:3]
             for index in np.flatnonzero(table[:, _FIRST] == _UNKNOWN).tolist():
-                first_ms, last_ms = range_of_times(self._decoded(table[index : index + 1])[::2])
+                first_ms, last_ms = range_of_decoded(self._decoded(table[index : index + 1]))
                 table[index, _FIRST:] = first_ms, last_ms
                 if index + 1 < count:  # to the last one more may be appended
                     buffer.found(index, first_ms, last_ms)
@@ -188,18 +187,8 @@ class DeviceArrivals:
 
 def _shown(found: list[Any], low_ms: int, high_ms: int) -> Points | None:
     """The points of decoded items in a range; None if there are none."""
-    times, values = found[::2], found[1::2]
-    if HEAD in times:
-        values = [value for time_ms, value in zip(times, values, strict=True) if time_ms != HEAD]
-        times = [time_ms for time_ms in times if time_ms != HEAD]
-    if not times:
+    points, _ = points_of(found)
+    if points is None:
         return None
-    if set(map(type, values)) == {dict} and all(map(lt, times, islice(times, 1, None))):
-        points = Points.of_maps(times, values)  # nearly always, and as fast as it can be
-    else:
-        folded = fold(zip(times, values, strict=True)).rows()
-        if folded is None:
-            return None
-        points = folded
     points = points.between(low_ms, high_ms)
     return points if len(points) else None

@@ -14,6 +14,7 @@ from trunkline.store import keys
 from trunkline.store.arrival_chunks import ENTRY_BYTES, Chunk, entries, unpacked
 from trunkline.store.errors import StoreDamaged
 from trunkline.store.report_items import HEAD, decoded_items
+from trunkline.store.state_columns import rows_of
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -42,8 +43,8 @@ def reports(
     in_backlog: set[bytes] = set()
     for device, body, _ in entries(chunk.value):
         if is_wanted(device):
-            # An item has more than one byte, so the positions of two entries never meet.
-            for position, (time_ms, value) in enumerate(decoded_items(body), at + 1):
+            # A state takes more than one byte, so the positions of two entries never meet.
+            for position, (time_ms, value) in enumerate(rows_of(decoded_items(body)), at + 1):
                 if time_ms == HEAD:
                     in_backlog.discard(device)
                 elif type(value) is dict:

@@ -27,7 +27,7 @@ from trunkline.store.batch import Batch
 from trunkline.store.codec import encode
 from trunkline.store.errors import JournalFull, StoreError
 from trunkline.store.merging import Merge, due_group
-from trunkline.store.report_items import Item, fold, head_of
+from trunkline.store.report_items import Ahead, decoded, head_of, points_of
 from trunkline.store.runs import Run, encoded_blocks, encoded_runs, runs_of
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ BUSY_S: Final = 0.02
 WIPED_KEYS: Final = 1000
 """The keys that a step deletes where all data of a device is removed."""
 
-AdvanceHead = Callable[[bytes | None, Sequence[tuple[int, dict[int, Any]]]], bytes]
-"""Returns the stored form of a head after some reports, given its stored form before."""
+AdvanceHead = Callable[[Ahead], bytes]
+"""Returns the stored form of a head with what came after it."""
 
 _log = structlog.get_logger("trunkline.store")
 
@@ -201,16 +201,15 @@ class Settler:
         # Until all of it is written, the run may have points of any time.
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, Run(number, 0, 0, keys.TIME_MS_MAX)]))
         for device in sorted(window.buffers):
-            items = window.buffers[device].items(window.base, keys.TIME_MS_MAX) or []
-            folded = fold(items)
-            if folded.is_wiped:
+            found = decoded(bytes(window.buffers[device].data))
+            points, is_wiped = points_of(found)
+            if is_wiped:
                 await self.finish_step(batch, began_s)
                 await self._wipe(device, [run.number for run in before])
                 batch, began_s = freeing_batch(), self.now_s()
-            head = self._head_after(device, items)
+            head = self._head_after(device, found)
             if head is not None:
                 batch.put(keys.TIMELINE, keys.head_key(device), head)
-            points = folded.rows()
             if points is not None and not before:
                 points = points.visible()  # nothing is older, so nothing has to be removed
             if points is not None and len(points):
@@ -240,13 +239,13 @@ class Settler:
             for key in snapshot.keys(keys.SEGMENTS, b"", keys.arrival_key(last_seq + 1)):
                 batch.delete(keys.SEGMENTS, bytes(key))
 
-    def _head_after(self, device: bytes, items: list[Item]) -> bytes | None:
+    def _head_after(self, device: bytes, found: list[Any]) -> bytes | None:
         """The head of a device after what it reported in a window; None if it has none."""
-        head, later, is_found = head_of([items])
+        head, later, is_found = head_of([list(zip(found[::2], found[1::2], strict=True))])
         if not is_found:
             head = self._store.journal.get(keys.TIMELINE, keys.head_key(device))
-        reports = [(key, value) for key, value in later if type(value) is dict]
-        return self._advance_head(head, reports) if reports else head
+        ahead = Ahead.of(head, later)
+        return self._advance_head(ahead) if ahead.reports or ahead.link else head
 
     async def _wipe(self, device: bytes, runs: Sequence[int]) -> None:
         """Delete all data of a device but what has arrived."""

@@ -204,8 +204,7 @@ class Snapshot:
             later = before + later
         if not is_found:
             head = self.get(keys.TIMELINE, keys.head_key(device))
-        reports = [(key, value) for key, value in later if type(value) is dict]
-        return Ahead(head, reports)
+        return Ahead.of(head, later)
 
     def points(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from trunkline.store import codec, keys
 from trunkline.store.arrival_chunks import entries, unpacked
 from trunkline.store.column_codec import decode, encode, header
-from trunkline.store.report_items import decoded
+from trunkline.store.report_items import decoded, points_of
 from trunkline.store.runs import runs_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def value_problems(db: str, key: bytes, value: bytes) -> Iterator[str]:
 
 def _decode_chunk(chunk: bytes) -> None:
     for _, body, _ in entries(chunk):
-        decoded(body)
+        points_of(decoded(body))
 
 
 def _block_problems(key: bytes, value: bytes) -> Iterator[str]:

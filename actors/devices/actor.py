@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
+from trunkline.actors.devices.column_coercion import coerced
 from trunkline.actors.devices.connection import DeviceConnection
 from trunkline.actors.devices.head import STATE_COUNT
-from trunkline.actors.devices.link_messages import Columns, ReportFrame
+from trunkline.actors.devices.link_messages import Columns, ReportFrame, report_time
 from trunkline.actors.devices.messages import (
     FireInactivity,
     SendBacklog,
@@ -36,10 +37,15 @@ from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.of_devices import watchers_of_device
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS, iso
-from trunkline.store import keys
+from trunkline.store import keys, state_columns
 from trunkline.store.codec import encode_numbered
-from trunkline.store.report_items import BACKLOG, head_item
+from trunkline.store.report_items import BACKLOG, head_item, link_item
+from trunkline.store.state_columns import Values
+
+_COLUMNS_FROM = 8
+"""So many states of a frame are stored as columns; fewer take less time as reports."""
 
 _ARRIVAL_MS = 60_000
 """A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
@@ -67,20 +73,25 @@ class Device(DeviceConnection):
 
     # State.
 
-    def on_send_backlog(self, message: SendBacklog) -> None:
-        """Store states of the past, all or none. See `SendBacklog` for what does not hear of them."""
-        self.on_send_state(message, is_backlog=True)
-
     def on_report_frame(self, message: ReportFrame) -> bool:
         """Store the states of a frame, all or none, and its number; False if they were stored before."""
         session, n, backlog = message.session, message.n, message.backlog
         if self.head.link.has(session, n, backlog=backlog):
             return False
-        body = message.body.reports() if isinstance(message.body, Columns) else message.body
-        self.on_send_state(SendState(body=body, origin=message.origin), is_backlog=backlog)
-        self._head_deferred = False
-        self.head.link = self.head.link.after(session, n, backlog=backlog)
+        body = message.body
+        if isinstance(body, Columns) and len(body) >= _COLUMNS_FROM:
+            self._store_columns(body, message.origin, is_backlog=backlog)
+        else:
+            reports = body.reports() if isinstance(body, Columns) else body
+            self.on_send_state(SendState(body=reports, origin=message.origin), is_backlog=backlog)
+        link = self.head.link = self.head.link.after(session, n, backlog=backlog)
+        if self._head_deferred:
+            self.writes().report_item(self.ref.id, link_item(link))
         return True
+
+    def on_send_backlog(self, message: SendBacklog) -> None:
+        """Store states of the past, all or none. See `SendBacklog` for what does not hear of them."""
+        self.on_send_state(message, is_backlog=True)
 
     def on_send_state(self, message: SendState, *, is_backlog: bool = False) -> None:
         """Store the states, all or none, and publish them to the state streams."""
@@ -120,27 +131,58 @@ class Device(DeviceConnection):
             names_version = any(FLOW_VERSION in point for _, point in checked)
         self._count(STATE_COUNT, len(checked), now_ms)
         if self._watchers or names_version:
-            self._trigger(message, checked, now_ms)
+            self._trigger(checked, message.origin, now_ms, is_batch=isinstance(body, list))
+        if not is_backlog:
+            self._arrived(now_ms)
+
+    def _store_columns(self, body: Columns, origin: Origin | None, *, is_backlog: bool) -> None:
+        """The same as `on_send_state` for many states, without work for each of them."""
+        now_ms = self.system.clock.wall_ms()
+        triggers = self._flows.of(self.ref.parent)
+        if triggers is not self._triggers:
+            self._watch(triggers)
+        try:
+            columns = self._checked_columns(body, now_ms)
+        except Invalid:
+            if self._watchers:
+                refused = SendState(body=body.reports(), origin=origin)
+                stage_refused_states(self, self._watchers, refused, now_ms)
+            raise
+        writes, id = self.writes(), self.ref.id
         if is_backlog:
-            return
+            writes.report(id, int(body.times[0]), BACKLOG)
+        writes.report_item(id, state_columns.encoded(body.times, columns))
+        self.head.report_columns(body.times, columns)
+        self._count(STATE_COUNT, len(body), now_ms)
+        if self._watchers or FLOW_VERSION in columns:
+            rows = state_columns.rows(body.times, columns)
+            self._trigger(rows, origin, now_ms, is_batch=True)
+        if not is_backlog:
+            self._arrived(now_ms)
+
+    def _arrived(self, now_ms: int) -> None:
+        """The device has reported something that is new."""
+        head = self.head
         head.arrived_ms = now_ms
         if head.is_silent:
             head.is_silent = False
             self._tell_inactivity()
         self.after_commit(partial(self._announce_states, self.attributes))
 
-    def _trigger(self, message: SendState, checked: list[tuple[int, dict[int, Any]]], now_ms: int) -> None:
+    def _trigger(
+        self, checked: list[tuple[int, dict[int, Any]]], origin: Origin | None, now_ms: int, *, is_batch: bool
+    ) -> None:
         """Stage the triggers of states. Those that name a version trigger that version, the others the default one."""
-        if not isinstance(message.body, list):
+        if not is_batch:
             ((time_ms, point),) = checked
             watchers = self._watchers_in(point.get(FLOW_VERSION))
-            stage_state(self, watchers, self._told(time_ms, point), origin=message.origin, now_ms=now_ms)
+            stage_state(self, watchers, self._told(time_ms, point), origin=origin, now_ms=now_ms)
             return
         told: dict[str | None, list[Told]] = {}
         for time_ms, point in checked:
             told.setdefault(point.get(FLOW_VERSION), []).append(self._told(time_ms, point))
         for version, reports in told.items():
-            stage_states(self, self._watchers_in(version), reports, origin=message.origin, now_ms=now_ms)
+            stage_states(self, self._watchers_in(version), reports, origin=origin, now_ms=now_ms)
 
     def _told(self, time_ms: int, point: dict[int, Any]) -> Told:
         """What a run is told of a report."""
@@ -208,10 +250,22 @@ class Device(DeviceConnection):
         if self.ref.parent in self._feed.selections or self.system.has_subscribers(self.ref, STATE_TOPIC):
             self._feed.note(self.ref, self.doc, attributes)
 
-    def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
+    def _check_count(self, states: int) -> None:
         states_max = self.system.limits.states_per_call_max
-        if len(reports) > states_max:
-            raise PayloadTooLarge(f"{len(reports)} states in one call; send at most {states_max} a call.")
+        if states > states_max:
+            raise PayloadTooLarge(f"{states} states in one call; send at most {states_max} a call.")
+
+    def _checked_columns(self, body: Columns, now_ms: int) -> dict[int, Values]:
+        """Return the values as they will be stored, by attribute number. Raises `Invalid`."""
+        self._check_count(len(body))
+        last_ms = now_ms + round(self.system.limits.future_state_max_s * 1000)
+        if body.times.max() > last_ms:
+            at = int((body.times > last_ms).argmax())
+            self._time(report_time(int(body.times[at])), now_ms, f"[{at}].time")
+        return coerced(self.attributes, body, self.system.limits.string_bytes_max)
+
+    def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
+        self._check_count(len(reports))
         checked: list[tuple[int, dict[int, Any]]] = []
         try:
             for report in reports:

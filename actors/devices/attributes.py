@@ -79,6 +79,13 @@ class Attributes:
             raise Invalid("data: is empty; report at least one declared attribute.")
         return point
 
+    def declared(self, name: str) -> tuple[int, str]:
+        """Return the number and the data type of an attribute. Raises `Invalid`."""
+        number = self.number(name)
+        if number is None:
+            raise Invalid(self._undeclared(name))
+        return number, self.find(name)["dataType"]
+
     def _undeclared(self, name: str) -> str:
         declared = ", ".join(list(self._types)[:10]) or "none"
         return (

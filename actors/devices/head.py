@@ -21,9 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store.codec import decode, encode
 from trunkline.store.report_items import Ahead
+from trunkline.store.state_columns import Values
 
 POSITION_SHIFT = 32
 """A position in a log is `time_ms << 32 | seq`: one integer in the order of the log."""
@@ -110,8 +114,7 @@ class Head:
     @classmethod
     def read(cls, source: Source, device: bytes) -> Head:
         """Read the stored head of a device and apply the reports after it."""
-        raw, reports = source.head(device)
-        return cls.decoded(raw).after(reports)
+        return advanced(source.head(device))
 
     def after(self, reports: Iterable[tuple[int, Mapping[int, Any]]]) -> Head:
         """Apply reports that the stored head may lack, in the order of their times; return this head."""
@@ -186,6 +189,23 @@ class Head:
                 seen |= point.keys()
         self.newest_ms = max(self.newest_ms, times[-1])
 
+    def report_columns(self, times: NDArray[np.int64], columns: Mapping[int, Values]) -> None:
+        """Apply many reports, given as columns: the newest value of each attribute."""
+        if (times[1:] >= times[:-1]).all():
+            order: Sequence[int] = range(len(times))
+        else:
+            order = np.argsort(times, kind="stable").tolist()
+        for number, values in columns.items():
+            if number < 0:
+                continue
+            if isinstance(values, np.ndarray):
+                at = order[-1]
+                self.report(int(times[at]), {number: values[at].item()})
+            else:
+                at = next(at for at in reversed(order) if values[at] is not None)
+                self.report(int(times[at]), {number: values[at]})
+        self.newest_ms = max(self.newest_ms, int(times[order[-1]]))
+
     def encoded(self) -> bytes:
         """Return the bytes to store. None stands for a long text, since no value is None."""
         self.points_ahead = 0
@@ -203,6 +223,14 @@ class Head:
         return encode(flat)
 
 
-def advanced(raw: bytes | None, reports: Sequence[tuple[int, Mapping[int, Any]]]) -> bytes:
-    """Return a stored head with the reports after it."""
-    return Head.decoded(raw).after(reports).encoded()
+def advanced(ahead: Ahead) -> Head:
+    """Return a stored head with what came after it."""
+    head = Head.decoded(ahead.head).after(ahead.reports)
+    if ahead.link is not None:
+        head.link = LinkMark(*ahead.link)
+    return head
+
+
+def encoded_after(ahead: Ahead) -> bytes:
+    """Return the stored form of a head with what came after it."""
+    return advanced(ahead).encoded()

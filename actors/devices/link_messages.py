@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -14,14 +11,16 @@ from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.timestamps import SECONDS_BELOW
+from trunkline.store import state_columns
 
-Values = NDArray[Any] | Sequence[Any]
-"""The values of an attribute, one for each state: an array of integers or floats, or numbers, texts and booleans, where
-None is not reported."""
+Values = state_columns.Values
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Many states: their times in milliseconds, and for each name its values."""
+    """Many states: their times in milliseconds, and for each name its values, one for each state.
+
+    These are an array of integers or floats, or numbers, texts and booleans, where None is not reported.
+    """
 
     names: tuple[str, ...]
     times: NDArray[np.int64]

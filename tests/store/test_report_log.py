@@ -54,7 +54,7 @@ async def opened(path: Path, follower: Follower) -> AsyncIterator[tuple[Store, S
         store.journal.follower = follower.follow
         async with trio.open_nursery() as nursery:
             await nursery.start(store.journal.run)
-            yield store, Settler(store, lambda head, _: head or b"\x80", 3600.0)
+            yield store, Settler(store, lambda ahead: ahead.head or b"\x80", 3600.0)
             nursery.cancel_scope.cancel()
 
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import trio
 import trio.testing
@@ -25,9 +26,10 @@ from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.errors import JournalFull, StoreDamaged
-from trunkline.store.report_items import head_item, removed, replaced
+from trunkline.store.report_items import Ahead, head_item, removed, replaced
 from trunkline.store.runs import runs_of
 from trunkline.store.settler import Settler
+from trunkline.store.state_columns import encoded
 
 Point = dict[int, Any]
 Shown = dict[bytes, dict[int, Point]]
@@ -41,10 +43,10 @@ def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settler_module, "REST_SHARE", 0)
 
 
-def advance(head: bytes | None, reports: Sequence[tuple[int, Point]]) -> bytes:
+def advance(ahead: Ahead) -> bytes:
     """The heads of these tests are the sorted times of all reports."""
-    times = set() if head is None else set(codec.decode(head))
-    return codec.encode(sorted(times | {time_ms for time_ms, _ in reports}))
+    times = set() if ahead.head is None else set(codec.decode(ahead.head))
+    return codec.encode(sorted(times | {time_ms for time_ms, _ in ahead.reports}))
 
 
 @asynccontextmanager
@@ -87,6 +89,11 @@ class Model:
             case ("report", device, time_ms, point):
                 batch.report(device, time_ms, codec.encode(point))
                 self.points[device][time_ms] = {**self.points[device].get(time_ms, {}), **point}
+            case ("columns", device, states):
+                batch.report_item(device, encoded(*columns_of(states)))
+                for time_ms, point in states:
+                    before = self.points[device].get(time_ms, {})
+                    self.points[device][time_ms] = {**before, **point}
             case ("replace", device, time_ms, point):
                 batch.report_removal(device, replaced(time_ms, codec.encode(point)))
                 self.points[device][time_ms] = point
@@ -98,12 +105,24 @@ class Model:
                 self.points[device].clear()
 
 
+def columns_of(states: list[tuple[int, Point]]) -> tuple[Any, dict[int, Any]]:
+    """The times and the columns of states, in arrays where that is possible."""
+    columns: dict[int, Any] = {}
+    for number in {number for _, point in states for number in point}:
+        values = [point.get(number) for _, point in states]
+        types = set(map(type, values))
+        is_array = len(types) == 1 and types <= {int, float, bool}
+        columns[number] = np.array(values) if is_array else values
+    return np.array([time_ms for time_ms, _ in states], np.int64), columns
+
+
 devices = st.sampled_from([DEVICES[0], DEVICES[0], DEVICES[1]])
 times = st.integers(0, 9)
 points = st.dictionaries(st.integers(0, 2), st.integers(0, 3) | st.sampled_from([0.5, True, "x"]), min_size=1)
 changes = (
     st.tuples(st.just("report"), devices, times, points)
     | st.tuples(st.just("report"), devices, times, points)
+    | st.tuples(st.just("columns"), devices, st.lists(st.tuples(times, points), min_size=1, max_size=6))
     | st.tuples(st.just("replace"), devices, times, points)
     | st.tuples(st.just("remove"), devices, times)
     | st.tuples(st.just("wipe"), devices)
@@ -169,6 +188,7 @@ def reports_of(number: int) -> Iterator[tuple[Any, ...]]:
         for offset in range(6):
             yield "report", device, 10 * number + offset, {0: number, 1: offset + 0.5}
         yield "report", device, 7 * number, {2: f"late {number}"}
+        yield "columns", device, [(10 * number + offset, {0: offset, 3: "x"}) for offset in (9, 8, 7, 4, 8)]
         if number % 3 == 2:
             yield "remove", device, 10 * (number - 2) + 1
             yield "replace", device, 10 * (number - 1) + 2, {0: "replaced"}
@@ -284,8 +304,7 @@ async def test_a_head_is_found_wherever_it_is(tmp_path: Path) -> None:
 
     def times_of(store: Store) -> list[int]:
         with store.snapshot() as snapshot:
-            head, reports = snapshot.head(device)
-        times: list[int] = codec.decode(advance(head, reports))
+            times: list[int] = codec.decode(advance(snapshot.head(device)))
         return times
 
     for life in range(2):

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import cbor2
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from trunkline.actors.devices.link_messages import Columns, ReportFrame
+from trunkline.actors.devices.measurement_messages import QueryTimeSeries, TimeSeriesQuery
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.devices.state_feed import STATE_TOPIC
 from trunkline.actors.values.errors import DomainError, Invalid, PayloadTooLarge, TooManyRequests
+from trunkline.http.link.frames import States, decode_frame
 from trunkline.limits.table import Limits
+from trunkline.store.backup import verify
 
 
 def columns(times: list[int], **given: Any) -> Columns:
@@ -106,3 +113,130 @@ async def test_frames_are_counted_by_the_throttle_but_not_those_of_a_backlog(tmp
             await send(house, device, 3, columns([2], a=[1]))
         assert isinstance(refusal.value, DomainError)
         assert refusal.value.bucket == "send_state"
+
+
+TYPES = {"n": "number", "b": "boolean", "s": "string", "g": "gps", "blob": "blob"}
+
+numbers = st.integers(-3, 3) | st.sampled_from([2**40, 2**64, 0.5, -0.0, 1e300, 1.5])
+fitting: dict[str, list[st.SearchStrategy[Any]]] = {
+    "n": [
+        st.integers(-3, 300),
+        st.floats(allow_nan=False, allow_infinity=False),
+        numbers | st.booleans(),
+        st.just("7"),
+    ],
+    "b": [
+        st.booleans(),
+        st.integers(0, 1),
+        st.sampled_from([0.0, 1.0]),
+        st.sampled_from(["true", "0", True, 1]),
+    ],
+    "s": [st.text(max_size=3), numbers, st.booleans(), st.sampled_from(["x", 1, True, "y" * 300])],
+    "g": [st.sampled_from(["1,2", "3,4"])],
+    "blob": [st.text(max_size=2)],
+}
+wrong = st.sampled_from([("n", "x"), ("b", 2), ("g", 1), ("blob", True), ("s", "y" * 40_000), ("zz", 1)])
+
+
+@st.composite
+def drawn_frames(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    """Lists of states; in each one the values of an attribute are nearly always of one type."""
+    frames: list[list[dict[str, Any]]] = []
+    for _ in range(draw(st.integers(1, 5))):
+        count = draw(st.integers(1, 20))
+        offsets = draw(
+            st.just([10 * at - 5000 for at in range(count)])
+            | st.lists(st.integers(-9000, 0), min_size=count, max_size=count)
+        )
+        names = draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, unique=True))
+        states: list[dict[str, Any]] = [{"time": START_MS + offset, "data": {}} for offset in offsets]
+        for name in names:
+            values = draw(st.sampled_from(fitting[name]))
+            missing = draw(st.booleans())
+            for state in states:
+                if not missing or draw(st.booleans()):
+                    state["data"][name] = draw(values)
+        if draw(st.integers(0, 5)) == 0:
+            name, value = draw(wrong)
+            draw(st.sampled_from(states))["data"][name] = value
+        frames.append(states)
+    return frames
+
+
+def frame_of(n: int, states: list[dict[str, Any]], form: str) -> bytes:
+    names = list({name: None for state in states for name in state["data"]}) or ["n"]
+    rows = [[state["time"], *(state["data"].get(name) for name in names)] for state in states]
+    if form == "rows":
+        return cbor2.dumps([2, n, names, rows])
+    columns: dict[str, Any] = {}
+    times, *values = zip(*rows, strict=True)
+    for name, column in zip(names, values, strict=True):
+        columns[name] = list(column)
+        if form == "typed" and len(kinds := set(map(type, column))) == 1:
+            if kinds == {float}:
+                columns[name] = cbor2.CBORTag(86, np.array(column, "<f8").tobytes())
+            elif kinds == {int} and all(-(2**63) <= value < 2**63 for value in column):
+                columns[name] = cbor2.CBORTag(79, np.array(column, "<i8").tobytes())
+    base = min(times)
+    return cbor2.dumps([3, n, base, [time - base for time in times], columns])
+
+
+async def everything(house: House, device: bytes) -> str:
+    """All that can be read of the states of a device, exact in type."""
+    series = []
+    for aggregation in ("NONE", "MEAN", "LAST"):
+        body = TimeSeriesQuery(
+            start=START_MS - 10_000,
+            resolution=1000,
+            aggregation=aggregation,
+            attributes=["n"],
+            device_ids=[device.hex()],
+        )
+        message = QueryTimeSeries(
+            application=house.application, body=body, now_ms=house.clock.wall_ms(), reach=None
+        )
+        shown = msgspec.to_builtins(await house.read(message))
+        series.append(shown["devices"][device.hex()]["points"])
+    states = [
+        (state["time"], sorted(state["data"].items()), state.get("flowVersion"))
+        for state in await house.states(device)
+    ]
+    composite = sorted((await house.composite(device)).items())
+    return repr((states, composite, await house.payloads(device), series))
+
+
+@pytest.mark.slow
+@given(frames=drawn_frames(), form=st.sampled_from(["rows", "columns", "typed"]), settles=st.booleans())
+@settings(max_examples=40, deadline=None)
+async def test_frames_are_as_good_as_posts(
+    frames: list[list[dict[str, Any]]], form: str, settles: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory)
+        async with running_house(path) as house:
+            posted, framed = await house.device(TYPES), await house.device(TYPES)
+            for n, states in enumerate(frames, 1):
+                accepted = []
+                frame = decode_frame(frame_of(n, states, form), text=False)
+                assert isinstance(frame, States)
+                for sent in (
+                    house.report(posted, *states, as_array=True),
+                    send(house, framed, n, frame.body),
+                ):
+                    try:
+                        await sent
+                        accepted.append(True)
+                    except Invalid:
+                        accepted.append(False)
+                assert accepted[0] == accepted[1]
+                if settles and n % 2:
+                    await house.settle()
+            expected = await everything(house, posted)
+            assert await everything(house, framed) == expected
+            house.forget()
+            assert await everything(house, framed) == expected
+        async with running_again(path, house, 0) as again:
+            assert await everything(again, framed) == expected
+            await again.settle()
+            assert await everything(again, framed) == expected
+            assert verify(again.system.store).problems == []
