@@ -43,7 +43,7 @@ from trunkline.http.calls.internal_calls import InternalCalls
 from trunkline.http.control_socket import serve_control
 from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
-from trunkline.http.link.links import Links
+from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
@@ -105,7 +105,7 @@ async def serve(
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
-            nursery.start_soon(system.component(Links).run)
+            nursery.start_soon(system.component(LinkTasks).run)
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION)
@@ -197,7 +197,7 @@ def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     tokens = Tokens(system, system.store.directory.secret(), TABLE.routes)
     dispatcher = Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
     system.component(ApiCalls).serve(InternalCalls(dispatcher))
-    system.add_component(Links(system))
+    system.add_component(LinkTasks())
     return dispatcher
 
 

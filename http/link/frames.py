@@ -30,7 +30,7 @@ SESSION_MAX: Final = 2**64 - 1
 NAMES_MAX: Final = 256
 """The attributes that a device may declare."""
 NAME_CHARS_MAX: Final = 255
-COMMAND_ID_CHARS_MAX: Final = 32
+COMMAND_ID_MAX: Final = 2**32 - 1
 DEPTH_MAX: Final = NESTING_MAX + 4
 """The values of a frame nest so deeply: `meta`, in the options, in the frame."""
 
@@ -85,7 +85,7 @@ class States(msgspec.Struct, frozen=True):
 class Received(msgspec.Struct, frozen=True):
     """A command has arrived; `device` is the peripheral that it is for."""
 
-    command: str
+    command: int
     device: bytes | None
 
 
@@ -219,8 +219,8 @@ def _received(frame: list[Any]) -> Received:
     if not 2 <= len(frame) <= 3:
         raise Malformed("a received command is [4, id] or [4, id, device]")
     command = frame[1]
-    if type(command) is not str or not 0 < len(command) <= COMMAND_ID_CHARS_MAX:
-        raise Malformed("the id of a received command must be the text that came with it")
+    if type(command) is not int or not 0 <= command <= COMMAND_ID_MAX:
+        raise Malformed("the id of a received command must be the number that came with it")
     return Received(command, _device(frame[2]) if len(frame) == 3 else None)
 
 

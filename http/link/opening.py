@@ -9,7 +9,6 @@ from trunkline.actors.values.errors import Invalid
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.upgraded_calls import accept, upgrade_needed
-from trunkline.http.link.links import Links
 from trunkline.http.link.outgoing import CBOR, JSON, Outgoing
 from trunkline.http.link.session import LinkSession
 
@@ -32,5 +31,4 @@ async def open_link(call: Call) -> Response:
     system.check_load()
     if not call.is_anonymous:
         await call.service.read(call, GetDevice)
-    session = LinkSession(call, system.component(Links), PROTOCOLS[protocol])
-    return accept(call, session, protocol, system.limits.link_frame_bytes_max)
+    return accept(call, LinkSession(call, PROTOCOLS[protocol]), protocol, system.limits.link_frame_bytes_max)

@@ -10,6 +10,8 @@ from typing import Any, Final
 import cbor2
 import msgspec
 
+from trunkline.actors.devices.command_messages import LinkCommand
+
 _WELCOME: Final = 0
 _STORED: Final = 1
 _REFUSAL: Final = 2
@@ -50,8 +52,10 @@ class Outgoing:
             more["retryMs"] = retry_ms
         return self._written([_REFUSAL, n, kind, message, *([more] if more else [])])
 
-    def command(self, id: str, name: str, payload: Any, time_ms: int, device: str | None) -> bytes:
-        return self._written([_COMMAND, id, name, payload, time_ms, *([] if device is None else [device])])
+    def command(self, command: LinkCommand) -> bytes:
+        id, name, payload, time_ms, device = command
+        told = None if payload is msgspec.UNSET else payload
+        return self._written([_COMMAND, id, name, told, time_ms, *([] if device is None else [device.hex()])])
 
     def _written(self, frame: list[Any]) -> bytes:
         written: bytes = self._encode(frame)

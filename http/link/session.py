@@ -6,13 +6,14 @@ nor what a device does with a frame (`actors/devices/`).
 
 A frame takes its turn in the device's actor when it is received. All frames of one read share a commit, and one
 acknowledgement after it. Frames with a backlog wait for their turn in the backlog lane, one after the other, in a task
-that exists only while there are any.
+that exists only while there are any. The module is long because a link has one state, and all of it is here.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,11 @@ import trio
 
 from trunkline.actors.authority import is_gateway_of
 from trunkline.actors.devices.backlog import BacklogLane
+from trunkline.actors.devices.command_messages import AcknowledgeCommand, LinkCommand
+from trunkline.actors.devices.head import NO_LINK, Head, LinkMark
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.link_messages import ReportFrame
+from trunkline.actors.devices.links import Link, LinkEnd, Links
 from trunkline.actors.records import records
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
@@ -38,9 +42,10 @@ from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
 from trunkline.http.calls.call import Call
 from trunkline.http.link.frames import Hello, Malformed, Received, States, decode_frame
-from trunkline.http.link.links import Links
 from trunkline.http.link.outgoing import Outgoing
+from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.wire.websocket import WebSocket
+from trunkline.http.wire.websocket_frames import FAILED
 
 if TYPE_CHECKING:
     from trunkline.actors.authority import Principal
@@ -74,13 +79,13 @@ class _Frame:
 
 
 class LinkSession:
-    """Implements `Session` for the device in the path of a call."""
+    """The session of a WebSocket (`wire/websocket.py`) and of a link (`devices/links.py`), for the device of a call."""
 
     __slots__ = (
         "_backlog",
         "_call",
         "_from_client",
-        "_links",
+        "_link",
         "_newest",
         "_outgoing",
         "_session",
@@ -92,12 +97,12 @@ class LinkSession:
         "device",
     )
 
-    def __init__(self, call: Call, links: Links, outgoing: Outgoing) -> None:
+    def __init__(self, call: Call, outgoing: Outgoing) -> None:
         self._call = call
-        self._links = links
         self._outgoing = outgoing
         self.device = Ref("device", call.application, call.ids["device"])
         self._socket: WebSocket | None = None
+        self._link: Link | None = None
         self._session: int | None = None
         """The session of the client; None before its hello."""
         self._newest = 0
@@ -163,18 +168,16 @@ class LinkSession:
         self._unwatch()
         self._waiting.clear()
         self._backlog.clear()
-        if self._session is not None:
-            self._links.closed(
-                self,
-                f"{code} {reason}".strip(),
-                self._from_client,
-                self._to_client,
-                self._call.request.address,
-            )
+        if self._link is not None:
+            self._links.close(self._link, f"{code} {reason}".strip())
 
-    def supersede(self) -> None:
-        """Another link of the device was opened."""
-        self._close(SUPERSEDED, "this device has opened another link")
+    def flushed(self) -> None:
+        if self._link is not None:
+            self._links.pump(self._link)
+
+    @property
+    def _links(self) -> Links:
+        return self._call.service.system.component(Links)
 
     def _close(self, code: int, reason: str) -> None:
         if self._socket is not None:
@@ -192,18 +195,30 @@ class LinkSession:
         if self._session is not None:
             raise Malformed("hello came twice")
         call = self._call
-        system, limits = call.service.system, call.service.system.limits
+        system = call.service.system
         try:
             if call.is_anonymous:
                 if hello.token is None:
                     raise Unauthorized("The hello has no token, and the request had no Authorization header.")
                 self._authenticate(b"Bearer " + hello.token.encode())
             self._watch()
-            position = self._links.open(self, hello.session, call.request.address)
+            mark = Head.read(system.journal, self.device.id).link
+            then = partial(self._link_opened, mark if mark.session == hello.session else NO_LINK)
+            self._link, _ = self._links.open(
+                call.application, self.device.id, self, then, address=call.request.address, origin=call.origin
+            )
         except DomainError as refusal:
             self._close(_code_of(refusal), refusal.message)
             return
         self._session = hello.session
+
+    def _link_opened(self, position: LinkMark, failure: DomainError | None) -> None:
+        """The opening is on disk: the client may know what is stored of its session."""
+        system = self._call.service.system
+        limits = system.limits
+        if failure is not None:
+            self._close(_code_of(failure), failure.message)
+            return
         facts = {
             "n": position.n,
             "backlogN": position.backlog_n,
@@ -213,7 +228,7 @@ class LinkSession:
             "frameStates": limits.states_per_call_max,
             "pingSeconds": limits.websocket_ping_interval_s,
         }
-        self._send(self._outgoing.welcome(facts))
+        self._send_if_open(self._outgoing.welcome(facts))
 
     def _authenticate(self, header: bytes) -> None:
         """Check that a token allows this link. Raises `DomainError`."""
@@ -272,7 +287,7 @@ class LinkSession:
         if states.backlog:
             self._backlog.append(_Frame(n, states, size_bytes))
             if len(self._backlog) == 1:
-                self._links.start_soon(self._bring_backlog)
+                system.component(LinkTasks).start_soon(self._bring_backlog)
             return
         frame = _Frame(n)
         self._waiting.append(frame)
@@ -351,7 +366,25 @@ class LinkSession:
         """A command has arrived at the device."""
         if self._session is None:
             raise Malformed("the first frame must be hello")
-        raise Malformed(f"there is no command {received.command}")
+        gateway = None if received.device in (None, self.device.id) else self.device.id
+        ref = self.device if received.device is None else self.device._replace(id=received.device)
+        try:
+            self._call.service.system.begin(ref, AcknowledgeCommand(id=received.command, gateway=gateway))
+        except (NotFound, Overloaded):
+            return  # a peripheral that has gone elsewhere; or the command comes again
+
+    def deliver(self, commands: Sequence[LinkCommand]) -> None:
+        for command in commands:
+            self._send_if_open(self._outgoing.command(command))
+
+    def has_room(self) -> bool:
+        return self._socket is not None and self._socket.has_room
+
+    def end(self, why: LinkEnd) -> None:
+        self._close(_ENDS[why], why.value)
+
+    def counts(self) -> tuple[int, int]:
+        return self._from_client, self._to_client
 
     # Backlogs.
 
@@ -379,6 +412,9 @@ class LinkSession:
                 self._send_if_open(self._outgoing.stored(frame.n, backlog=True))
             else:
                 self._refuse(frame.n, refusal)
+
+
+_ENDS: Final = {LinkEnd.SUPERSEDED: SUPERSEDED, LinkEnd.GONE: NO_DEVICE, LinkEnd.FAILED: FAILED}
 
 
 def _code_of(refusal: DomainError) -> int:

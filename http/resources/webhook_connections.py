@@ -104,6 +104,9 @@ class WebhookConnection:
     def received_all(self) -> None:
         """Each message was taken by itself."""
 
+    def flushed(self) -> None:
+        """Nothing waits for the client to read: one that does not is closed."""
+
     def drain(self) -> None:
         self.close(_RESTARTS, "The server is stopping; connect again in a moment.")
 

@@ -67,6 +67,10 @@ class Session(Protocol):
         """All messages of one read were given: what was gathered can be done at once."""
         ...
 
+    def flushed(self) -> None:
+        """The client has taken what had to wait (`WebSocket.has_room`)."""
+        ...
+
     def drain(self) -> None:
         """The server is stopping: close the connection soon."""
         ...
@@ -186,6 +190,11 @@ class WebSocket:
     def open(self) -> bool:
         """Whether messages can still be sent."""
         return self._session is not None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the client has taken all that was sent before, so that nothing waits here."""
+        return not self._unsent and not self._transport.has_unsent
 
     def send(self, payload: bytes, *, text: bool = False) -> None:
         """Send a message after those before it. Never waits; nothing is sent once the connection is over."""
@@ -356,6 +365,8 @@ class WebSocket:
             self._unsent.clear()
             self._unsent_bytes = 0
             await self._transport.send(data)
+        if self._session is not None and self.has_room:
+            self._session.flushed()
 
     def _end_session(self, code: int, reason: str) -> None:
         session, self._session = self._session, None

@@ -7,10 +7,12 @@ import re
 from typing import Any
 
 import cbor2
+import msgspec
 import numpy as np
 import pytest
 
 from tests.http.link.link_document import DOCUMENT, RULES, Example, cddl, check_frame, examples
+from trunkline.actors.devices.command_messages import LinkCommand
 from trunkline.http.link import session
 from trunkline.http.link.frames import Hello, Received, States, decode_frame
 from trunkline.http.link.outgoing import CBOR, JSON
@@ -54,11 +56,11 @@ def test_an_example_is_a_frame_of_the_cddl(example: Example) -> None:
         ("client", [1, 2, None, {"a": None}]),
         ("client", [1, 2, None, {"a": 1}, {"device": "x"}]),
         ("client", [2, 1, ["a"], []]),
-        ("client", [4, 7]),
+        ("client", [4, "7"]),
         ("server", [0, {"n": 1}]),
         ("server", [1, "7"]),
         ("server", [2, 1, "Validation"]),
-        ("server", [3, 1, "go", None, 5]),
+        ("server", [3, "1", "go", None, 5]),
     ],
 )
 def test_the_cddl_refuses_other_frames(wrong: tuple[str, Any]) -> None:
@@ -79,7 +81,7 @@ def test_the_server_writes_the_examples() -> None:
         CBOR.stored(9, backlog=False),
         CBOR.stored(10, backlog=True),
         CBOR.refusal(11, "TooManyRequests", "Try again in 0.5 seconds.", "send_state", 500),
-        CBOR.command("7301444403205334532127", "setTarget", {"value": 27}, 1_700_000_003_000, None),
+        CBOR.command(LinkCommand(41, "setTarget", {"value": 27}, 1_700_000_003_000, None)),
     ]
     assert written == [each.frame for each in examples() if each.sender == "server"][1:]
 
@@ -90,14 +92,13 @@ def test_both_forms_say_the_same() -> None:
         assert read(form.stored(300, backlog=False)) == [1, 300]
         assert read(form.stored(300, backlog=True)) == [1, 300, True]
         assert read(form.refusal(1, "Validation", "no")) == [2, 1, "Validation", "no"]
-        assert read(form.command("1", "go", None, 5, "ab")) == [3, "1", "go", None, 5, "ab"]
+        assert read(form.command(LinkCommand(1, "go", msgspec.UNSET, 5, b"a"))) == [3, 1, "go", None, 5, "61"]
 
 
 def test_every_close_code_is_in_the_table() -> None:
     told = {int(code) for code in re.findall(r"\b4\d{3}\b", DOCUMENT.read_text(encoding="utf-8"))}
     codes = {value for name, value in vars(session).items() if name.isupper() and type(value) is int}
-    assert codes <= told
-    assert told - codes == {4301}
+    assert {code for code in codes if code >= 4000} == told - {4301}
 
 
 def test_the_cddl_is_not_empty() -> None:

@@ -66,6 +66,9 @@ class Echo:
     def received_all(self) -> None:
         pass
 
+    def flushed(self) -> None:
+        pass
+
     def drain(self) -> None:
         assert self.socket is not None
         self.socket.close(1001, "the server stops")
