@@ -6,7 +6,6 @@ from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.resources import (
     account,
     application_contents,
-    application_streams,
     application_templates,
     applications,
     archives,
@@ -39,6 +38,7 @@ from trunkline.http.resources import (
     plain,
     recipes,
     single_sign_on,
+    streams,
     topics,
     webhooks,
 )
@@ -54,7 +54,7 @@ TABLE = RouteTable(
         *audit_logs.ROUTES,
         *applications.ROUTES,
         *application_contents.ROUTES,
-        *application_streams.ROUTES,
+        *streams.ROUTES,
         *devices.ROUTES,
         *device_link.ROUTES,
         *bulk_devices.ROUTES,

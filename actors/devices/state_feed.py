@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 STATE_TOPIC: Final = "states"
 """The topic of a device's own state streams."""
 
-_MEMBERS_MAX: Final = 100_000
-"""Devices of which a selection remembers whether they match."""
+_MEMBERS_MAX: Final = 5_000
+"""Devices of which a selection remembers whether they match, with their records."""
 _INLINE_COMMITS: Final = 8
 """So many commits are read in the event loop."""
 

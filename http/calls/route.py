@@ -151,6 +151,8 @@ class Route:
     """The operation whose scopes it accepts; by default its own."""
     event: tuple[str, Any] | None = None
     """For streams: the name of the event and the type of its data."""
+    resets: bool = False
+    """For streams: a client that resumes may get the event `reset`."""
     backlog_handler: Handler | None = None
     """Handles the calls whose query has `backlog=true`, and decodes their bodies."""
     bulk: bool = False

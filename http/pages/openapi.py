@@ -412,11 +412,13 @@ def _add_headers(route: Route, found: dict[str, Any]) -> None:
 def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     if route.event is not None:
         name, data = route.event
+        events = {name: by_type[repr(data)]}
+        if route.resets:
+            message = {"type": "string", "description": "That some of what the client missed is not kept"}
+            events["reset"] = {"type": "object", "properties": {"message": message}, "required": ["message"]}
         return {
             "description": f"A stream of `{name}` events; comments keep the connection open",
-            "content": {
-                "text/event-stream": {"schema": {"type": "string"}, "x-events": {name: by_type[repr(data)]}}
-            },
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "x-events": events}},
         }
     if route.ok == 101:
         return {"description": "The connection goes on as a WebSocket"}

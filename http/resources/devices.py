@@ -1,4 +1,4 @@
-"""Devices: their records, state, commands, connection, streams and attributes."""
+"""Devices: their records, state, commands, connection and attributes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from trunkline.actors.devices.messages import (
     DevicePost,
     DeviceShape,
     History,
-    KeepAlive,
     NameSearch,
     PatchAttribute,
     PatchDevice,
@@ -78,7 +77,6 @@ from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, DEVICE_ACTOR, DEVICE_PATH, Route
-from trunkline.http.streams.sse import command_stream, state_stream
 
 DEVICES = APP_PATH + "/devices"
 ATTRIBUTES = DEVICE_PATH + "/attributes"
@@ -304,26 +302,6 @@ ROUTES = (
         query=CompositeRange,
         reply=dict[str, CompositeValue],
         device="read",
-    ),
-    Route(
-        method="GET",
-        path=DEVICE_PATH + "/commandStream",
-        operation="device.commandStream",
-        summary="Stream the commands of a device",
-        query=KeepAlive,
-        device="read",
-        handler=command_stream,
-        event=("deviceCommand", CommandEntry),
-    ),
-    Route(
-        method="GET",
-        path=DEVICE_PATH + "/stateStream",
-        operation="device.stateStream",
-        summary="Stream the states of a device",
-        query=KeepAlive,
-        device="read",
-        handler=state_stream,
-        event=("deviceState", StateEntry),
     ),
     Route(
         method="GET",

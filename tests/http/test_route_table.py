@@ -8,6 +8,7 @@ import pytest
 
 from trunkline.http.calls.route import Route
 from trunkline.http.resources.devices import ROUTES as DEVICE_ROUTES
+from trunkline.http.resources.streams import ROUTES as STREAMS
 from trunkline.http.routes import TABLE
 
 
@@ -56,7 +57,7 @@ def test_what_is_about_a_user_takes_no_scope_of_an_application() -> None:
 
 
 def test_what_a_device_may_do() -> None:
-    open_to_devices = {route.operation for route in DEVICE_ROUTES if route.device != "no"}
+    open_to_devices = {route.operation for route in (*DEVICE_ROUTES, *STREAMS) if route.device != "no"}
     assert open_to_devices == {
         "device.commandStream",
         "device.get",

@@ -1,14 +1,41 @@
-"""Streams of a whole application, for consoles and for programs that follow many devices."""
+"""Streams of devices, and of whole applications for consoles and for programs that follow many devices."""
 
 from __future__ import annotations
 
 from trunkline.actors.devices.messages import KeepAlive, StateStream
-from trunkline.actors.devices.views import ConnectionChange, DeviceStateEntry
+from trunkline.actors.devices.views import CommandEntry, ConnectionChange, DeviceStateEntry, StateEntry
 from trunkline.actors.events.messages import EventChangeView
-from trunkline.http.calls.route import APP_PATH, Route
-from trunkline.http.streams.sse import application_state_stream, connection_stream, event_stream
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
+from trunkline.http.streams.sse import (
+    application_state_stream,
+    command_stream,
+    connection_stream,
+    event_stream,
+    state_stream,
+)
 
 ROUTES = (
+    Route(
+        method="GET",
+        path=DEVICE_PATH + "/commandStream",
+        operation="device.commandStream",
+        summary="Stream the commands of a device",
+        query=KeepAlive,
+        device="read",
+        handler=command_stream,
+        event=("deviceCommand", CommandEntry),
+    ),
+    Route(
+        method="GET",
+        path=DEVICE_PATH + "/stateStream",
+        operation="device.stateStream",
+        summary="Stream the states of a device",
+        query=KeepAlive,
+        device="read",
+        handler=state_stream,
+        event=("deviceState", StateEntry),
+        resets=True,
+    ),
     Route(
         method="GET",
         path=APP_PATH + "/stateStream",
@@ -17,6 +44,7 @@ ROUTES = (
         query=StateStream,
         handler=application_state_stream,
         event=("deviceState", DeviceStateEntry),
+        resets=True,
     ),
     Route(
         method="GET",
@@ -26,6 +54,7 @@ ROUTES = (
         query=KeepAlive,
         handler=event_stream,
         event=("eventChange", EventChangeView),
+        resets=True,
     ),
     Route(
         method="GET",
