@@ -1,17 +1,18 @@
 """The index: which triggers of which workflows wait for what, by application, in memory.
 
 Owns what is known of the triggers of enabled workflows; it follows from the records and definitions in the store. The
-triggers of an application are read at their first use. A workflow that changes says so in its turn, and is read again
-at the next use. Memory of an older epoch of the journal is dropped, because it may know of writes that failed.
+records of an application are read at the first use of any of its triggers, a definition at the first use of one of its
+own. A workflow that changes says so in its turn, and is read again at the next use. Memory of an older epoch of the
+journal is dropped, because it may know of writes that failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.kind import CLASSES, FLOW, FLOW_VERSION, RESERVED
+from trunkline.actors.flows.kind import CLASSES, FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS
 from trunkline.actors.flows.versions import VersionFound, default_version, find_version, id_bytes
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import index_range
@@ -66,34 +67,84 @@ def watcher_of(flow: bytes, position: int, definition: Doc, flow_class: str, ver
     )
 
 
+Place = tuple[str, str]
+"""The type of a trigger and its key, in the form in which it is looked up."""
+
+
+def _place(type: str, key: str) -> Place:
+    return type, key.lower() if type in _KEYED_BY_ID else key
+
+
+class _Flow:
+    """The triggers of an enabled workflow. Its record names them; the definition is read when one is looked up."""
+
+    __slots__ = ("_read", "_watchers", "places")
+
+    def __init__(self, places: Iterable[Place], read: Callable[[], tuple[Watcher, ...]]) -> None:
+        self.places = frozenset(places)
+        self._read = read
+        self._watchers: tuple[Watcher, ...] | None = None
+
+    def watchers(self) -> tuple[Watcher, ...]:
+        """All of them."""
+        if self._watchers is None:
+            self._watchers = self._read()
+        return self._watchers
+
+
 class Triggers:
-    """The triggers of one application. It never changes: a changed index has a new one."""
+    """The triggers of one application. It never changes: a changed index has a new one.
 
-    __slots__ = ("_by_key", "_by_type")
+    For the event loop; what was looked up before may be looked up again in other threads.
+    """
 
-    def __init__(self, watchers: Iterator[Watcher]) -> None:
-        by_key: dict[tuple[str, str], list[Watcher]] = {}
-        by_type: dict[str, list[Watcher]] = {}
-        for each in watchers:
-            place = (each.type, each.key.lower() if each.type in _KEYED_BY_ID else each.key)
-            by_key.setdefault(place, []).append(each)
-            by_type.setdefault(each.type, []).append(each)
-        self._by_key = {place: tuple(found) for place, found in by_key.items()}
-        self._by_type = {type: tuple(found) for type, found in by_type.items()}
+    __slots__ = ("_by_key", "_by_type", "_of_key", "_of_type")
+
+    def __init__(self, flows: Iterable[_Flow]) -> None:
+        by_key: dict[Place, list[_Flow]] = {}
+        by_type: dict[str, list[_Flow]] = {}
+        for flow in flows:
+            for place in flow.places:
+                by_key.setdefault(place, []).append(flow)
+            for type in {type for type, _ in flow.places}:
+                by_type.setdefault(type, []).append(flow)
+        self._by_key = by_key
+        self._by_type = by_type
+        self._of_key: dict[Place, tuple[Watcher, ...]] = {}
+        self._of_type: dict[str, tuple[Watcher, ...]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_type)
 
     def get(self, type: str, key: str) -> tuple[Watcher, ...]:
         """The triggers of a type with a key."""
-        return self._by_key.get((type, key), ())
+        place = (type, key)
+        flows = self._by_key.get(place)
+        if flows is None:
+            return ()
+        found = self._of_key.get(place)
+        if found is None:
+            found = self._of_key[place] = tuple(
+                each for flow in flows for each in flow.watchers() if _place(each.type, each.key) == place
+            )
+        return found
+
+    def has_type(self, type: str) -> bool:
+        """Whether there may be a trigger of a type."""
+        return type in self._by_type
 
     def of_type(self, type: str) -> tuple[Watcher, ...]:
         """The triggers of a type."""
-        return self._by_type.get(type, ())
+        found = self._of_type.get(type)
+        if found is None:
+            flows = self._by_type.get(type, ())
+            found = tuple(each for flow in flows for each in flow.watchers() if each.type == type)
+            if flows:
+                self._of_type[type] = found
+        return found
 
 
-_NONE: Final = Triggers(iter(()))
+_NONE: Final = Triggers(())
 
 
 class FlowIndex:
@@ -103,7 +154,7 @@ class FlowIndex:
         self._system = system
         self._epoch = -1
         self._found: dict[tuple[bytes, str | None], Triggers] = {}
-        self._watchers: dict[bytes, dict[bytes, tuple[Watcher, ...]]] = {}
+        self._flows: dict[bytes, dict[bytes, _Flow]] = {}
         system.component(FlowChanges).listen(self._changed)
 
     def of(self, application: bytes, version: str | None = None) -> Triggers:
@@ -115,7 +166,7 @@ class FlowIndex:
         if self._epoch != self._system.journal.epoch:
             self._epoch = self._system.journal.epoch
             self._found.clear()
-            self._watchers.clear()
+            self._flows.clear()
         found = self._found.get((application, version))
         if found is None:
             if version is not None and not self._is_used(application, version):
@@ -135,7 +186,7 @@ class FlowIndex:
         return bool(journal.range(db, low, high))
 
     def _changed(self, application: bytes, flow: bytes) -> None:
-        self._watchers.get(application, {}).pop(flow, None)
+        self._flows.get(application, {}).pop(flow, None)
         for place in [place for place in self._found if place[0] == application]:
             del self._found[place]
 
@@ -146,25 +197,35 @@ class FlowIndex:
         assert end is not None
         records = journal.range(keys.RECORDS, prefix, end)
         if version is None:
-            known = self._watchers.setdefault(application, {})
+            known = self._flows.setdefault(application, {})
             for key, raw in records:
                 id = key[-keys.ID_BYTES :]
                 if id not in known:
-                    known[id] = tuple(self._of_flow(application, id, decode(raw), None))
-            found = Triggers(each for key, _ in records for each in known[key[-keys.ID_BYTES :]])
+                    known[id] = self._flow(application, id, decode(raw))
+            found = Triggers(known[key[-keys.ID_BYTES :]] for key, _ in records)
         else:
             named = [place for place in self._found if place[0] == application and place[1] is not None]
             if len(named) >= _VERSIONS_MAX:
                 del self._found[named[0]]
             found = Triggers(
-                each
+                self._flow_in(application, key[-keys.ID_BYTES :], decode(raw), version)
                 for key, raw in records
-                for each in self._of_flow(application, key[-keys.ID_BYTES :], decode(raw), version)
             )
         self._found[application, version] = found
         return found
 
-    def _of_flow(self, application: bytes, flow: bytes, record: Doc, named: str | None) -> Iterator[Watcher]:
+    def _flow(self, application: bytes, flow: bytes, record: Doc) -> _Flow:
+        """The triggers of the default version, which the record names."""
+        is_enabled = record["enabled"] and record["flowClass"] in CLASSES
+        places = [_place(type, key) for type, key in record[TRIGGER_KEYS]] if is_enabled else []
+        return _Flow(places, lambda: tuple(self._watchers(application, flow, record, None)))
+
+    def _flow_in(self, application: bytes, flow: bytes, record: Doc, named: str) -> _Flow:
+        """The triggers of a version with a name."""
+        watchers = tuple(self._watchers(application, flow, record, named))
+        return _Flow([_place(each.type, each.key) for each in watchers], lambda: watchers)
+
+    def _watchers(self, application: bytes, flow: bytes, record: Doc, named: str | None) -> Iterator[Watcher]:
         if not record["enabled"] or record["flowClass"] not in CLASSES:
             return
         get = self._system.journal.get

@@ -22,7 +22,7 @@ def watchers_of_device(triggers: Triggers, what: What, id: bytes, tags: Iterable
     for each in triggers.get(f"deviceId{what}", id.hex()):
         found.setdefault(_node_of(each), each)
     by_tag = f"deviceTag{what}"
-    if triggers.of_type(by_tag):
+    if triggers.has_type(by_tag):
         for tag in tags:
             key, value = tag["key"], tag["value"]
             for place in (f"{key}/{value}", f"{key}/", f"/{value}"):
