@@ -5,8 +5,9 @@
 
 `rate` sends single durable posts at a rate, in open loop, to one server: without workflows, with a workflow whose first
 node rejects 99 of 100 states, and with one of four nodes that is run for each state. For each it prints the rate of
-acknowledged states with their latency, the longest queue of the workflow and the lag of its oldest trigger while the
-load went on, and the seconds until the queue was empty after it.
+acknowledged states with their latency, the CPU time of the server for each of them and what it triggered, the longest
+queue of the workflow and the lag of its oldest trigger while the load went on, and the seconds until the queue was
+empty after it.
 
 `isolation` runs a good workflow by a button each 50 ms, first alone, and then beside workflows with an endless loop of
 nodes, an endless script, an error in each run, and a slow HTTP target. It prints the time from the press to the end of
@@ -32,6 +33,7 @@ from trunkline.bench.cores import Cores
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.history import to_ms
 from trunkline.bench.progress import ProgressBar
+from trunkline.bench.server_monitor import ServerMonitor
 from trunkline.bench.session import Session
 from trunkline.bench.stage import Plan
 
@@ -123,24 +125,33 @@ class Watched:
 async def rate(options: argparse.Namespace, data_dir: Path, cores: Cores) -> None:
     """A line for each workflow."""
     tell(
-        f"{'':12}{'states/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'runs':>10}{'queue':>9}{'lag ms':>9}{'empty s':>9}"
+        f"{'':12}{'states/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}"
+        f"{'runs':>10}{'queue':>9}{'lag ms':>9}{'empty s':>9}"
     )
-    plan = Plan(connections=CONNECTIONS, duration_s=options.seconds, warmup_s=1.0, rate=options.rate)
-    async with running(data_dir, cores) as (_, session):
+    warmup = Plan(connections=CONNECTIONS, duration_s=1.0, warmup_s=0.0, rate=options.rate)
+    plan = Plan(connections=CONNECTIONS, duration_s=options.seconds, warmup_s=0.0, rate=options.rate)
+    async with running(data_dir, cores) as (server, session):
+        monitor = ServerMonitor([server.process.pid])
         for name, body in (("none", None), ("filter", FILTER), ("four nodes", FOUR_NODES), ("none", None)):
             fleet = await Fleet.create(session, ProgressBar(), "flows", options.devices)
             for device in fleet.device_ids:
                 await session.call("PATCH", fleet.path(device), {"tags": [TAG]})
             flows = f"/applications/{fleet.application_id}/flows"
             if body is None:
+                await trio.to_thread.run_sync(loaded, fleet, session, cores, warmup)
+                before_s = monitor.usage().cpu_s
                 calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)
                 tell(
                     f"{name:12}{calls.unit_rate:10,.0f}{calls.latency.p50_ms:9.2f}{calls.latency.p99_ms:9.2f}"
+                    f"{(monitor.usage().cpu_s - before_s) * 1e6 / calls.acknowledged:9.1f}"
                 )
                 continue
             flow = await session.call("POST", flows, body)
             path = f"{flows}/{flow['id']}"
             watched = Watched(session, path)
+            await trio.to_thread.run_sync(loaded, fleet, session, cores, warmup)
+            await watched.is_empty()
+            before_s = monitor.usage().cpu_s
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(watched.look)
                 calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)
@@ -148,12 +159,13 @@ async def rate(options: argparse.Namespace, data_dir: Path, cores: Cores) -> Non
             began_s = time.perf_counter()
             await watched.is_empty()
             empty_s = time.perf_counter() - began_s
+            cpu_us = (monitor.usage().cpu_s - before_s) * 1e6 / calls.acknowledged
             await trio.sleep(6)  # what the filter rejected is counted each few seconds
             stats = await session.call("GET", f"{path}/stats", query={"duration": 3_600_000})
             runs = sum(each["runCount"] for each in stats["metrics"])
             latency = calls.latency
             tell(
-                f"{name:12}{calls.unit_rate:10,.0f}{latency.p50_ms:9.2f}{latency.p99_ms:9.2f}{runs:10,}"
+                f"{name:12}{calls.unit_rate:10,.0f}{latency.p50_ms:9.2f}{latency.p99_ms:9.2f}{cpu_us:9.1f}{runs:10,}"
                 f"{watched.longest:9,}{watched.lag_ms:9,.0f}{empty_s:9.2f}"
             )
 
