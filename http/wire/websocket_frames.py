@@ -33,9 +33,6 @@ NOT_UTF8: Final = 1007
 TOO_LARGE: Final = 1009
 FAILED: Final = 1011
 
-FRAGMENTS_MAX: Final = 1_024
-"""Frames of one message. More would only cost time."""
-
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KNOWN_CODES: Final = frozenset({*range(1000, 1004), *range(1007, 1015)})
 _CONTROL_BYTES_MAX = 125
@@ -98,7 +95,7 @@ class Broken(Exception):
 class FrameReader:
     """Puts the frames of one client together to messages."""
 
-    __slots__ = ("_buffer", "_fragments", "_message_bytes_max", "_opcode", "_parts", "_size")
+    __slots__ = ("_buffer", "_message", "_message_bytes_max", "_opcode")
 
     def __init__(self, message_bytes_max: int) -> None:
         self._message_bytes_max = message_bytes_max
@@ -106,9 +103,8 @@ class FrameReader:
         """The beginning of a frame whose rest has not come."""
         self._opcode = CONTINUATION
         """That of the message whose fragments are read; `CONTINUATION` where there is none."""
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._fragments = 0
+        self._message = bytearray()
+        """What its fragments brought: however many they are, they take no more memory than their bytes."""
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
         """The messages that `data` completes, each with its opcode, in their order; control frames among them.
@@ -168,21 +164,17 @@ class FrameReader:
             return
         if (opcode == CONTINUATION) is not bool(self._opcode):
             raise Broken(PROTOCOL_ERROR, "a fragment does not continue the message before it")
-        if self._size + size > self._message_bytes_max:
+        if len(self._message) + size > self._message_bytes_max:
             raise Broken(TOO_LARGE, f"a message has more than {self._message_bytes_max} bytes")
 
     def _add_fragment(self, first: int, payload: bytes, messages: list[tuple[int, bytes]]) -> None:
         self._opcode = self._opcode or first & 0x0F
-        self._parts.append(payload)
-        self._size += len(payload)
-        self._fragments += 1
-        if self._fragments > FRAGMENTS_MAX:
-            raise Broken(TOO_LARGE, f"a message has more than {FRAGMENTS_MAX} fragments")
+        self._message += payload
         if not first & 0x80:
             return
-        whole = b"".join(self._parts)
+        whole = bytes(self._message)
         messages.append((self._opcode, whole if self._opcode == BINARY else _checked(whole)))
-        self._opcode, self._parts, self._size, self._fragments = CONTINUATION, [], 0, 0
+        self._opcode, self._message = CONTINUATION, bytearray()
 
 
 def _checked(payload: bytes) -> bytes:
