@@ -6,18 +6,25 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import trio
+import trio.testing
 
 from tests.actors.devices.link_session import begin, committed, connect, links, log_of
 from tests.actors.house import House, at, running_again, running_house
+from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.devices.bulk_messages import RestoreDevice
-from trunkline.actors.devices.links import LinkEnd
+from trunkline.actors.devices.links import RETRY_S, LinkEnd
 from trunkline.actors.devices.messages import (
     DeleteDevice,
     DevicePatch,
     PatchDevice,
 )
-from trunkline.actors.values.errors import NotFound
+from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.sweep import sweep
+from trunkline.actors.values.errors import Crashed, NotFound
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
+from trunkline.store.errors import StoreBroken
 
 # The connection log.
 
@@ -183,3 +190,69 @@ async def test_a_peripheral_that_is_restored_gets_what_waited(house: House) -> N
     session.close()
     await house.ask(device, RestoreDevice())
     assert (await connect(house, gateway)).names == ["a"]
+
+
+# What goes wrong.
+
+
+async def test_a_deleted_application_has_no_links(house: House) -> None:
+    device = await house.device()
+    session = await connect(house, device)
+    await house.system.ask(Ref("application", ROOT, house.application), DeleteApplication())
+    await committed(house)
+    assert session.ended == [LinkEnd.GONE]
+    session.close()
+    assert len(links(house)) == 0
+    while await sweep(house.system):
+        pass
+    with house.system.store.snapshot() as snapshot:
+        prefix = keys.OPEN_LINKS_PREFIX
+        assert not snapshot.count(keys.META, prefix, keys.prefix_end(prefix))
+
+
+async def test_a_link_whose_opening_is_not_stored_is_none(house: House) -> None:
+    device = await house.device()
+    house.system.journal._sync_delay_s = failing
+    session = begin(house, device)
+    await committed(house)
+    house.system.journal._sync_delay_s = None
+    assert [type(error) for error in session.opened] == [Crashed]
+    session.close()
+    await committed(house)
+    assert (len(links(house)), await log_of(house, device)) == (0, [])
+
+
+async def test_the_end_of_a_link_is_logged_later_if_it_cannot_be_stored(
+    house: House, autojump_clock: trio.testing.MockClock
+) -> None:
+    device = await house.device()
+    session = await connect(house, device)
+    house.system.journal._sync_delay_s = failing
+    session.close()
+    await committed(house)
+    house.system.journal._sync_delay_s = None
+    assert len(await log_of(house, device)) == 1
+    await trio.sleep(RETRY_S + 1)
+    await committed(house)
+    assert [entry["connected"] for entry in await log_of(house, device)] == [1, 0]
+
+
+async def test_a_link_ends_if_what_it_was_given_cannot_be_stored(house: House) -> None:
+    device = await house.device()
+    (await connect(house, device)).close()
+    await house.command(device, "go")
+    session = await connect(house, device, room=0)
+    house.system.journal._sync_delay_s = failing
+    session.room = 1000
+    assert session.link is not None
+    links(house).pump(session.link)
+    await committed(house)
+    house.system.journal._sync_delay_s = None
+    assert (session.given, session.ended) == ([], [LinkEnd.FAILED])
+    session.close()
+    await committed(house)
+    assert (await connect(house, device)).names == ["go"]
+
+
+def failing() -> float:
+    raise StoreBroken("the disk is gone")
