@@ -203,7 +203,7 @@ class DeviceCommands(DeviceRemoval):
             found.append(_link_command(number, entry, device))
         if changed:
             self._save_waiting()
-        # In this turn, not after its commit: commands of later turns follow these on the link.
+        # In this turn, not after its commit: a command of the next turn goes to the link directly and is noted as sent.
         link.given[self.ref.id] = last
         if is_complete:
             link.behind.pop(self.ref.id, None)

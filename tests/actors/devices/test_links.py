@@ -102,6 +102,20 @@ async def test_an_open_link_gets_each_command_once_and_in_order_whenever_it_was_
             assert session.names == [f"c{number}" for number in range(6)]
 
 
+async def test_a_command_that_is_read_before_its_commit_is_given_once(house: House) -> None:
+    device = await house.device()
+    session = await connect(house, device, room=0)
+    send = SendCommand(body=CommandPost(name="a"))
+    house.system.begin(house.ref(device), send)
+    session.room = 1000
+    assert session.link is not None
+    links(house).pump(session.link)
+    assert session.given == [], "it is not on disk yet"
+    await committed(house)
+    assert session.names == ["a"]
+    assert await statuses(house, device) == {"a": "sent"}
+
+
 async def test_what_was_not_acknowledged_comes_again(house: House) -> None:
     device = await house.device()
     session = await connect(house, device)
