@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import trio
 
-from trunkline.store import codec, keys
+from trunkline.store import codec, keys, state_columns
 from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
@@ -146,6 +147,32 @@ async def test_backlogs_are_left_out_also_beside_live_reports_of_the_same_commit
             rows = [row for part in snapshot.points(ONE) for row in part.rows()]
         assert [time_ms for time_ms, _ in rows] == [1, *range(2, 40), 100, 101]
         assert all(point for _, point in rows), "the mark of a backlog is no point"
+
+
+async def test_states_in_columns_have_positions_like_all_others(tmp_path: Path) -> None:
+    follower = Follower()
+    async with opened(tmp_path, follower) as (store, settler):
+        batch = Batch()
+        columns = state_columns.encoded(np.arange(5, 45), {0: np.arange(40), 1: "x"})
+        batch.report(ONE, 1, codec.encode({0: 1}))
+        batch.report_item(ONE, columns)
+        batch.report(TWO, 2, codec.encode({0: 2}))
+        batch.report(THREE, 5, BACKLOG)
+        batch.report_item(THREE, columns)
+        batch.report_head(THREE, head_item(b"\x80"))
+        await store.journal.submit(batch).wait()
+        assert [each[1:3] for each in follower.seen] == [
+            (ONE, 1),
+            *((ONE, time_ms) for time_ms in range(5, 45)),
+            (TWO, 2),
+        ]
+        positions = [each[0] for each in follower.seen]
+        assert positions == sorted(set(positions))
+        await settler.settle_all()
+        assert log_from(store) == follower.seen
+        with store.snapshot() as snapshot:
+            rows = [row for part in snapshot.points(THREE) for row in part.rows()]
+        assert rows == [(time_ms, {0: time_ms - 5, 1: "x"}) for time_ms in range(5, 45)]
 
 
 async def test_a_commit_that_fails_is_followed_by_nobody(tmp_path: Path) -> None:
