@@ -177,12 +177,11 @@ class FlowRunner:
             partial(self._pool.call, application=entry.application),
             compiled.identity,
             [compiled.program],
-            None,
-            partial(self._open_world, entry, record, compiled),
-            compiled.find_program,
-            application[1],
-            self._share,
-            self._share.began_s + self._system.limits.run_deadline_s,
+            open_world=partial(self._open_world, entry, record, compiled),
+            find_program=compiled.find_program,
+            application_globals=application[1],
+            share=self._share,
+            deadline_s=self._share.began_s + self._system.limits.run_deadline_s,
         )
         failed: RunFailed | None = None
         began_ns = time.perf_counter_ns()
