@@ -6,25 +6,37 @@ import base64
 import hmac
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 import trustme
+from trio_websocket import ConnectionClosed, HandshakeError
 from websockets.sync.client import connect as connect_websockets
 
 from tests.e2e.conftest import ENGINE, Server
-from tests.e2e.server_process import OWNER, serving
+from tests.e2e.server_process import OWNER, ServerProcess, serving
 from tests.e2e.sse_client import until
 from tests.e2e.test_webhook_workflows import told, watch
 from tests.e2e.test_webhooks import CODE, counted, send, webhook
 from tests.e2e.webhook_clients import closing, connected, data_of, echo, open_connections, refused, url_of
 from tests.http.tls_client import trusting, write_certificate
 from tests.patience import PATIENCE_S
+from trunkline.store import keys
 
 pytestmark = pytest.mark.skipif(ENGINE == "stock", reason="only the other engine takes WebSockets")
 StartServer = Callable[..., Any]
+CLIENTS = 30
+
+
+async def all_ends_told(server: Server) -> None:
+    """Wait until workflows were told of all ends of connections."""
+    prefix = keys.WEBHOOK_CONNECTION_PREFIX
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    await until(lambda: not list(server.system.journal.range(keys.META, prefix, end)))
 
 
 @pytest.fixture
@@ -315,21 +327,39 @@ async def test_a_server_that_stops_closes_with_a_code_and_tells_it_later(start_s
 
 
 @pytest.mark.slow
-async def test_the_end_of_a_connection_is_told_once_after_a_kill(
+async def test_each_connection_has_a_beginning_and_one_end_after_a_kill(
     tmp_path: Path, start_server: StartServer
 ) -> None:
-    async with serving(tmp_path / "data", env=OWNER) as server:
+    accepted: set[str] = set()
+
+    async def client(server: ServerProcess, hook: Any, number: int) -> None:
+        with suppress(HandshakeError, ConnectionClosed, OSError):
+            async with connected(server, hook, f"?n={number}") as socket:
+                accepted.add(str(number))
+                if len(accepted) == CLIENTS // 2:
+                    server.process.kill()
+                await (socket.aclose() if number % 2 else socket.get_message())
+
+    limits = tmp_path / "limits.toml"
+    limits.write_text("kept_runs_max = 1000")
+    async with serving(tmp_path / "data", "--limits", str(limits), env=OWNER) as server:
         hook = await webhook(server, isWebsocket=True)
         flow = await watch(server, hook)
-        async with connected(server, hook) as gone, connected(server, hook):
-            await gone.aclose(4000, "bye")
-            await server.kill()
+        async with trio.open_nursery() as clients:
+            for number in range(CLIENTS):
+                clients.start_soon(client, server, hook, number)
+            assert await server.ended() < 0
+            clients.cancel_scope.cancel()  # a handshake that gets no answer would wait
     for _ in range(2):
         async with start_server() as server:
-            data = await data_of(server, flow, 4)
-            ends = [(each["replyId"], each["message"]) for each in data if each["type"] == "disconnect"]
-            assert [each["type"] for each in data].count("connect") == len(dict(ends)) == len(ends) == 2
-            assert {end["statusCode"] for _, end in ends} <= {4000, 1006}
+            await all_ends_told(server)
+            data = await data_of(server, flow, 2 * len(accepted))
+            begun, ended = (
+                [each["query"]["n"] for each in data if each["type"] == type]
+                for type in ("connect", "disconnect")
+            )
+            assert sorted(begun) == sorted(ended) == sorted(set(begun))
+            assert accepted <= set(begun)
 
 
 async def test_clients_of_others_over_tls(start_server: StartServer, tmp_path: Path) -> None:
