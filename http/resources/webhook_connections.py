@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.jobs.results import Results
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
@@ -114,18 +113,18 @@ class WebhookConnection:
         self._connections.ended(self, code, reason)
 
 
-async def connect(call: Call, ref: Ref, headers: dict[str, str], query: dict[str, Any]) -> Response:
+async def connect(call: Call, ref: Ref, url: str, headers: dict[str, str], query: dict[str, Any]) -> Response:
     """Accept the client of a webhook. Raises `DomainError` for one that is refused."""
     needed = upgrade_needed(call)
     if needed is not None:
         return needed
-    system, request = call.service.system, call.request
+    system, request, offer = call.service.system, call.request, call.request.offer
+    assert offer is not None
     told = {"headers": headers, "query": query}
     connection = WebhookConnection(system, ref, told, request.header(b"x-flow-version"))
-    base_url, text = system.component(Results).base_url, request.query.decode("latin1")
     message = OpenConnection(
         method=request.method,
-        url=f"ws{base_url.removeprefix('http')}{request.path}{'?' if text else ''}{text}",
+        url=f"ws{url.removeprefix('http')}",
         query=request.query,
         headers=request.headers,
         body=b"",
@@ -144,5 +143,4 @@ async def connect(call: Call, ref: Ref, headers: dict[str, str], query: dict[str
     except BaseException:  # the client has left, but the trigger may be on disk
         connection.closed(ABNORMAL, "")
         raise
-    protocols = call.request.offer.protocols if call.request.offer is not None else ()
-    return accept(call, connection, next(iter(protocols), None), system.limits.webhook_body_bytes_max)
+    return accept(call, connection, next(iter(offer.protocols), None), system.limits.webhook_body_bytes_max)

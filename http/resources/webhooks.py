@@ -49,18 +49,19 @@ async def receive(call: Call) -> Response:
         )
     with system.store.snapshot() as snapshot:
         ref, doc = find_webhook(snapshot, call.ids["webhookToken"])
-    if request.offer is not None or (doc["isWebsocket"] and doc["enabled"]):
-        return await _admitted(connect(call, ref, _headers(request), _query(request)))
     bytes_max = system.limits.webhook_body_bytes_max
     if len(request.body) > bytes_max:
         raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a webhook takes at most {bytes_max}.")
     system.check_load()
     query = f"?{request.query.decode('latin1')}" if request.query else ""
+    url = f"{system.component(Results).base_url}{request.path}{query}"
+    if request.offer is not None or (doc["isWebsocket"] and doc["enabled"]):
+        return await _admitted(connect(call, ref, url, _headers(request), _query(request)))
     kind = ReceiveSignedCall if doc["verificationType"] == "alexa" else ReceiveCall
     reply_id = f"{ref.id.hex()}-{secrets.token_hex(16)}"
     message = kind(
         method=request.method,
-        url=f"{system.component(Results).base_url}{request.path}{query}",
+        url=url,
         query=request.query,
         headers=request.headers,
         body=request.body,
@@ -176,7 +177,9 @@ _ADDRESS: Final = tuple(
         area="public",
         upgrades=method == "GET",
         also={
-            400: "The webhook takes HTTP requests, not WebSocket connections",
+            **(
+                {400: "The webhook takes HTTP requests, not WebSocket connections"} if method == "GET" else {}
+            ),
             401: "The webhook needs another user name and password",
             403: "The call is not from the service that the webhook expects",
             404: "There is no webhook at this address",
