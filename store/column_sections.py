@@ -85,7 +85,7 @@ def pack_whole(values: NDArray[np.int64], sections: list[bytes]) -> list[int]:
         above = (values - minimum).view(np.uint64)
         if len(firsts) == 2 or len(values) < 3:
             break
-        steps = np.diff(values)
+        steps = values[1:] - values[:-1]
         # A heuristic: noise around a level takes fewer bits as it is, a slow change as differences.
         if 3 * int(np.abs(steps).sum()) >= int(above.sum()):
             break

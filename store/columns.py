@@ -348,6 +348,10 @@ def concatenated(parts: Sequence[Points]) -> Points:
     columns = {}
     for number in sorted(set().union(*(part.columns for part in parts))):
         found = [part.columns.get(number) for part in parts]
+        whole = [column for column in found if column is not None and column.present is None]
+        if len(whole) == len(parts):
+            columns[number] = Column(None, *_joined(whole))
+            continue
         masks = [
             np.zeros(len(part), np.bool_)
             if column is None

@@ -46,8 +46,8 @@ _DTYPES: Final[dict[int, np.dtype[Any]]] = {
     86: np.dtype("<f8"),
 }
 _TAGS: Final = {dtype: tag for tag, dtype in _DTYPES.items()}
-_UNSIGNED: Final = tuple(np.dtype(kind) for kind in ("u1", "<u2", "<u4"))
-_SIGNED: Final = tuple(np.dtype(kind) for kind in ("i1", "<i2", "<i4"))
+_UNSIGNED: Final = tuple((np.dtype(kind), int(np.iinfo(kind).max)) for kind in ("u1", "<u2", "<u4"))
+_SIGNED: Final = tuple((np.dtype(kind), int(np.iinfo(kind).max)) for kind in ("i1", "<i2", "<i4"))
 _LONG: Final = 8
 
 Values = NDArray[Any] | Sequence[Any] | str
@@ -89,9 +89,8 @@ def _narrowed(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind == "f" or values.itemsize < _LONG:
         return values
     low, high = int(values.min()), int(values.max())
-    for dtype in _UNSIGNED if low >= 0 else _SIGNED:
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
+    for dtype, bound in _UNSIGNED if low >= 0 else _SIGNED:
+        if -bound <= low and high <= bound:
             return values.astype(dtype)
     return values
 

@@ -44,7 +44,7 @@ from trunkline.store.codec import encode_numbered
 from trunkline.store.report_items import BACKLOG, head_item, link_item
 from trunkline.store.state_columns import Values
 
-_COLUMNS_FROM = 8
+_COLUMNS_FROM = 10
 """So many states of a frame are stored as columns; fewer take less time as reports."""
 
 _ARRIVAL_MS = 60_000

@@ -46,7 +46,12 @@ class Attributes:
         """The number that the next new attribute gets. Stored with the documents."""
         self.names: dict[int, str] = {doc["n"]: doc["name"] for doc in docs}
         self._types = {
-            doc["name"]: (doc["n"], COERCE[doc["dataType"]], _PLAIN.get(doc["dataType"], frozenset()))
+            doc["name"]: (
+                doc["n"],
+                COERCE[doc["dataType"]],
+                _PLAIN.get(doc["dataType"], frozenset()),
+                doc["dataType"],
+            )
             for doc in docs
         }
 
@@ -64,7 +69,7 @@ class Attributes:
             declared = types.get(name)
             if declared is None:
                 raise Invalid(self._undeclared(name))
-            number, coerce, plain = declared
+            number, coerce, plain, _ = declared
             if type(value) in plain and -_LARGEST <= value <= _LARGEST:
                 point[number] = value  # the fast path of nearly all values
                 continue
@@ -81,10 +86,10 @@ class Attributes:
 
     def declared(self, name: str) -> tuple[int, str]:
         """Return the number and the data type of an attribute. Raises `Invalid`."""
-        number = self.number(name)
-        if number is None:
+        declared = self._types.get(name)
+        if declared is None:
             raise Invalid(self._undeclared(name))
-        return number, self.find(name)["dataType"]
+        return declared[0], declared[3]
 
     def _undeclared(self, name: str) -> str:
         declared = ", ".join(list(self._types)[:10]) or "none"

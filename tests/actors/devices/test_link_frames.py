@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,32 @@ async def test_a_frame_is_stored_once(tmp_path: Path) -> None:
     async with running_again(tmp_path, house, 1000) as again:
         assert not await send(again, device, 9, StateReport(data={"a": 4}), session=8)
         assert await send(again, device, 10, StateReport(data={"a": 4}), session=8)
+
+
+@pytest.mark.parametrize("settles", [False, True])
+async def test_a_crash_forgets_neither_states_nor_numbers(tmp_path: Path, *, settles: bool) -> None:
+    """The files are copied while the server runs, as `kill -9` would leave them."""
+    async with running_house(tmp_path / "data") as house:
+        device = await house.device()
+        for n in range(1, 40):
+            if n % 7:
+                await send(house, device, n, StateReport(data={"a": n}, time=START_MS - 100_000 + 20 * n))
+            else:
+                offsets = [20 * n + at - 100_000 for at in range(12)]
+                await send(house, device, n, columns(offsets, a=np.arange(12), b=[0.5] * 12))
+            if settles and n % 10 == 9:
+                await house.settle()
+            if n in (3, 14, 27, 39):
+                expected = await everything(house, device)
+                shutil.copytree(tmp_path / "data", tmp_path / str(n))
+                async with running_again(tmp_path / str(n), house, 0) as again:
+                    assert await everything(again, device) == expected
+                    assert not await send(again, device, n, StateReport(data={"a": 0}))
+                    await again.settle()
+                    assert await everything(again, device) == expected
+                async with running_again(tmp_path / str(n), house, 0) as again:
+                    assert not await send(again, device, n, StateReport(data={"a": 0}))
+                    assert await send(again, device, n + 1, StateReport(data={"a": 0}))
 
 
 async def test_a_refused_frame_is_not_stored_and_its_number_neither(house: House) -> None:
