@@ -50,7 +50,26 @@ async def test_a_command_is_logged_with_its_payload_and_time(start_server: Any) 
             assert [command["name"] for command in found] == expected, query
 
 
+async def test_commands_that_expire_say_what_became_of_them(start_server: Any) -> None:
+    clock = ManualClock()
+    async with start_server(clock=clock) as server:
+        application = await server.application()
+        first, second = await server.device(application), await server.device(application)
+        await server.call("POST", f"{first}/command", {"name": "one", "ttlSeconds": 10})
+        many = {"name": "all", "ttlSeconds": 60, "deviceIds": [id_of(first), id_of(second)]}
+        await server.call("POST", f"{application}/devices/command", many)
+        clock.pass_s(10)
+        found = await server.call("GET", f"{first}/command?limit=9&sortDirection=asc")
+        assert [command["status"] for command in found] == ["expired", "queued"]
+        assert [command["expiresAt"] for command in found] == [at(10_000), at(60_000)]
+        (command,) = await server.call("GET", f"{second}/command")
+        assert command["expiresAt"] == at(60_000)
+
+
 REFUSED: list[tuple[Any, str]] = [
+    ({"name": "x", "ttlSeconds": 0}, "ttlSeconds: "),
+    ({"name": "x", "ttlSeconds": 1.5}, "ttlSeconds: "),
+    ({"name": "x", "ttlSeconds": 31_536_001}, "ttlSeconds: "),
     ({}, "name: is missing"),
     ({"name": ""}, "name: "),
     ({"name": "x" * 256}, "name: "),
