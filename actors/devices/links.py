@@ -318,6 +318,8 @@ class Links:
             pending = self._system.begin(Ref("device", link.application, device), message)
         except (NotFound, Gone, Forbidden):
             link.lose(device)
+            if device == link.device:  # deleted while the link was opened
+                self.gone(device)
             return True
         except DomainError:
             self._later(link.number, partial(self.pump, link))

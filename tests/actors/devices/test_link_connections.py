@@ -94,6 +94,16 @@ async def test_a_deleted_device_has_no_link(house: House) -> None:
         assert snapshot.get(keys.META, keys.open_link_key(house.application, device)) is None
 
 
+async def test_a_device_that_is_deleted_while_its_link_is_opened_has_none(house: House) -> None:
+    device = await house.device()
+    session = begin(house, device)
+    house.system.begin(house.ref(device), DeleteDevice())
+    await committed(house)
+    assert (session.opened, session.ended, len(links(house))) == ([None], [LinkEnd.GONE], 0)
+    session.close()
+    await committed(house)
+
+
 async def test_links_that_were_open_when_the_server_was_killed_end_at_the_next_start(tmp_path: Path) -> None:
     async with running_house(tmp_path) as house:
         devices = [await house.device() for _ in range(3)]
