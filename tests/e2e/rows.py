@@ -41,7 +41,13 @@ DEVICE_READS = frozenset(
     }
 )
 DEVICE_WRITES = frozenset(
-    {"device.sendCommand", "device.sendState", "device.setConnectionStatus", "devices.sendCommand"}
+    {
+        "device.link",
+        "device.sendCommand",
+        "device.sendState",
+        "device.setConnectionStatus",
+        "devices.sendCommand",
+    }
 )
 READS_BY_POST = frozenset(
     {"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query", "dashboard.validateContext"}
@@ -80,7 +86,7 @@ ROWS = [route for route in TABLE.routes if route.access != "none"]
 
 
 def is_read(route: Route) -> bool:
-    return route.method == "GET" or route.operation in READS_BY_POST | EXPORTS
+    return (route.method == "GET" and not route.upgrades) or route.operation in READS_BY_POST | EXPORTS
 
 
 def expected_scopes(route: Route) -> set[str]:

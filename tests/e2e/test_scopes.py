@@ -69,7 +69,7 @@ async def test_every_row_opens_to_its_scopes_and_to_no_other(server: Server) -> 
 async def test_no_row_opens_without_a_token(server: Server) -> None:
     async with server.client("") as client:
         for route in ROWS:
-            status = 404 if route.anonymous else 401
+            status = 426 if route.upgrades else 404 if route.anonymous else 401
             assert (await send(client, route, path_of(route))).status_code == status, route.operation
 
 
