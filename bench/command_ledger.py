@@ -76,12 +76,14 @@ class Arrivals:
             number = _ARRIVED.decode(data).payload.sequence
         except msgspec.DecodeError:
             return None
-        if not 0 <= number < len(self.ledger.outcomes):
-            return None
+        return number if 0 <= number < len(self.ledger.outcomes) and self.add(number) else None
+
+    def add(self, number: int) -> bool:
+        """Count an arrival of a command of this load; whether it is the first."""
         if number >= len(self.counts):
             self.counts += bytes(number + 1 - len(self.counts))
         self.counts[number] = min(self.counts[number] + 1, 255)
-        return number if self.counts[number] == 1 else None
+        return self.counts[number] == 1
 
     def missing(self) -> Iterator[int]:
         """The numbers of acknowledged commands that have not arrived."""

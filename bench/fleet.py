@@ -22,6 +22,7 @@ from trunkline.bench.ledger import (
     audit,
     body_of,
 )
+from trunkline.bench.link_frames import LINK_HEADERS
 from trunkline.bench.load import Caller, Tally
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session, device_path
@@ -73,6 +74,10 @@ class Fleet:
     def get(self, path: str, **query: object) -> bytes:
         """A complete GET request."""
         return self._encoder.encode("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def link(self, device_id: str) -> bytes:
+        """A complete request for the link of a device."""
+        return self._encoder.encode("GET", self.path(device_id, "/link"), headers=LINK_HEADERS)
 
     def state_posts(self, tally: Tally, *, rehearsal: bool, per_call: int = 1) -> list[Caller]:
         """A caller for each device, which posts its next states. A rehearsal does not use the ledgers."""

@@ -16,6 +16,15 @@ from trunkline.bench.errors import ProtocolViolation
 CBOR_PROTOCOL: Final = "trunkline.link.v1+cbor"
 JSON_PROTOCOL: Final = "trunkline.link.v1+json"
 
+LINK_HEADERS: Final = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Protocol": CBOR_PROTOCOL,
+}
+"""What the request for a link says beside its token, where the handshake is not that of a library."""
+
 STATE: Final = 1
 ROWS: Final = 2
 COLUMNS: Final = 3

@@ -8,12 +8,20 @@ from typing import Annotated
 import typer
 
 from trunkline.bench.cli_run import EXIT_CODES, run_command, write_result
+from trunkline.bench.errors import BenchError
+from trunkline.bench.link_states import FORMS, Form
 from trunkline.bench.options import Common, Devices, sign_in, with_common
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.report import output, print_result
 from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.arrays import ArraysScenario
 from trunkline.bench.scenarios.commands import CommandsScenario
+from trunkline.bench.scenarios.link import LinkScenario
+from trunkline.bench.scenarios.link_connections import (
+    IdleLinksScenario,
+    LinkCommandsScenario,
+    LinkStormScenario,
+)
 from trunkline.bench.scenarios.mixed import MixedScenario
 from trunkline.bench.scenarios.queries import QueriesScenario
 from trunkline.bench.scenarios.state import StateScenario
@@ -28,6 +36,7 @@ def load_commands() -> Iterator[Callable[..., None]]:
     for make in (state, arrays, commands, mixed, queries):
         yield with_common(make, _run)
     yield with_common(storm, _run, without=NOT_OF_A_STORM)
+    yield with_common(link, _run, without=("rate",))
 
 
 def state(devices: Devices = 1000) -> Scenario:
@@ -66,6 +75,54 @@ def storm(
 ) -> Scenario:
     """A whole fleet disconnects and reconnects at once: time until all are served, and nothing is lost."""
     return StormScenario(devices=devices)
+
+
+def link(
+    devices: Devices = 1000,
+    links: Annotated[
+        list[int] | None,
+        typer.Option(help="Links; may be given several times [default: 1, 64, 1000].", min=1),
+    ] = None,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="States a frame; may be given several times [default: 1, 10, 100, 1000].", min=1, max=10_000
+        ),
+    ] = None,
+    form: Annotated[
+        list[str] | None, typer.Option(help="rows or columns; may be given twice [default: both].")
+    ] = None,
+    rest: Annotated[bool, typer.Option(help="Also the same states over REST, for each size.")] = True,
+    idle: Annotated[
+        int | None, typer.Option(help="Instead: the memory of so many links without traffic.", min=1)
+    ] = None,
+    storm: Annotated[
+        int | None, typer.Option(help="Instead: so many links that are cut and come back at once.", min=1)
+    ] = None,
+    commands: Annotated[
+        int | None, typer.Option(help="Instead: so many links that get commands at once.", min=1, max=1000)
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Commands, with --commands.", min=1, max=100_000)] = 100,
+) -> Scenario:
+    """States in frames of the device link: acknowledged a second by size and form; all are read back or counted."""
+    if (idle, storm, commands).count(None) < 2:
+        raise BenchError("--idle, --storm and --commands exclude each other.")
+    if idle is not None:
+        return IdleLinksScenario(links=idle)
+    if storm is not None:
+        return LinkStormScenario(links=storm)
+    if commands is not None:
+        return LinkCommandsScenario(links=commands, rounds=rounds)
+    forms: list[Form] = [known for known in FORMS if form is None or known in form]
+    if form is not None and len(forms) < len(set(form)):
+        raise BenchError(f"--form is {' or '.join(FORMS)}.")
+    return LinkScenario(
+        devices=devices,
+        links=links or [1, 64, 1000],
+        sizes=size or [1, 10, 100, 1000],
+        forms=forms,
+        rest=rest,
+    )
 
 
 def queries(

@@ -25,7 +25,7 @@ from trunkline.bench.reactor import Reactor
 from trunkline.bench.result import AuditResult, Result, Server, Stage, Verdict, machine, shown_settings
 from trunkline.bench.server_monitor import ServerMonitor, find_server
 from trunkline.bench.session import Session
-from trunkline.bench.stage import LoadObserver, Plan, measure, null_rate
+from trunkline.bench.stage import AnyLoad, LoadObserver, Plan, measure, measure_load, null_rate
 
 FILES_SPARE = 200
 """Files: that a process opens in addition to its connections."""
@@ -91,9 +91,8 @@ class Run:
         plan, origin, reference = self.plan, self.session.origin, None
         if plan.ceiling:
             reference = await self.in_thread(lambda: null_rate(callers(True), plan.connections))
-        self.bar.begin(name)
-        begun = await self.disk.begin() if self.disk else None
-        stage = await self.in_thread(
+        await self._measured(
+            name,
             lambda: measure(
                 name,
                 callers(False),
@@ -103,8 +102,19 @@ class Run:
                 bar=self.bar,
                 make_observer=make_observer,
                 null_rate=reference,
-            )
+            ),
         )
+
+    async def load_with(self, name: str, make_load: Callable[[Reactor], AnyLoad]) -> None:
+        """Run one stage of another kind of load."""
+        await self._measured(
+            name, lambda: measure_load(name, make_load, self.plan, monitor=self.monitor, bar=self.bar)
+        )
+
+    async def _measured(self, name: str, work: Callable[[], Stage]) -> None:
+        self.bar.begin(name)
+        begun = await self.disk.begin() if self.disk else None
+        stage = await self.in_thread(work)
         if self.disk and begun:
             self.bar.show(1.0, "waiting until everything is written")
             calls = stage.calls[0]

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from trunkline.bench.load import Caller, Load
+import msgspec
+
+from trunkline.bench.load import Caller, Load, Tally
 from trunkline.bench.null_server import null_server
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.reactor import Reactor, clock, gc_paused
@@ -40,6 +43,26 @@ class Plan:
     rate: float | None = None
     ceiling: bool = True
     server_pid: int | None = None
+
+
+class AnyLoad(Protocol):
+    """What can be measured as a stage."""
+
+    tallies: list[Tally]
+    unsent: int
+    reconnects: int
+
+    def open(self) -> None:
+        """Open all connections."""
+
+    def run(self, duration_s: float, on_tick: Callable[[], None] | None = None) -> float:
+        """Load the server for so long, and return the seconds that it took."""
+
+    def reset(self) -> None:
+        """Set all counts to zero."""
+
+    def close(self) -> None:
+        """Close all connections."""
 
 
 class LoadObserver:
@@ -79,10 +102,28 @@ def measure(
     null_rate: float | None = None,
 ) -> Stage:
     """Load ``origin`` with ``callers`` as planned and return the stage. Raises BenchError if it cannot be reached."""
+
+    def make_load(reactor: Reactor) -> Load:
+        return Load(reactor, origin, callers, connections=plan.connections, rate=plan.rate, protocol=protocol)
+
+    stage = measure_load(name, make_load, plan, bar=bar, monitor=monitor, make_observer=make_observer)
+    return msgspec.structs.replace(stage, rate=plan.rate, null_rate=null_rate)
+
+
+def measure_load(
+    name: str,
+    make_load: Callable[[Reactor], AnyLoad],
+    plan: Plan,
+    *,
+    bar: ProgressBar,
+    monitor: ServerMonitor | None = None,
+    make_observer: Callable[[Reactor], LoadObserver] | None = None,
+) -> Stage:
+    """Run a load as planned and return the stage. Raises BenchError if the server cannot be reached."""
     with load_reactor() as reactor:
         before = monitor.usage() if monitor else None
         observer = make_observer(reactor) if make_observer else LoadObserver()
-        load = Load(reactor, origin, callers, connections=plan.connections, rate=plan.rate, protocol=protocol)
+        load = make_load(reactor)
         try:
             observer.open()
             load.open()
@@ -106,14 +147,12 @@ def measure(
     return Stage(
         name=name,
         elapsed_s=elapsed_s,
-        rate=plan.rate,
         calls=[Calls.of(tally, elapsed_s) for tally in load.tallies],
         delays=observer.delays(),
         figures=figures + observer.figures(elapsed_s),
         samples=sampler.samples,
         generator_cpu=sampler.generator_cpu,
         server_cpu=sampler.server_cpu,
-        null_rate=null_rate,
     )
 
 

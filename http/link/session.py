@@ -67,12 +67,11 @@ _log = structlog.get_logger("trunkline.link")
 class _Frame:
     """A frame that was received and is neither stored nor refused."""
 
-    __slots__ = ("done", "n", "refused", "size_bytes", "states")
+    __slots__ = ("done", "n", "size_bytes", "states")
 
     def __init__(self, n: int, states: States | None = None, size_bytes: int = 0) -> None:
         self.n = n
         self.done = False
-        self.refused = False
         self.states = states
         """What it brings, while it waits in the backlog lane."""
         self.size_bytes = size_bytes
@@ -108,7 +107,7 @@ class LinkSession:
         self._newest = 0
         """The number of the last frame."""
         self._waiting: deque[_Frame] = deque()
-        """Live frames that are not acknowledged, and frames that were refused behind them."""
+        """Live frames that are neither acknowledged nor refused."""
         self._turns: list[tuple[_Frame, PendingAnswer]] = []
         """Those of this read that wait for their commit."""
         self._backlog: deque[_Frame] = deque()
@@ -335,16 +334,15 @@ class LinkSession:
 
     def _stored(self, frames: list[_Frame], failure: DomainError | None) -> None:
         """The commit of frames has succeeded or failed: acknowledge all that are stored without a gap."""
+        waiting, n = self._waiting, 0
         for frame in frames:
             frame.done = True
             if failure is not None:
-                frame.refused = True
+                if frame in waiting:
+                    waiting.remove(frame)
                 self._refuse(frame.n, failure)
-        waiting, n = self._waiting, 0
         while waiting and waiting[0].done:
-            frame = waiting.popleft()
-            if not frame.refused:
-                n = frame.n
+            n = waiting.popleft().n
         if n:
             self._send_if_open(self._outgoing.stored(n, backlog=False))
 

@@ -214,6 +214,17 @@ async def test_more_frames_than_the_window(tmp_path: Path) -> None:
         assert (await peer.close_code())[0] == 4413
 
 
+async def test_a_refused_frame_makes_place_in_the_window(tmp_path: Path) -> None:
+    """Also while a frame before it waits for its commit."""
+    async with (
+        house_in(tmp_path / "data", link_unacked_frames_max=2) as house,
+        linked(house.server, house.device, house.token) as (peer, _),
+    ):
+        wrong = masked(BINARY, cbor2.dumps([1, 2, BASE_MS, {"none": 2}]))
+        await peer.socket._stream.send_all(masked_frame(1) + wrong + masked_frame(3))
+        assert [refusal[1] for refusal in await peer.until_stored(3)] == [2]
+
+
 async def test_a_newer_link_ends_the_older(house: House) -> None:
     async with (
         linked(house.server, house.device, house.token) as (older, _),
