@@ -5,6 +5,8 @@ device knows (`actors/devices/`), nor when a frame may come (`session.py`).
 
 Many states become columns at once, so that nothing after it works value by value: rows are turned by `zip`, the types
 of a column are checked as a set, and typed arrays stay the bytes that they are.
+
+The file is long because each part of each kind of frame has a refusal of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from trunkline.actors.devices.link_messages import Columns, Values, report_time
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX
+from trunkline.http.link.uniform_rows import UniformRows, uniform_rows
 
 N_MAX: Final = 2**53 - 1
 SESSION_MAX: Final = 2**64 - 1
@@ -39,6 +42,8 @@ _END: Final = secrets.token_bytes(16)
 """What follows a frame while it is decoded: whatever else is found there belongs to the frame."""
 _END_ITEM: Final = b"\x50" + _END
 _PAIR: Final = b"\x82"
+_ROWS_HEADS: Final = (b"\x84\x02", b"\x85\x02")
+_WITH_OPTIONS: Final = 0x85
 
 _ARRAYS: Final[dict[int, np.dtype[Any]]] = {
     64: np.dtype("u1"),
@@ -94,6 +99,10 @@ Frame = Hello | States | Received
 
 def decode_frame(data: bytes, *, text: bool) -> Frame:
     """Decode a frame in CBOR, or with `text` in JSON. Raises `Malformed`."""
+    if not text and data[:2] in _ROWS_HEADS:
+        uniform = uniform_rows(data)
+        if uniform is not None:
+            return _uniform_rows(data, uniform)
     frame = _from_json(data) if text else _from_cbor(data)
     kind = frame[0] if type(frame) is list and frame else None
     if type(kind) is not int or not 0 <= kind < len(_KINDS):
@@ -122,8 +131,12 @@ def _from_cbor(data: bytes) -> Any:
     except (cbor2.CBORDecodeError, ValueError, OverflowError) as error:
         raise Malformed(f"the frame is no CBOR that a frame may have: {error}") from None
     if pair[1] != _END:
-        raise Malformed("after the frame there are more bytes; a message is one item of CBOR")
+        raise _more_bytes()
     return pair[0]
+
+
+def _more_bytes() -> Malformed:
+    return Malformed("after the frame there are more bytes; a message is one item of CBOR")
 
 
 def _refuse_tag(*_args: object) -> Any:
@@ -174,12 +187,7 @@ def _one(frame: list[Any]) -> States:
 
 def _rows(frame: list[Any]) -> States:
     n, options = _numbered(frame, 4, "[2, n, [name...], [[time, value...]...], options]")
-    names, rows = frame[2], frame[3]
-    if type(names) is not list:
-        raise Malformed("names: must be an array of texts")
-    _check_names(names)
-    if len(set(names)) < len(names):
-        raise Malformed("names: one of them stands there twice")
+    names, rows = _row_names(frame[2]), frame[3]
     if type(rows) is not list or not rows:
         raise Malformed("rows: must be an array of at least one row")
     if set(map(type, rows)) != {list} or set(map(len, rows)) != {len(names) + 1}:
@@ -189,12 +197,39 @@ def _rows(frame: list[Any]) -> States:
         )
     times, *columns = zip(*rows, strict=True)
     body = Columns(
-        names=tuple(names),
+        names=names,
         times=_checked_times(_whole(times, "rows: the time of each"), 0),
         columns=tuple(_plain_column(name, column) for name, column in zip(names, columns, strict=True)),
         flow_version=options.get("flowVersion", UNSET),
     )
     return _states(n, body, options)
+
+
+def _uniform_rows(data: bytes, rows: UniformRows) -> States:
+    """A frame of rows that were read as arrays."""
+    frame: list[Any] = [2, rows.n, rows.names, None]
+    if data[0] == _WITH_OPTIONS:
+        frame.append(_from_cbor(data[rows.end :]))
+    elif rows.end != len(data):
+        raise _more_bytes()
+    n, options = _numbered(frame, 4, "")
+    times, *columns = rows.columns
+    body = Columns(
+        names=_row_names(rows.names),
+        times=_checked_times(times, 0),
+        columns=tuple(columns),
+        flow_version=options.get("flowVersion", UNSET),
+    )
+    return _states(n, body, options)
+
+
+def _row_names(names: Any) -> tuple[str, ...]:
+    if type(names) is not list:
+        raise Malformed("names: must be an array of texts")
+    _check_names(names)
+    if len(set(names)) < len(names):
+        raise Malformed("names: one of them stands there twice")
+    return tuple(names)
 
 
 def _columns(frame: list[Any]) -> States:

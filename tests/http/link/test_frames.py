@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from trunkline.actors.devices.link_messages import Columns
 from trunkline.actors.devices.messages import StateReport
+from trunkline.http.link import frames
 from trunkline.http.link.frames import Frame, Hello, Malformed, Received, States, decode_frame
+from trunkline.http.link.uniform_rows import uniform_rows
 
 T = 1_714_564_800_000
 DEVICE = "0123456789abcdef01234567"
@@ -93,6 +95,62 @@ def test_a_typed_array_keeps_every_number(tag: int, kind: str, numbers: tuple[fl
     found = plain(decode_frame(cbor2.dumps(frame), text=False))
     assert found == [(T, {"a": numbers[0]}), (T + 1, {"a": numbers[1]})]
     assert [type(data["a"]) for _, data in found] == [type(number) for number in numbers]
+
+
+@st.composite
+def uniform_frames(draw: st.DrawFn) -> list[Any]:
+    """Rows in which each column has numbers of one type and width, nearly always."""
+    names = draw(st.lists(st.text(max_size=30), min_size=1, max_size=30, unique=True))
+    kinds = [
+        st.integers(0, 23),
+        st.integers(24, 255),
+        st.integers(256, 65535),
+        st.integers(65536, 2**32 - 1),
+        st.integers(2**32, 2**64 - 1),
+        st.integers(-9, 9),
+        st.floats(width=32),
+        st.floats(),
+        st.floats() | st.none(),
+    ]
+    columns = [draw(st.sampled_from(kinds[3:5])), *(draw(st.sampled_from(kinds)) for _ in names)]
+    count = draw(st.integers(1, 5))
+    rows = [[draw(column) for column in columns] for _ in range(count)]
+    options: list[Any] = draw(st.sampled_from([[], [{"backlog": True}], [{"who": 1}], [1], [{}, 1]]))
+    n: Any = draw(st.sampled_from([1, 500, 2**53, "x"]))
+    return [2, n, names, rows, *options]
+
+
+@given(frame=uniform_frames(), cut=st.integers(0, 3), more=st.binary(max_size=2))
+def test_uniform_rows_are_read_as_all_others(frame: list[Any], cut: int, more: bytes) -> None:
+    data = cbor2.dumps(frame)
+    data = data[: len(data) - cut] + more
+    with pytest.MonkeyPatch.context() as patch:
+        found = outcome(data)
+        patch.setattr(frames, "_ROWS_HEADS", ())
+        assert found == outcome(data)
+
+
+def outcome(data: bytes) -> Any:
+    """What a frame becomes, exact in type; None if it is refused."""
+    try:
+        found = decode_frame(data, text=False)
+    except Malformed:
+        return None
+    assert isinstance(found, States)
+    assert isinstance(found.body, Columns)
+    columns = [
+        column.tolist() if isinstance(column, np.ndarray) else list(column) for column in found.body.columns
+    ]
+    return repr((found.n, found.device, found.backlog, found.body.names, found.body.times.tolist(), columns))
+
+
+def test_rows_of_numbers_of_a_fixed_width_are_uniform() -> None:
+    rows = [[T + at, 0.5 + at, 300 + at, 70_000 + at] for at in range(300)]
+    data = cbor2.dumps([2, 70_000, ["a", "b" * 40, "é"], rows])
+    found = uniform_rows(data)
+    assert found is not None
+    assert (found.n, found.names, found.end) == (70_000, ["a", "b" * 40, "é"], len(data))
+    assert [list(row) for row in zip(*(column.tolist() for column in found.columns), strict=True)] == rows
 
 
 COLUMNS = [3, 1, T, [0, 1], {"a": [1, 2]}]
