@@ -98,12 +98,12 @@ def _narrowed(values: NDArray[Any]) -> NDArray[Any]:
 class StateColumns:
     """The states of a decoded item. Raises ValueError if it is none."""
 
-    __slots__ = ("_columns", "first_ms", "last_ms", "times")
+    __slots__ = ("_columns", "times")
 
     def __init__(self, value: Any) -> None:
         try:
-            self.first_ms, self.last_ms, distances, *columns = value
-            self.times: Times = _array(distances).astype(np.int64) + self.first_ms
+            first_ms, _, distances, *columns = value
+            self.times: Times = _array(distances).astype(np.int64) + first_ms
             self._columns: dict[int, Any] = dict(zip(columns[::2], columns[1::2], strict=True))
         except (TypeError, AttributeError, LookupError) as error:
             raise ValueError(f"an item is damaged that has states as columns: {error}") from error

@@ -11,6 +11,7 @@ The file is long because each part of each kind of frame has a refusal of its ow
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -190,12 +191,7 @@ def _rows(frame: list[Any]) -> States:
     names, rows = _row_names(frame[2]), frame[3]
     if type(rows) is not list or not rows:
         raise Malformed("rows: must be an array of at least one row")
-    if set(map(type, rows)) != {list} or set(map(len, rows)) != {len(names) + 1}:
-        at = next(at for at, row in enumerate(rows) if type(row) is not list or len(row) != len(names) + 1)
-        raise Malformed(
-            f"rows[{at}]: must be an array of its time and {len(names)} values, one for each name"
-        )
-    times, *columns = zip(*rows, strict=True)
+    times, *columns = _turned(rows, len(names) + 1)
     body = Columns(
         names=names,
         times=_checked_times(_whole(times, "rows: the time of each"), 0),
@@ -203,6 +199,17 @@ def _rows(frame: list[Any]) -> States:
         flow_version=options.get("flowVersion", UNSET),
     )
     return _states(n, body, options)
+
+
+def _turned(rows: list[Any], length: int) -> list[tuple[Any, ...]]:
+    """The columns of rows of so many elements."""
+    if set(map(type, rows)) == {list}:
+        with contextlib.suppress(ValueError):  # they differ in length
+            columns = list(zip(*rows, strict=True))
+            if len(columns) == length:
+                return columns
+    at = next(at for at, row in enumerate(rows) if type(row) is not list or len(row) != length)
+    raise Malformed(f"rows[{at}]: must be an array of its time and {length - 1} values, one for each name")
 
 
 def _uniform_rows(data: bytes, rows: UniformRows) -> States:

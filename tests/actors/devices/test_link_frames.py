@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import cbor2
 import msgspec
 import numpy as np
 import pytest
+import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.actors.engine.flow_cases import node
+from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from trunkline.actors.devices.link_messages import Columns, ReportFrame
 from trunkline.actors.devices.measurement_messages import QueryTimeSeries, TimeSeriesQuery
@@ -119,13 +123,25 @@ async def test_a_refused_frame_is_not_stored_and_its_number_neither(house: House
 async def test_frames_are_told_to_streams_but_not_those_of_a_backlog(house: House) -> None:
     device = await house.device()
     stream = house.listen(device, STATE_TOPIC)
+    many = list(range(-40, -20))
     await send(house, device, 1, columns([-9, -8], a=[1, 2]), backlog=True)
+    await send(house, device, 2, columns(many[::-1], a=np.arange(20)), backlog=True)
     await send(house, device, 1, columns([-2, -1], a=[3, None], label=["x", "y"]))
-    heard = [msgspec.json.decode(event) for _, event in await stream.receive()]
+    await send(house, device, 2, columns(many, b=[0.5] * 20, label=[None, "z"] * 10))
+    heard: list[Any] = []
+    with trio.fail_after(30):
+        while len(heard) < 22:
+            heard += [msgspec.json.decode(event) for _, event in await stream.receive()]
     assert heard == [
         {"time": at(-2), "data": {"a": 3, "label": "x"}},
         {"time": at(-1), "data": {"label": "y"}},
+        *({"time": at(each), "data": {"b": 0.5} | ({"label": "z"} if each % 2 else {})} for each in many),
     ]
+    found = {state["time"]: state["data"] for state in await house.states(device)}
+    assert [found[at(each)]["a"] for each in many] == list(range(20))[::-1]
+    assert (await house.composite(device))["a"] == (at(-2), 3)
+    await house.settle()
+    assert {state["time"]: state["data"] for state in await house.states(device)} == found
 
 
 async def test_frames_are_counted_by_the_throttle_but_not_those_of_a_backlog(tmp_path: Path) -> None:
@@ -267,3 +283,34 @@ async def test_frames_are_as_good_as_posts(
             await again.settle()
             assert await everything(again, framed) == expected
             assert verify(again.system.store).problems == []
+
+
+@pytest.mark.parametrize("count", [3, 30])
+async def test_frames_trigger_workflows_as_arrays_do(house: House, count: int) -> None:
+    offsets = list(range(-count, 0))
+    values: dict[str, Any] = {"a": [*range(count)], "label": ["x", *[None] * (count - 1)]}
+    wrong = {**values, "b": [None, "x", *[None] * (count - 2)]}
+    told: list[Any] = []
+    for is_frame in (True, False):
+        device = await house.device()
+        config = {"allowInvalid": True, "batchBehavior": "once"}
+        flow = await create_flow(
+            house, [trigger("deviceId", ["d"], device.hex(), config=config)], [node("d", "DebugNode")]
+        )
+        for n, states in enumerate((columns(offsets, **values), columns(offsets, **wrong)), 1):
+            with pytest.raises(Invalid) if n == 2 else nullcontext():
+                if is_frame:
+                    await send(house, device, n, states)
+                else:
+                    await house.report(device, *bodies(states), as_array=True)
+        await runs_end(house)
+        payloads = [run.debug[0][3] for run in kept_runs(house, flow)]
+        told.append([(each["data"], each.get("original")) for each in payloads])
+    assert len(told[0]) == 2
+    assert len(told[0][0][0]) == count
+    assert told[0] == told[1]
+
+
+def bodies(states: Columns) -> list[dict[str, Any]]:
+    """The states as an array of a post."""
+    return [{"time": report.time, "data": report.data} for report in states.reports()]
