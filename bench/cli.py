@@ -1,8 +1,8 @@
-"""The commands `trunkline bench ...` and `trunkline demo`.
+"""The commands `trunkline bench ...`, `trunkline demo` and `trunkline link`.
 
 Owns the list of commands and their exit codes: 0 if everything acknowledged was read back, 1 if not, 2 if the
 command could not do its work, 3 if the load generator was the bottleneck. The main command line mounts
-``bench_app`` and ``demo``.
+``bench_app``, ``demo`` and ``link``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from trunkline.bench.cli_run import DIFFERENT, run_command, write_result
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.errors import BenchError
+from trunkline.bench.link_terminal import run_terminal
 from trunkline.bench.load_cli import load_commands
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.options import (
@@ -100,6 +101,18 @@ def files_command(
 ) -> None:
     """Upload a large file by its signed form, download it in ranges, and compare the hashes."""
     run_command(lambda: _files(size, range_bytes, pid, url, email, password, token))
+
+
+def link(
+    application: Annotated[str, typer.Argument(metavar="APP", help="Id of the application.")],
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="Id of the device.")],
+    url: Url = DEFAULT_URL,
+    email: Email = "",
+    password: Password = "",
+    token: Token = "",
+) -> None:
+    """Be a device: each line such as `temp=21.5 on=true` is sent as a state; commands are shown and acknowledged."""
+    run_command(lambda: _link(application, device, url, email, password, token))
 
 
 def demo(
@@ -200,6 +213,13 @@ async def _files(
             f"upload, {done.download_peak_bytes / mb:,.0f} MB in the download, {done.after_bytes / mb:,.0f} MB after"
         )
     return 0 if done.equal else DIFFERENT
+
+
+async def _link(application: str, device: str, url: str, email: str, password: str, token: str) -> int:
+    console = output()
+    session = await sign_in(url, email, password, token)
+    await run_terminal(session, application, device, lambda line: console.print(line, markup=False))
+    return 0
 
 
 async def _demo(url: str, email: str, password: str, token: str, application: str | None) -> int:

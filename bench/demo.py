@@ -1,15 +1,17 @@
 """A demo: an application with simulated devices that report through the public API and execute commands.
 
 Owns the traffic of the devices: creating them (or finding them again by name), sending a state about once a
-second each, and reading the command stream. Does not own their behaviour (``demo_devices``).
+second each, and receiving commands. Does not own their behaviour (``demo_devices``).
 
-Every device has two tasks that survive restarts of the server: they retry after growing pauses, and the command
-stream resumes after the last command received. A device that is deleted stops.
+One device uses the device link for both; the others post their states and read a command stream. All survive restarts
+of the server: they retry after growing pauses and resume after the last command received, and the device on the link
+sends the states of the time without a connection later. A device that is deleted stops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from random import Random
 
@@ -20,6 +22,8 @@ from trunkline.bench.client import Connection
 from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
+from trunkline.bench.link_client import LinkClient, LinkEnded
+from trunkline.bench.link_frames import Command
 from trunkline.bench.pacing import Pacer
 from trunkline.bench.session import Json, Session, device_path, record_id, refusal
 
@@ -29,6 +33,12 @@ DEMO_NAME = "Trunkline demo"
 CURL_VARIABLE = "TOKEN"
 """The shell variable of ``curl_lines``. Not TRUNKLINE_...: a server started from the same shell would refuse an
 unknown variable of such a name."""
+
+LINKED = frozenset({"weather-mast"})
+"""The devices that use the link."""
+
+KEPT_STATES_MAX = 600
+"""States that a device on the link keeps while the server cannot be reached."""
 
 PERIOD_S = 1.0
 """Seconds between two states of a device: half of the rate that the throttle allows."""
@@ -54,11 +64,13 @@ async def run_demo(
     on_ready: Callable[[DemoReady], object] | None = None,
     on_event: Callable[[str], object] | None = None,
     random: Random | None = None,
+    linked: Set[str] = LINKED,
 ) -> None:
     """Run the demo until it is cancelled, or until all its devices are deleted.
 
     ``on_ready`` is called once, when the first state of every device is acknowledged. ``on_event`` is called
-    with a line for each executed command and each interruption. Raises ApiError if the token is refused.
+    with a line for each executed command and each interruption.
+    ``linked`` names the devices on the link. Raises ApiError if the token is refused.
     """
     chance = random or Random()
     say = on_event or (lambda _line: None)
@@ -79,7 +91,8 @@ async def run_demo(
         outage = _Outage(say)
         async with trio.open_nursery() as nursery:
             for model in models:
-                device = _Device(session, model, device_path(found_id, ids[model.name]), say, outage)
+                make = _LinkedDevice if model.name in linked else _Device
+                device = make(session, model, device_path(found_id, ids[model.name]), say, outage)
                 nursery.start_soon(device.run, first_state)
     finally:
         session.close()
@@ -104,7 +117,7 @@ async def _find_or_create(session: Session, application_id: str, models: list[De
 
 
 class _Device:
-    """The two tasks of one device of the demo."""
+    """One device of the demo."""
 
     def __init__(
         self, session: Session, model: DemoDevice, path: str, say: Callable[[str], object], outage: _Outage
@@ -119,12 +132,15 @@ class _Device:
     async def run(self, first_state: Callable[[str], None]) -> None:
         """Report and execute commands until cancelled, or until the device or its application is deleted."""
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._obey)
-                await self._report(first_state)
+            await self._live(first_state)
         except* NotFound:
             self.outage.end(self.model.name)
             self.say(f"{self.model.name} was deleted and stops")
+
+    async def _live(self, first_state: Callable[[str], None]) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._obey)
+            await self._report(first_state)
 
     async def _report(self, first_state: Callable[[str], None]) -> None:
         pacer, backoff = Pacer(), _Backoff()
@@ -146,10 +162,14 @@ class _Device:
                     await self._after(problem, backoff)
                     continue
                 backoff.reset()
-                self.outage.end(self.model.name)
-                if not self.acknowledged:
-                    self.acknowledged = True
-                    first_state(self.model.name)
+                self._reached(first_state)
+
+    def _reached(self, first_state: Callable[[str], None]) -> None:
+        """A state was acknowledged."""
+        self.outage.end(self.model.name)
+        if not self.acknowledged:
+            self.acknowledged = True
+            first_state(self.model.name)
 
     async def _obey(self) -> None:
         backoff, last_id = _Backoff(), ""
@@ -174,6 +194,10 @@ class _Device:
         except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
             self.say(f"{self.model.name}: an invalid command: {data[:80]}")
             return
+        self._tell(name, payload)
+
+    def _tell(self, name: str, payload: object) -> None:
+        """Let the device execute a command, and say what it did."""
         done = self.model.obey(name, payload)
         known = ", ".join(f"{one} {example}" for one, example in self.model.commands.items())
         self.say(f"{self.model.name}: {name}: {done or f'not understood; it knows {known}'}")
@@ -189,6 +213,37 @@ class _Device:
             pause_s = max(pause_s, problem.retry_after_s)
         self.outage.begin(self.model.name, problem)
         await trio.sleep(pause_s)
+
+
+class _LinkedDevice(_Device):
+    """A device with a link, over which it sends its states and receives its commands."""
+
+    async def _live(self, first_state: Callable[[str], None]) -> None:
+        client = LinkClient(
+            self.session.url,
+            self.path,
+            self.session.token,
+            on_command=self._received,
+            on_stored=lambda _stored: self._reached(first_state),
+            on_interrupted=lambda problem: self.outage.begin(self.model.name, problem),
+        )
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._send_states, client)
+            try:
+                await client.run()
+            except LinkEnded:
+                # A call says in the words of the API what has ended: the device, or the token.
+                await self.session.call("GET", self.path)
+                raise
+
+    async def _send_states(self, client: LinkClient) -> None:
+        while True:
+            if len(client.queue) < KEPT_STATES_MAX:
+                await client.send_state(self.model.step(PERIOD_S), time.time_ns() // 1_000_000)
+            await trio.sleep(PERIOD_S)
+
+    def _received(self, command: Command) -> None:
+        self._tell(command.name, command.payload)
 
 
 class _Outage:

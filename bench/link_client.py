@@ -71,7 +71,8 @@ class LinkClient:
 
     `on_command` is called for each command, once while this client lives; when it returns, the command is
     acknowledged. Without it none is. `on_refusal` is called for each frame that the server refused and that is not
-    sent again. `on_connected` and `on_interrupted` are called as the connection comes and goes.
+    sent again, and `on_stored` for each acknowledgement. `on_connected` and `on_interrupted` are called as the
+    connection comes and goes.
     """
 
     def __init__(
@@ -82,7 +83,8 @@ class LinkClient:
         *,
         queue: FrameQueue | None = None,
         on_command: Callable[[Command], object] | None = None,
-        on_refusal: Callable[[Refusal], object] | None = None,
+        on_refusal: Callable[[Refusal], object] = lambda _refusal: None,
+        on_stored: Callable[[Stored], object] = lambda _stored: None,
         on_connected: Callable[[], object] = lambda: None,
         on_interrupted: Callable[[Exception], object] = lambda _problem: None,
         pause_min_s: float = PAUSE_MIN_S,
@@ -95,6 +97,7 @@ class LinkClient:
         self.queue = FrameQueue() if queue is None else queue
         self._on_command = on_command
         self._on_refusal = on_refusal
+        self._on_stored = on_stored
         self._on_connected = on_connected
         self._on_interrupted = on_interrupted
         self._pause_min_s = pause_min_s
@@ -262,6 +265,7 @@ class LinkClient:
             case Stored(n, backlog):
                 self.queue.stored(n, backlog=backlog)
                 self._under_way.intersection_update(self.queue.entries)
+                self._on_stored(frame)
             case Refusal():
                 self._refused(frame)
             case Command() if self._on_command is not None:
@@ -278,7 +282,7 @@ class LinkClient:
         """A frame that was refused for now is sent again under a new number; another is over."""
         self._under_way.discard(frame.n)
         if frame.retry_ms is None:
-            if self.queue.drop(frame.n) is not None and self._on_refusal is not None:
+            if self.queue.drop(frame.n) is not None:
                 self._on_refusal(frame)
             return
         again = self.queue.renew(frame.n)

@@ -29,8 +29,8 @@ from trunkline.bench.load import (
 from trunkline.bench.reactor import Reactor, clock
 from trunkline.bench.transport import Origin
 
-FRAMES_MAX = 4096
-"""Frames under way over all links."""
+FRAMES_MAX = 1024
+"""Frames under way over all links: half of the writes that may wait in a server before it refuses more."""
 
 STATES_MAX = 262_144
 """States under way over all links: what the server holds for them must not grow with the size of a frame."""

@@ -25,6 +25,7 @@ from trunkline.actors import boot
 from trunkline.actors.values.errors import DomainError
 from trunkline.bench.cli import bench_app
 from trunkline.bench.cli import demo as bench_demo
+from trunkline.bench.cli import link as bench_link
 from trunkline.http import control_socket
 from trunkline.http.cli.archive import archive_app
 from trunkline.http.cli.demo import run_demo_on
@@ -209,6 +210,7 @@ async def _announce_start(server: RunningServer, *, settings: Settings, demo: bo
 
 
 app.command("demo")(bench_demo)
+app.command("link")(bench_link)
 
 
 # Users.

@@ -1,4 +1,7 @@
-"""Demo devices report plausible states, execute the commands they know, and recover from every interruption."""
+"""Demo devices report plausible states, execute the commands they know, and recover from every interruption.
+
+All of them post here; `test_bench_real_server.py` runs the one on the link.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,14 @@ async def test_a_demo_reports_obeys_and_resumes_its_command_stream(
     async with trio.open_nursery() as nursery:
 
         async def run() -> None:
-            await run_demo(fake_api.url, "t0ken", on_ready=on_ready, on_event=lines.append, random=Random(3))
+            await run_demo(
+                fake_api.url,
+                "t0ken",
+                on_ready=on_ready,
+                on_event=lines.append,
+                random=Random(3),
+                linked=set(),
+            )
 
         nursery.start_soon(run)
         await fake_api.until(done)
@@ -170,7 +180,7 @@ async def test_a_second_demo_uses_the_devices_of_the_first(fake_api: Any) -> Non
                 nursery.cancel_scope.cancel()
 
             with trio.fail_after(PATIENCE_S):
-                await run_demo(fake_api.url, "t0ken", on_ready=on_ready)
+                await run_demo(fake_api.url, "t0ken", on_ready=on_ready, linked=set())
     assert seen[0] == seen[1]
     assert len(fake_api.devices) == len(DEMO_DEVICES)
 
@@ -182,7 +192,11 @@ async def test_a_demo_ends_when_its_devices_are_deleted(
     lines: list[str] = []
     with trio.fail_after(PATIENCE_S):
         await run_demo(
-            fake_api.url, "t0ken", on_ready=lambda _: fake_api.devices.clear(), on_event=lines.append
+            fake_api.url,
+            "t0ken",
+            on_ready=lambda _: fake_api.devices.clear(),
+            on_event=lines.append,
+            linked=set(),
         )
     assert sorted(lines) == sorted(f"{kind.name} was deleted and stops" for kind in DEMO_DEVICES)
 

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import trio
 import vega_datasets
 
 from tests.patience import PATIENCE_S
-from trunkline.bench.demo import DemoReady, run_demo
+from trunkline.bench.demo import LINKED, DemoReady, run_demo
 from trunkline.bench.demo_devices import DEMO_DEVICES
 from trunkline.bench.event_stream import open_events
 from trunkline.bench.measurements import read_measurements
@@ -25,6 +26,7 @@ from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
 
 EMAIL, PASSWORD = "bench@example.org", "Correct-horse-9!"
+(LINKED_DEVICE,) = LINKED
 PACKAGE_DATA = Path(vega_datasets.__file__).parent / "_data"
 
 
@@ -70,7 +72,7 @@ async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_t
 async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session: Session) -> None:
     assert session.token is not None
     ready: list[DemoReady] = []
-    is_ready, obeyed = trio.Event(), trio.Event()
+    is_ready, obeyed, heated = trio.Event(), trio.Event(), trio.Event()
 
     def on_ready(one: DemoReady) -> None:
         ready.append(one)
@@ -79,6 +81,8 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
     def on_event(line: str) -> None:
         if line == "greenhouse-north: setTarget: target is 27 degrees":
             obeyed.set()
+        if line.startswith(f"{LINKED_DEVICE}: switch: heater"):
+            heated.set()
 
     with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
@@ -104,6 +108,12 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
                 async for event in states:
                     if '"target":27' in event.data.replace(" ", ""):
                         break
+            mast = partial(device_path, application_id, ids[LINKED_DEVICE])
+            await session.call("POST", mast("/command"), {"name": "switch", "payload": {"on": True}})
+            await heated.wait()
+            log: list[Any] = []
+            while [entry["status"] for entry in log] != ["acknowledged"]:
+                log = await session.call("GET", mast("/command"))
             nursery.cancel_scope.cancel()
     for name, device_id in ids.items():
         history = await session.call("GET", device_path(application_id, device_id, "/state"))
