@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import trio
 
 from trunkline.bench.command_ledger import COMMAND, Arrivals, CommandLedger, audit_history
 from trunkline.bench.errors import BenchError, WireError
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.latency import LatencyRecorder
-from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateLedger
+from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateLedger, body_of
 from trunkline.bench.link_connection import LinkConnection, masked
 from trunkline.bench.link_frames import Command, FromServer, Refusal, Stored, Welcome, write_frame
 from trunkline.bench.link_load import SESSION_BITS
@@ -69,12 +70,10 @@ class IdleLinksScenario(_Links):
     async def perform(self, run: Run) -> None:
         if run.monitor is None:
             raise BenchError("The memory of a server can be read on its machine only.")
+        await self._report(run)
         with load_reactor() as reactor:
             crowd = Crowd(self, run, reactor)
             try:
-                # The devices are in memory before the links are, as those of a server in use.
-                run.add(await crowd.connect("each device once", together=CONNECTING_MAX, report=True))
-                await crowd.disconnect(run.session)
                 before = run.monitor.usage().private_bytes
                 stage = await crowd.connect("idle links", together=CONNECTING_MAX)
                 await run.in_thread(lambda: reactor.run(clock() + ACCEPTED_AFTER_S))
@@ -84,6 +83,26 @@ class IdleLinksScenario(_Links):
                 run.add(stage)
             finally:
                 crowd.close()
+
+    async def _report(self, run: Run) -> None:
+        """Let each device post a state: it is in memory before its link, as those of a server in use."""
+        waiting, done = iter(self.fleet.ledgers), 0
+        run.bar.begin("a state of each device")
+
+        async def work() -> None:
+            nonlocal done
+            for ledger in waiting:
+                number = ledger.begin()
+                body = msgspec.Raw(body_of(number, 1, ledger.first_ms))
+                await run.session.call("POST", self.fleet.path(ledger.device_id, "/state"), body)
+                ledger.settle(number, 1, ACKNOWLEDGED)
+                done += 1
+                run.bar.show(done / self.links)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(run.session.connections_max):
+                nursery.start_soon(work)
+        run.bar.end()
 
 
 class LinkStormScenario(_Links):
@@ -124,11 +143,13 @@ class LinkCommandsScenario(_Links):
             try:
                 run.add(await crowd.connect("connection", together=CONNECTING_MAX))
                 run.bar.begin("commands")
-                began_s = clock()
+                before = run.monitor.usage() if run.monitor else None
+                began_s, cpu_s = clock(), time.process_time()
                 for done in range(self.rounds):
                     await self._round(run, crowd)
                     run.bar.show((done + 1) / self.rounds, f"{done + 1:,} commands")
                 elapsed_s = clock() - began_s
+                after = run.monitor.usage() if run.monitor else None
                 run.add(
                     Stage(
                         name="commands",
@@ -140,6 +161,8 @@ class LinkCommandsScenario(_Links):
                         figures=[
                             Figure(name="arrivals", value=crowd.arrival.count / elapsed_s, unit="a second")
                         ],
+                        generator_cpu=(time.process_time() - cpu_s) / elapsed_s,
+                        server_cpu=(after.cpu_s - before.cpu_s) / elapsed_s if before and after else None,
                     )
                 )
                 run.bar.end(f"{elapsed_s:.1f} s")
@@ -167,7 +190,6 @@ class Crowd:
         self.last_arrival = LatencyRecorder()
         self.problem: WireError | None = None
         self._run = run
-        self._fleet = scenario.fleet
         self._waiting_for = 0
         self._unopened: list[DeviceLink] = []
         self._links = [
@@ -219,16 +241,6 @@ class Crowd:
             generator_cpu=(time.thread_time() - cpu_s) / elapsed_s,
             server_cpu=(after.cpu_s - before.cpu_s) / elapsed_s if before and after else None,
         )
-
-    async def disconnect(self, session: Session) -> None:
-        """Close all links, and wait until the server has noticed."""
-        self.close()
-        path = f"/applications/{self._fleet.application_id}/devices"
-        with trio.fail_after(STORM_TIMEOUT_S):
-            async for device in session.items(path):
-                while device["connectionInfo"]["connected"]:
-                    await trio.sleep(0.05)
-                    device = await session.call("GET", f"{path}/{device['id']}")
 
     def close(self) -> None:
         """Close all links immediately."""
