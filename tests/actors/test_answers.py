@@ -41,5 +41,6 @@ def test_every_answer_is_plain_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", HANDLERS)
 def test_every_handler_takes_one_message(name: str) -> None:
-    _, message = inspect.signature(HANDLERS[name]).parameters.values()
+    _, message, *options = inspect.signature(HANDLERS[name]).parameters.values()
+    assert all(option.default is not option.empty for option in options)
     assert issubclass(get_type_hints(HANDLERS[name])[message.name], msgspec.Struct)

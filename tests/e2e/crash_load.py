@@ -130,6 +130,8 @@ class Load:
         except WireError:
             self.books.unknown.append((book or path, body))
             raise
+        if response.status == 503 and b"nothing of this call was stored" in response.body:
+            raise WireError("The server is stopping.", maybe_done=False)
         assert response.status in (200, 201), (method, path, response.status, response.body)
         self.books.acknowledged += 1
         event = self._reached.get(self.books.acknowledged)

@@ -29,7 +29,7 @@ from trunkline.actors import boot
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import STATUS
+from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.calls.route import Route
 from trunkline.http.pages.openapi import document
@@ -247,7 +247,7 @@ def check(route: Route, response: Response, sent: Any) -> None:
         return
     body = json.loads(response.body)
     assert body.keys() == {"type", "message"}, about()
-    assert STATUS[body["type"]] == response.status, about()
+    assert (STATUS | ENGINE_STATUS)[body["type"]] == response.status, about()
     assert SENTENCE.fullmatch(body["message"]), about()
     assert len(body["message"]) < 2000, about()
 
