@@ -23,7 +23,7 @@ from tests.patience import PATIENCE_S
 
 CLI = ("-m", "trunkline.http.cli.main")
 OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
-LISTENING = re.compile(r" at (http://\S+) ")
+LISTENING = re.compile(r" at (https?://\S+) ")
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
