@@ -22,7 +22,7 @@ from trunkline.bench.client import Connection
 from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
-from trunkline.bench.link_client import LinkClient, LinkEnded
+from trunkline.bench.link_client import SUPERSEDED, LinkClient, LinkEnded
 from trunkline.bench.link_frames import Command
 from trunkline.bench.pacing import Pacer
 from trunkline.bench.session import Json, Session, device_path, record_id, refusal
@@ -222,7 +222,7 @@ class _LinkedDevice(_Device):
         client = LinkClient(
             self.session.url,
             self.path,
-            self.session.token,
+            self.session.token or "",
             on_command=self._received,
             on_stored=lambda _stored: self._reached(first_state),
             on_interrupted=lambda problem: self.outage.begin(self.model.name, problem),
@@ -231,7 +231,11 @@ class _LinkedDevice(_Device):
             nursery.start_soon(self._send_states, client)
             try:
                 await client.run()
-            except LinkEnded:
+            except LinkEnded as ended:
+                if ended.code == SUPERSEDED:
+                    self.say(f"{self.model.name} has another link and stops")
+                    nursery.cancel_scope.cancel()
+                    return
                 # A call says in the words of the API what has ended: the device, or the token.
                 await self.session.call("GET", self.path)
                 raise

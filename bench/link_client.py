@@ -53,7 +53,10 @@ MESSAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 HANDLED_MAX: Final = 1024
 """Commands: that are known by their id if they come again."""
 
-LASTING: Final = frozenset({1002, 1003, 1007, 1009, 4301, 4400, 4401, 4403, 4404, 4410, 4413})
+SUPERSEDED: Final = 4410
+"""The close code where the device has opened another link."""
+
+LASTING: Final = frozenset({1002, 1003, 1007, 1009, 4301, 4400, 4401, 4403, 4404, SUPERSEDED, 4413})
 """Close codes after which the same client would not get on by connecting again."""
 
 
@@ -79,7 +82,7 @@ class LinkClient:
         self,
         url: str,
         path: str,
-        token: str | None,
+        token: str,
         *,
         queue: FrameQueue | None = None,
         on_command: Callable[[Command], object] | None = None,
@@ -193,12 +196,11 @@ class LinkClient:
     async def _connection(self) -> Exception:
         """One connection to its end, which is returned. Raises what is no end of a connection."""
         fatal: BaseException | None = None
-        headers = [] if self._token is None else [(b"authorization", f"Bearer {self._token}".encode())]
         async with open_websocket_url(
             self._url,
             self._tls,
             subprotocols=[JSON_PROTOCOL if self.queue.text else CBOR_PROTOCOL],
-            extra_headers=headers,
+            extra_headers=[(b"authorization", f"Bearer {self._token}".encode())],
             max_message_size=MESSAGE_BYTES_MAX,
             disconnect_timeout=CLOSE_TIMEOUT_S,
         ) as socket:

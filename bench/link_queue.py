@@ -58,6 +58,7 @@ class _Put(msgspec.Struct, tag=True, array_like=True):
     backlog: bool
     device: str | None
     data: bytes
+    instead_of: int = 0
 
 
 class _Stored(msgspec.Struct, tag=True, array_like=True):
@@ -119,8 +120,7 @@ class FrameQueue:
         kind, *rest = body
         frame = [kind, n, *rest, *options_of(device, backlog=backlog)]
         change = _Put(n, backlog, device, write_frame(frame, text=self.text))
-        self._write(change)
-        self._apply(change)
+        self._change(change)
         return self.entries[change.n]
 
     def stored(self, n: int, *, backlog: bool, own_only: bool = False) -> None:
@@ -139,10 +139,8 @@ class FrameQueue:
         entry = self.entries.get(n)
         if entry is None:
             return None
-        again = _Put(self._last_n + 1, entry.backlog, entry.device, self._renumbered(entry))
-        self._write(again)
-        self._apply(again)
-        self.drop(n)
+        again = _Put(self._last_n + 1, entry.backlog, entry.device, self._renumbered(entry), n)
+        self._change(again)
         return self.entries[again.n]
 
     def _renumbered(self, entry: Entry) -> bytes:
@@ -160,7 +158,8 @@ class FrameQueue:
         match change:
             case _Begin(session, last_n):
                 self.session, self._last_n = session, last_n
-            case _Put(n, backlog, device, data):
+            case _Put(n, backlog, device, data, instead_of):
+                self._forget(instead_of)
                 self.entries[n] = Entry(n, backlog, device, data)
                 self._bytes += len(data)
                 self._last_n = max(n, self._last_n)

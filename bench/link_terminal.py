@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ async def run_terminal(
     client = LinkClient(
         session.url,
         device_path(application_id, device_id),
-        session.token,
+        session.token or "",
         queue=FrameQueue(text=True),
         on_command=lambda command: say(_shown(command)),
         on_refusal=lambda refusal: say(f"frame {refusal.n} is refused: {refusal.type}: {refusal.message}"),
@@ -40,6 +41,7 @@ async def run_terminal(
         on_interrupted=lambda problem: say(f"{problem} Connecting again."),
     )
     failure: BaseException | None = None
+    last_ms = 0
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.run)
@@ -51,7 +53,9 @@ async def run_terminal(
                     say(str(problem))
                     continue
                 if data:
-                    say(f"frame {await client.send_state(data)}: {line.strip()}")
+                    # Two states of one time would be one state.
+                    last_ms = max(time.time_ns() // 1_000_000, last_ms + 1)
+                    say(f"frame {await client.send_state(data, last_ms)}: {line.strip()}")
             await client.settled()
             nursery.cancel_scope.cancel()
     except* BenchError as problems:

@@ -19,6 +19,7 @@ from tests.patience import PATIENCE_S
 from trunkline.bench.demo import LINKED, DemoReady, run_demo
 from trunkline.bench.demo_devices import DEMO_DEVICES
 from trunkline.bench.event_stream import open_events
+from trunkline.bench.link_client import LinkClient, running
 from trunkline.bench.measurements import read_measurements
 from trunkline.bench.replay import Replay
 from trunkline.bench.session import Session, device_path
@@ -72,7 +73,7 @@ async def test_seventeen_thousand_real_measurements_come_back_equal_within_the_t
 async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session: Session) -> None:
     assert session.token is not None
     ready: list[DemoReady] = []
-    is_ready, obeyed, heated = trio.Event(), trio.Event(), trio.Event()
+    is_ready, obeyed, heated, stopped = trio.Event(), trio.Event(), trio.Event(), trio.Event()
 
     def on_ready(one: DemoReady) -> None:
         ready.append(one)
@@ -83,6 +84,8 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
             obeyed.set()
         if line.startswith(f"{LINKED_DEVICE}: switch: heater"):
             heated.set()
+        if line == f"{LINKED_DEVICE} has another link and stops":
+            stopped.set()
 
     with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
@@ -114,6 +117,9 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
             log: list[Any] = []
             while [entry["status"] for entry in log] != ["acknowledged"]:
                 log = await session.call("GET", mast("/command"))
+            person = LinkClient(session.url, mast(), session.token)
+            async with running(person):
+                await stopped.wait()
             nursery.cancel_scope.cancel()
     for name, device_id in ids.items():
         history = await session.call("GET", device_path(application_id, device_id, "/state"))

@@ -103,6 +103,22 @@ def test_a_file_that_was_cut_anywhere_has_the_frames_before_the_cut(tmp_path: Pa
         again.close()
 
 
+def test_a_new_number_is_given_whole_or_not_at_all(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    queue = FrameQueue(whole)
+    queue.put(state(1))
+    before = whole.stat().st_size
+    queue.renew(1)
+    queue.close()
+    data = whole.read_bytes()
+    for cut in range(before, len(data) + 1):
+        file = tmp_path / f"cut-{cut}"
+        file.write_bytes(data[:cut])
+        found = FrameQueue(file)
+        assert list(found.entries) == ([2] if cut == len(data) else [1])
+        found.close()
+
+
 def test_a_file_does_not_grow_with_what_is_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
