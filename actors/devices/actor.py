@@ -35,7 +35,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.of_devices import watchers_of_device
-from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.values.errors import Invalid, Overloaded, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS, iso
@@ -76,7 +76,13 @@ class Device(DeviceConnection):
     def on_report_frame(self, message: ReportFrame) -> bool:
         """Store the states of a frame, all or none, and its number; False if they were stored before."""
         session, n, backlog = message.session, message.n, message.backlog
-        if self.head.link.has(session, n, backlog=backlog):
+        mark = self.head.link
+        if mark.has(session, n, backlog=backlog):
+            if n in mark.refused:
+                raise Overloaded(
+                    f"Frame {n} was refused before; send its states again under a new number.",
+                    retry_after_s=0,
+                )
             return False
         body = message.body
         if isinstance(body, Columns) and len(body) >= _COLUMNS_FROM:
@@ -84,9 +90,9 @@ class Device(DeviceConnection):
         else:
             reports = body.reports() if isinstance(body, Columns) else body
             self.on_send_state(SendState(body=reports, origin=message.origin), is_backlog=backlog)
-        link = self.head.link = self.head.link.after(session, n, backlog=backlog)
+        link = self.head.link = mark.after(session, n, message.refused, backlog=backlog)
         if self._head_deferred:
-            self.writes().report_item(self.ref.id, link_item(link))
+            self.writes().report_item(self.ref.id, link_item(link.plain))
         return True
 
     def on_send_backlog(self, message: SendBacklog) -> None:

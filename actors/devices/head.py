@@ -13,7 +13,7 @@ The head is encoded often, so it is stored as one flat list, which takes half th
 number, the times and the hour, the number of counts and the counts of the hour, then for each attribute its number,
 its age in milliseconds relative to the newest point (mostly 0, which is one byte), and its value. At the end is when a
 report arrived last, relative to the newest point, and a 1 if triggers of inactivity have fired since. A device that has
-used the link has a list in the place of the last log number: this number and the three of its `LinkMark`.
+used the link has a list in the place of the last log number: this number and what its `LinkMark` has.
 """
 
 from __future__ import annotations
@@ -48,21 +48,45 @@ Newest = tuple[int, Any] | tuple[int]
 class LinkMark(NamedTuple):
     """Which frames of the device link are stored: the session that came last, and the number of its last frame.
 
-    The frames of backlogs are counted apart. -1 is no session.
+    The frames of backlogs are counted apart. -1 is no session. `refused` are the frames up to these numbers that were
+    refused, and whose refusal may have been lost with the connection.
     """
 
     session: int = -1
     n: int = 0
     backlog_n: int = 0
+    refused: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, plain: Sequence[Any]) -> LinkMark:
+        """The mark of which `plain` is the stored form."""
+        session, n, backlog_n, *refused = plain
+        return cls(session, n, backlog_n, tuple(refused))
+
+    @property
+    def plain(self) -> list[int]:
+        """The form in which it is stored."""
+        return [self.session, self.n, self.backlog_n, *self.refused]
 
     def has(self, session: int, n: int, *, backlog: bool) -> bool:
         """Whether this frame or a later one of its session was stored."""
         return session == self.session and n <= (self.backlog_n if backlog else self.n)
 
-    def after(self, session: int, n: int, *, backlog: bool) -> LinkMark:
-        """The mark when this frame is stored as well."""
-        before = self if session == self.session else LinkMark(session)
-        return before._replace(backlog_n=n) if backlog else before._replace(n=n)
+    def after(self, session: int, n: int, refused: tuple[int, ...] = (), *, backlog: bool) -> LinkMark:
+        """The mark when this frame is stored as well, and these frames are known to be refused."""
+        n_before, backlog_before = (self.n, self.backlog_n) if session == self.session else (0, 0)
+        if backlog:
+            return LinkMark(session, n_before, n, refused)
+        return LinkMark(session, n, backlog_before, refused)
+
+    def told(self, session: int) -> tuple[int, int]:
+        """Up to which numbers all frames of a session are stored, live ones and those of backlogs."""
+        if session != self.session:
+            return 0, 0
+        first = min(self.refused, default=None)
+        if first is None:
+            return self.n, self.backlog_n
+        return min(self.n, first - 1), min(self.backlog_n, first - 1)
 
 
 NO_LINK = LinkMark()
@@ -135,7 +159,7 @@ class Head:
             seq, head.newest_ms, head.command_ms, head.hour, counts = flat[:5]
             if type(seq) is list:
                 seq, *link = seq
-                head.link = LinkMark(*link)
+                head.link = LinkMark.of(link)
             head.seq = seq
             first = 5 + 2 * counts
             head.counts = dict(zip(flat[5:first:2], flat[6:first:2], strict=True))
@@ -210,7 +234,7 @@ class Head:
         """Return the bytes to store. None stands for a long text, since no value is None."""
         self.points_ahead = 0
         newest_ms = self.newest_ms
-        seq = self.seq if self.link is NO_LINK else [self.seq, *self.link]
+        seq = self.seq if self.link is NO_LINK else [self.seq, *self.link.plain]
         flat: list[Any] = [seq, newest_ms, self.command_ms, self.hour, len(self.counts)]
         for count in self.counts.items():
             flat += count
@@ -227,7 +251,7 @@ def advanced(ahead: Ahead) -> Head:
     """Return a stored head with what came after it."""
     head = Head.decoded(ahead.head).after(ahead.reports)
     if ahead.link is not None:
-        head.link = LinkMark(*ahead.link)
+        head.link = LinkMark.of(ahead.link)
     return head
 
 

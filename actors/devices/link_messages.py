@@ -47,13 +47,16 @@ class ReportFrame(Message, frozen=True):
     """Store the states of a frame of the link, all or none, and its number with them, in one turn.
 
     The answer is whether they were stored: not if a frame with this number or a higher one of the same session was
-    stored before. With `backlog` they are stored as by `SendBacklog`, and its numbers are counted apart.
+    stored before. With `backlog` they are stored as by `SendBacklog`, and its numbers are counted apart. `refused` are
+    the frames for this device that were refused on this connection, of the last ones: they are remembered with this
+    one. Raises `Overloaded` for a frame that was refused and came again after later ones were stored.
     """
 
     session: int
     n: int
     body: StateReport | Columns
     backlog: bool = False
+    refused: tuple[int, ...] = ()
     origin: Origin | None = None
 
     @property

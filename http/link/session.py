@@ -23,7 +23,7 @@ import trio
 from trunkline.actors.authority import is_gateway_of
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.command_messages import AcknowledgeCommand, LinkCommand
-from trunkline.actors.devices.head import NO_LINK, Head, LinkMark
+from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.link_messages import ReportFrame
 from trunkline.actors.devices.links import Link, LinkEnd, Links
@@ -67,12 +67,13 @@ _log = structlog.get_logger("trunkline.link")
 class _Frame:
     """A frame that was received and is neither stored nor refused."""
 
-    __slots__ = ("done", "n", "size_bytes", "states")
+    __slots__ = ("device", "done", "n", "size_bytes", "states")
 
-    def __init__(self, n: int, states: States | None = None, size_bytes: int = 0) -> None:
-        self.n = n
+    def __init__(self, states: States, size_bytes: int) -> None:
+        self.n = states.n
+        self.device = states.device
         self.done = False
-        self.states = states
+        self.states: States | None = states if states.backlog else None
         """What it brings, while it waits in the backlog lane."""
         self.size_bytes = size_bytes
 
@@ -83,10 +84,12 @@ class LinkSession:
     __slots__ = (
         "_backlog",
         "_call",
+        "_frames",
         "_from_client",
         "_link",
         "_newest",
         "_outgoing",
+        "_refused",
         "_session",
         "_socket",
         "_to_client",
@@ -111,6 +114,10 @@ class LinkSession:
         self._turns: list[tuple[_Frame, PendingAnswer]] = []
         """Those of this read that wait for their commit."""
         self._backlog: deque[_Frame] = deque()
+        window = call.service.system.limits.link_unacked_frames_max
+        self._refused: deque[tuple[int, bytes, int]] = deque(maxlen=window)
+        """Frames that were refused: how many frames had come by then, the device of the frame, and its number."""
+        self._frames = 0
         self._watched: Principal | None = None
         self._from_client = 0
         self._to_client = 0
@@ -202,7 +209,7 @@ class LinkSession:
                 self._authenticate(b"Bearer " + hello.token.encode())
             self._watch()
             mark = Head.read(system.journal, self.device.id).link
-            then = partial(self._link_opened, mark if mark.session == hello.session else NO_LINK)
+            then = partial(self._link_opened, *mark.told(hello.session))
             self._link, _ = self._links.open(
                 call.application, self.device.id, self, then, address=call.request.address, origin=call.origin
             )
@@ -211,7 +218,7 @@ class LinkSession:
             return
         self._session = hello.session
 
-    def _link_opened(self, position: LinkMark, failure: DomainError | None) -> None:
+    def _link_opened(self, n: int, backlog_n: int, failure: DomainError | None) -> None:
         """The opening is on disk: the client may know what is stored of its session."""
         system = self._call.service.system
         limits = system.limits
@@ -219,8 +226,8 @@ class LinkSession:
             self._close(_code_of(failure), failure.message)
             return
         facts = {
-            "n": position.n,
-            "backlogN": position.backlog_n,
+            "n": n,
+            "backlogN": backlog_n,
             "time": system.clock.wall_ms(),
             "window": limits.link_unacked_frames_max,
             "frameBytes": limits.link_frame_bytes_max,
@@ -277,6 +284,7 @@ class LinkSession:
         if n <= self._newest:
             raise Malformed(f"frame {n} came after frame {self._newest}; numbers must rise")
         self._newest = n
+        self._frames += 1
         system = self._call.service.system
         if len(self._waiting) + len(self._backlog) >= system.limits.link_unacked_frames_max:
             self._close(
@@ -284,11 +292,11 @@ class LinkSession:
             )
             return
         if states.backlog:
-            self._backlog.append(_Frame(n, states, size_bytes))
+            self._backlog.append(_Frame(states, size_bytes))
             if len(self._backlog) == 1:
                 system.component(LinkTasks).start_soon(self._bring_backlog)
             return
-        frame = _Frame(n)
+        frame = _Frame(states, size_bytes)
         self._waiting.append(frame)
         try:
             ref = self._ref_of(states)
@@ -311,8 +319,16 @@ class LinkSession:
             n=states.n,
             body=states.body,
             backlog=states.backlog,
+            refused=self._refused_of(states.device or self.device.id) if self._refused else (),
             origin=self._call.principal.origin,
         )
+
+    def _refused_of(self, device: bytes) -> tuple[int, ...]:
+        """The frames for a device whose refusal the client may not have: no older ones, as it keeps to its window."""
+        refused, window = self._refused, self._call.service.system.limits.link_unacked_frames_max
+        while refused and refused[0][0] + window < self._frames:
+            refused.popleft()
+        return tuple(n for _, of, n in refused if of == device)
 
     def _ref_of(self, states: States) -> Ref:
         """The device of a frame. Raises `DomainError` unless it is that of the link, or a peripheral of it."""
@@ -340,19 +356,20 @@ class LinkSession:
             if failure is not None:
                 if frame in waiting:
                     waiting.remove(frame)
-                self._refuse(frame.n, failure)
+                self._refuse(frame, failure)
         while waiting and waiting[0].done:
             n = waiting.popleft().n
         if n:
             self._send_if_open(self._outgoing.stored(n, backlog=False))
 
-    def _refuse(self, n: int, refusal: DomainError) -> None:
+    def _refuse(self, frame: _Frame, refusal: DomainError) -> None:
+        self._refused.append((self._frames, frame.device or self.device.id, frame.n))
         bucket = retry_ms = None
         if isinstance(refusal, TooManyRequests):
             bucket, retry_ms = refusal.bucket, math.ceil(refusal.retry_after_s * 1000)
         elif isinstance(refusal, Overloaded):
             retry_ms = math.ceil(refusal.retry_after_s * 1000)
-        self._send_if_open(self._outgoing.refusal(n, refusal.type, refusal.message, bucket, retry_ms))
+        self._send_if_open(self._outgoing.refusal(frame.n, refusal.type, refusal.message, bucket, retry_ms))
 
     def _send_if_open(self, data: bytes) -> None:
         if self._socket is not None and self._socket.open:
@@ -409,7 +426,7 @@ class LinkSession:
             if refusal is None:
                 self._send_if_open(self._outgoing.stored(frame.n, backlog=True))
             else:
-                self._refuse(frame.n, refusal)
+                self._refuse(frame, refusal)
 
 
 _ENDS: Final = {LinkEnd.SUPERSEDED: SUPERSEDED, LinkEnd.GONE: NO_DEVICE, LinkEnd.FAILED: FAILED}

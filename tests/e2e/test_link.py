@@ -102,6 +102,32 @@ async def test_a_refused_frame_stores_nothing_and_the_others_go_on(house: House)
     assert await house.values() == [1, 4]
 
 
+async def test_a_refusal_that_is_lost_with_the_connection_comes_again(house: House) -> None:
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await peer.send(1, 1, BASE_MS, {"temp": 1})
+        await peer.send(1, 2, BASE_MS + 1, {"wrong": 2})
+        await peer.send(2, 3, ["temp"], [[BASE_MS + 2, 3]])
+        await peer.send(1, 4, BASE_MS + 3, {"temp": 4})
+        await peer.until_stored(4)
+    async with linked(house.server, house.device, house.token) as (peer, facts):
+        assert facts["n"] == 1
+        await peer.send(1, 2, BASE_MS + 1, {"wrong": 2})
+        await peer.send(2, 3, ["temp"], [[BASE_MS + 2, 3]])
+        await peer.send(1, 4, BASE_MS + 3, {"temp": 4})
+        (refusal,) = await peer.until_stored(4)
+        assert (refusal[:3], refusal[4]) == ([2, 2, "Overloaded"], {"retryMs": 0})
+        await peer.send(1, 5, BASE_MS + 4, {"temp": 5})
+        assert await peer.until_stored(5) == []
+    async with linked(house.server, house.device, house.token) as (peer, facts):
+        assert facts["n"] == 1, "the refusal may have been lost again"
+        for n in range(6, 80):
+            await peer.send(1, n, BASE_MS + n, {"temp": n})
+            await peer.until_stored(n)
+    async with linked(house.server, house.device, house.token) as (_, facts):
+        assert facts["n"] == 79
+    assert await house.values() == [1, 3, 4, 5, *range(6, 80)]
+
+
 async def test_a_throttled_frame_names_the_bucket_and_the_time(tmp_path: Path) -> None:
     async with house_in(tmp_path / "data", send_state={"calls": 2, "window_s": 15}) as house:
         async with linked(house.server, house.device, house.token) as (peer, _):
