@@ -219,6 +219,7 @@ class Route:
 NOT_AUDITED: frozenset[str] = frozenset(
     {
         # What devices and programs do all the time, and what has a log of its own.
+        "device.link",
         "device.sendState",
         "device.sendCommand",
         "devices.sendCommand",
