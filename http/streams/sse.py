@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import trio
@@ -34,6 +35,7 @@ from trunkline.actors.topics.actor import streams_ref
 from trunkline.actors.topics.filters import check_filter
 from trunkline.actors.triggers.run_messages import GetMissedRuns
 from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.actors.values.structs import Message
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
 from trunkline.http.calls.call import Call
@@ -291,55 +293,34 @@ async def _replaying(
 
 
 async def _replay_states(call: Call, position: int) -> Missed:
-    limits = call.service.system.limits
     device = call.ids.get("device")
-    replay = GetMissedStates(
-        application=call.application,
-        device=device,
-        query=call.query if device is None else StateStream(),
-        position=position,
-        limit=limits.stream_replay_max,
-        bytes_max=limits.stream_buffer_bytes_max,
-        now_ms=call.service.system.clock.wall_ms(),
-    )
-    missed: Missed = await call.service.read_message(replay)
-    return missed
+    query = call.query if device is None else StateStream()
+    now_ms = call.service.system.clock.wall_ms()
+    return await _missed(call, GetMissedStates, position, device=device, query=query, now_ms=now_ms)
 
 
 async def _replay_changes(call: Call, position: int) -> Missed:
-    limits = call.service.system.limits
-    replay = GetMissedChanges(
-        application=call.application,
-        position=position,
-        limit=limits.stream_replay_max,
-        bytes_max=limits.stream_buffer_bytes_max,
-    )
-    missed: Missed = await call.service.read_message(replay)
-    return missed
+    return await _missed(call, GetMissedChanges, position)
 
 
 async def _replay_commands(call: Call, position: int) -> Missed:
-    limits = call.service.system.limits
-    replay = ReplayCommands(
-        application=call.application,
-        device=call.ids["device"],
-        position=position,
-        limit=limits.stream_replay_max,
-        bytes_max=limits.stream_buffer_bytes_max,
-        now_ms=call.service.system.clock.wall_ms(),
-    )
-    missed: Missed = await call.service.read_message(replay)
-    return missed
+    now_ms = call.service.system.clock.wall_ms()
+    return await _missed(call, ReplayCommands, position, device=call.ids["device"], now_ms=now_ms)
 
 
 async def _replay_runs(call: Call, position: int) -> Missed:
+    return await _missed(call, GetMissedRuns, position, flow=call.ids["flow"])
+
+
+async def _missed(call: Call, message: type[Message], position: int, **more: Any) -> Missed:
+    """A page of what a stream has missed. `more` are the fields of the message that only it has."""
     limits = call.service.system.limits
-    replay = GetMissedRuns(
+    replay = message(
         application=call.application,
-        flow=call.ids["flow"],
         position=position,
         limit=limits.stream_replay_max,
         bytes_max=limits.stream_buffer_bytes_max,
+        **more,
     )
     missed: Missed = await call.service.read_message(replay)
     return missed

@@ -222,11 +222,11 @@ class WebSocket:
         with trio.CancelScope() as self._scope:
             try:
                 while self._reader is not None and not transport.input_ended:
-                    if self._unsent or transport.has_unsent:
+                    if not self.has_room:
                         await self._flush()
                     else:
                         await transport.wait(self._on_readable)
-                if self._unsent or transport.has_unsent:
+                if not self.has_room:
                     await self._flush()
                 if not transport.gone:
                     await transport.linger()
@@ -283,7 +283,7 @@ class WebSocket:
             return False
         self._heard()
         self._feed(data)
-        return self._reader is not None and not self._unsent and not self._transport.has_unsent
+        return self._reader is not None and self.has_room
 
     def _feed(self, data: bytes) -> None:
         reader = self._reader
@@ -337,7 +337,7 @@ class WebSocket:
         transport = self._transport
         if transport.gone or self._close_sent:
             return
-        if self._unsent or transport.has_unsent:
+        if not self.has_room:
             self._unsent.append(data)
             self._unsent_bytes += len(data)
             if self._unsent_bytes > self._bounds.unsent_bytes_max:

@@ -15,7 +15,7 @@ from trunkline.actors.integrations.session import Unsent
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.topics.actor import OWN, Publisher
 from trunkline.actors.topics.messages import PublishInRun
-from trunkline.store import keys
+from trunkline.actors.values.ids import is_id
 
 TYPE: Final = "MqttMessageNode"
 
@@ -49,10 +49,6 @@ def prepare(config: Config) -> NodeStep:
 
 
 def _id(text: str) -> bytes:
-    try:
-        id = bytes.fromhex(text)
-    except ValueError:
-        id = b""
-    if len(id) != keys.ID_BYTES:
+    if not is_id(text):
         raise Unusable(f"config.integrationId: is {text!r}; give losant, or the id of an integration.")
-    return id
+    return bytes.fromhex(text)

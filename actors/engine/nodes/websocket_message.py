@@ -14,7 +14,7 @@ from trunkline.actors.engine.tools import Config, needed_text_reader, shortened,
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.integrations.session import Unsent
-from trunkline.store import keys
+from trunkline.actors.values.ids import is_id
 
 TYPE: Final = "WebsocketMessageNode"
 
@@ -44,10 +44,6 @@ def prepare(config: Config) -> NodeStep:
 
 
 def _id(text: str) -> bytes:
-    try:
-        id = bytes.fromhex(text)
-    except ValueError:
-        id = b""
-    if len(id) != keys.ID_BYTES:
+    if not is_id(text):
         raise refused(f"config.integrationId: gives {shortened(text)}; give the id of an integration.")
-    return id
+    return bytes.fromhex(text)

@@ -369,11 +369,12 @@ async def test_a_client_that_answers_pings_stays() -> None:
 
 
 async def test_the_client_of_the_websockets_library(wired: Wired) -> None:
-    if wired._tls is not None:
-        pytest.skip("its context of TLS is that of the next test")
+    secured = wired._tls
+    url = f"{'ws' if secured is None else 'wss'}://127.0.0.1:{wired.port}/"
+    context = None if secured is None else secured.context
 
     def talk() -> list[Any]:
-        with connect_websockets(f"ws://127.0.0.1:{wired.port}/", compression=None) as client:
+        with connect_websockets(url, ssl=context, compression=None) as client:
             client.send(b"\x00\x01")
             client.send(["in ", "pieces"])
             client.ping().wait(PATIENCE_S)
