@@ -105,7 +105,7 @@ def create_app(
         path = request.scope["path"]
         if path in site.PATHS and request.method in ("GET", "HEAD"):
             page = await pages.page(path)
-            return _quart(Response(200, page.headers, page.content))
+            return _quart(page.response(dict(request.scope["headers"])))
         if path in _PAGES:
             refusal = MethodNotAllowed(
                 f"{request.method} is not a method of this path; it takes GET.", "GET, HEAD"

@@ -37,6 +37,7 @@ from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.bulk_queue import BulkQueue
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.call_statistics import CallStatistics
+from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
 from trunkline.http.calls.idempotency import IdempotentCalls
 from trunkline.http.calls.json_body import check, decode
@@ -410,13 +411,6 @@ def json_response(call: Call, status: int, value: Any, headers: Headers | None =
         etag = answer_etag(revision, body)
     if etag is not None:
         headers.append((b"etag", f'"{etag}"'.encode()))
-        if call.route.method == "GET" and _etag_matches(call.request.header(b"if-none-match"), etag):
+        if call.route.method == "GET" and tag_matches(call.request.header(b"if-none-match"), etag):
             return Response(304, headers)
     return Response(status, headers, body)
-
-
-def _etag_matches(if_none_match: str | None, etag: str) -> bool:
-    if if_none_match is None:
-        return False
-    tags = {tag.strip().removeprefix("W/").strip('"') for tag in if_none_match.split(",")}
-    return "*" in tags or etag in tags

@@ -1,27 +1,48 @@
-"""The pages for people: `/`, `/docs` with all that it loads, `/favicon.svg`, and the OpenAPI document.
+"""The pages for people: `/`, `/console` and `/docs` with all that they load, the icon, and the OpenAPI document.
 
-They are read once, from installed files, so no page depends on another server. None needs a token. The OpenAPI
-document takes longer to make than all others together, so it is made when it is first asked for, beside the loop.
+They are read and compressed once, from installed files, so no page depends on another server. None needs a token. A
+browser keeps them and asks each time whether they are still the same, so nobody sees a page of an older version. The
+OpenAPI document takes longer to make than all others together, so it is made when it is first asked for, beside the
+loop.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import flask_swagger_ui
 import msgspec
 import trio
 
+from trunkline.http.calls.entity_tag import tag_matches
+from trunkline.http.calls.request import Headers, Response
 from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.pages import examples
 from trunkline.http.pages.openapi import document
 
 OPENAPI: Final = "/openapi.json"
 STATIC: Final = Path(__file__).parent / "static"
+CONSOLE: Final = Path(__file__).parent / "console"
 _SWAGGER_UI: Final = Path(flask_swagger_ui.__file__).parent / "dist"
+_CONTENT_TYPES: Final = {
+    ".css": b"text/css; charset=utf-8",
+    ".html": b"text/html; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".json": b"application/json",
+    ".mjs": b"text/javascript; charset=utf-8",
+    ".png": b"image/png",
+    ".svg": b"image/svg+xml",
+    ".woff2": b"font/woff2",
+}
+_PACKED: Final = frozenset({".png", ".woff2"})
+"""Files of these kinds are compressed already."""
+
 _FILES: Final[Mapping[str, Path]] = {
     "/": STATIC / "root.html",
     "/page.css": STATIC / "page.css",
@@ -32,14 +53,16 @@ _FILES: Final[Mapping[str, Path]] = {
     "/docs/start.js": STATIC / "start.js",
     "/docs/swagger-ui.css": _SWAGGER_UI / "swagger-ui.css",
     "/docs/swagger-ui-bundle.js": _SWAGGER_UI / "swagger-ui-bundle.js",
+    "/console": CONSOLE / "index.html",
+    "/console/": CONSOLE / "index.html",
+    **{
+        f"/console/{file.relative_to(CONSOLE).as_posix()}": file
+        for file in CONSOLE.rglob("*")
+        if file.suffix in _CONTENT_TYPES
+    },
 }
 PATHS: Final = frozenset({OPENAPI, *_FILES})
-_CONTENT_TYPES: Final = {
-    ".html": b"text/html; charset=utf-8",
-    ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-}
+
 PAGE_POLICY: Final = (
     b"content-security-policy",
     b"; ".join(
@@ -52,13 +75,59 @@ PAGE_POLICY: Final = (
         )
     ),
 )
+_CONSOLE_HEADERS: Final = (
+    (
+        b"content-security-policy",
+        b"; ".join(
+            (
+                b"default-src 'none'",
+                b"script-src 'self'",
+                b"style-src 'self'",
+                b"connect-src 'self'",
+                b"img-src 'self' data: blob:",
+                b"frame-ancestors 'none'",
+                b"base-uri 'none'",
+                b"form-action 'none'",
+                b"require-trusted-types-for 'script'",
+            )
+        ),
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+"""The console has the token of a person in its memory, so nothing but its own files may run or be asked there."""
+
+_ACCEPTS_GZIP: Final = re.compile(
+    rb"(?:^|[\s,])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))\s*(?:[;,]|$)", re.IGNORECASE
+)
 
 
-class Page(NamedTuple):
-    """A page as it is sent."""
+class Page:
+    """A page as it is sent: as it is and, where that is shorter, compressed."""
 
-    headers: list[tuple[bytes, bytes]]
-    content: bytes
+    __slots__ = ("_content", "_etag", "_headers", "_zipped")
+
+    def __init__(self, content: bytes, headers: Headers, *, zipped: bool) -> None:
+        self._content = content
+        self._etag = hashlib.sha256(content).hexdigest()[:32]
+        self._zipped = gzip.compress(content, mtime=0) if zipped else content
+        if len(self._zipped) >= len(content):
+            self._zipped = content
+        self._headers = [*headers, (b"cache-control", b"no-cache"), (b"x-content-type-options", b"nosniff")]
+        if self._zipped is not content:
+            self._headers.append((b"vary", b"accept-encoding"))
+
+    def response(self, request: Mapping[bytes, bytes]) -> Response:
+        """The response to a request with these headers: 304 if the client has this page already."""
+        headers, content, etag = [*self._headers], self._content, self._etag
+        if self._zipped is not content and _ACCEPTS_GZIP.search(request.get(b"accept-encoding", b"")):
+            content, etag = self._zipped, f"{etag}-gzip"
+            headers.append((b"content-encoding", b"gzip"))
+        headers.append((b"etag", f'"{etag}"'.encode()))
+        known = request.get(b"if-none-match")
+        if known is not None and tag_matches(known.decode("latin1"), etag):
+            return Response(304, headers)
+        return Response(200, headers, content)
 
 
 class Site:
@@ -75,10 +144,7 @@ class Site:
         """The page at this path, which is one of `PATHS`."""
         if path == OPENAPI and path not in self._pages:
             make = trio.to_thread.run_sync
-            shown = await make(_encoded_document, self._table, self._version, limiter=self._making)
-            for name, id in self._ids.items():
-                shown = shown.replace(examples.IDS[name].encode(), id.encode())
-            self._pages[path] = Page([(b"content-type", b"application/json")], shown)
+            self._pages[path] = await make(self._openapi, limiter=self._making)
         return self._pages[path]
 
     def show_examples(self, ids: Mapping[str, str]) -> None:
@@ -86,14 +152,23 @@ class Site:
         self._ids = ids
         self._pages.pop(OPENAPI, None)
 
+    def _openapi(self) -> Page:
+        shown = _encoded_document(self._table, self._version)
+        for name, id in self._ids.items():
+            shown = shown.replace(examples.IDS[name].encode(), id.encode())
+        return Page(shown, [(b"content-type", _CONTENT_TYPES[".json"])], zipped=True)
+
 
 @lru_cache(maxsize=2)
 def _encoded_document(table: RouteTable, version: str) -> bytes:
     return msgspec.json.encode(document(table, version))
 
 
+@cache
 def _read(file: Path) -> Page:
     headers = [(b"content-type", _CONTENT_TYPES[file.suffix])]
-    if file.suffix == ".html":
+    if file.is_relative_to(CONSOLE):
+        headers += _CONSOLE_HEADERS
+    elif file.suffix == ".html":
         headers.append(PAGE_POLICY)
-    return Page(headers, file.read_bytes())
+    return Page(file.read_bytes(), headers, zipped=file.suffix not in _PACKED)

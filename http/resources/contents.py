@@ -17,6 +17,7 @@ from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.values.structs import Query
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, protocol_error
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Headers, Response
@@ -87,7 +88,7 @@ async def serve(call: Call, link: Link, caching: str = "private, max-age=0, must
     system, request = call.service.system, call.request
     etag = f'"{link.stored.sha256}"'
     headers = _headers(link, etag, caching)
-    if etag in (request.header(b"if-none-match") or ""):
+    if tag_matches(request.header(b"if-none-match"), link.stored.sha256):
         return Response(304, headers)
     size_bytes = link.stored.size_bytes
     part = _range(request.header(b"range"), size_bytes)
