@@ -1,1 +1,114 @@
-document.title = "Trunkline console";
+// The console starts here: the frame with the navigation, and the view of the current address.
+
+import { get, path, request } from "./lib/api.js";
+import { useData } from "./lib/hooks.js";
+import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
+import { link, match, route } from "./lib/router.js";
+import { endSession, keepFresh, session } from "./lib/session.js";
+import { chooseTheme, theme } from "./lib/theme.js";
+import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
+import { Problem } from "./parts/basics.js";
+import { Dialogs, openDialog } from "./parts/dialog.js";
+import { LogIn } from "./parts/login.js";
+import { Notes } from "./parts/notes.js";
+import { openRowsByClick } from "./parts/table.js";
+import { ROUTES, SECTIONS } from "./routes.js";
+
+const menuOpen = signal(false);
+
+function Console() {
+  const found = match(ROUTES, route.value.path);
+  if (found?.row.open) return html`<${View} key=${route.value.path} found=${found} /><${Dialogs} /><${Notes} />`;
+  if (!session.value) return html`<${LogIn} />`;
+  return html`<div class="frame">
+    <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the content</a>
+    <div class="menu-bar"><a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
+      <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}>Menu</button></div>
+    <${Side} section=${found?.row.section} />
+    <main class="view" tabindex="-1"><${View} key=${viewKey(found)} found=${found} /></main>
+  </div><${Dialogs} /><${Notes} />`;
+}
+
+// A view is made anew when its record changes, and kept when only its tab or its query does.
+const viewKey = (found) => found && found.row.file + JSON.stringify({ ...found.params, tab: undefined });
+
+function Side({ section }) {
+  const app = currentApplication();
+  const name = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
+  useEffect(() => { menuOpen.value = false; }, [route.value.path]);
+  const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}</a>`;
+  const dark = theme.value === "dark";
+  return html`<aside id="side" class=${menuOpen.value ? "side open" : "side"}>
+    <a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
+    <nav aria-label="Console">
+      ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].map(item)}
+    </nav>
+    ${app && html`<nav aria-label="Application"><h2 class="application">${name.value?.name || "Application"}</h2>
+      ${SECTIONS.map(([title, items]) => html`${title && html`<h2>${title}</h2>`}
+        ${items.map(([key, text, place]) => item([key, text, place ? link("/applications", app, place) : link("/applications", app)]))}`)}</nav>`}
+    <div class="foot">
+      <span class="quiet break">${session.value.email}</span>
+      <div class="row">
+        <button class="small" onClick=${() => chooseTheme(dark ? "light" : "dark")}>${dark ? "Light" : "Dark"}</button>
+        <button class="small" onClick=${showHelp}>Keys</button>
+        <button class="small" onClick=${logOut}>Log out</button>
+      </div>
+      <a href="/docs" target="_blank" rel="noopener">API</a>
+    </div>
+  </aside>`;
+}
+
+function logOut() {
+  endSession("you have logged out.");
+}
+
+function showHelp() {
+  const keys = [
+    ["/", "Search the list"], ["n", "Create something in this view"], ["j k", "Next and previous row"], ["Enter", "Open the row"],
+    ["Esc", "Close a dialog, leave a field"], ["?", "These keys"],
+    ...Object.entries(PLACES).map(([key, [text]]) => [`g ${key}`, text]),
+  ];
+  openDialog("Keys", () => html`<table><tbody>${keys.map(([key, text]) => html`<tr><td>${key.split(" ").map((each) => html`<kbd>${each}</kbd> `)}</td><td>${text}</td></tr>`)}</tbody></table>`);
+}
+
+// The view of an address. Its file is loaded first; the focus goes to its title when the address changes.
+function View({ found }) {
+  const [loaded, setLoaded] = useState({});
+  const box = useRef(null);
+  useEffect(() => {
+    let over = false;
+    found?.row.load().then((view) => over || setLoaded({ view }), (error) => over || setLoaded({ error }));
+    scrollTo(0, 0);
+    return () => (over = true);
+  }, [found?.row]);
+  if (!found) return html`<h1>There is no such page</h1><p><a href="#/">Go to the start.</a></p>`;
+  if (loaded.error) return html`<${Problem} error=${{ message: `This page cannot be loaded: ${loaded.error.message}` }} retry=${() => location.reload()} />`;
+  if (!loaded.view) return html`<p class="quiet" role="status">Loading.</p>`;
+  return html`<div ref=${box}><${Boundary}><${loaded.view} ...${found.params} /></${Boundary}></div>`;
+}
+
+// Shows what went wrong in a view instead of an empty page.
+class Boundary extends Component {
+  state = { error: null };
+
+  static getDerivedStateFromError(error) {
+    return { error };
+  }
+
+  componentDidCatch(error) {
+    console.error(error);
+  }
+
+  render({ children }, { error }) {
+    if (!error) return children;
+    const message = `This page has a fault: ${error.message}`;
+    return html`<${Problem} error=${{ message }} retry=${() => this.setState({ error: null })} />`;
+  }
+}
+
+keepFresh(request);
+listenToKeys(showHelp);
+openRowsByClick();
+const root = document.getElementById("console");
+root.textContent = "";
+render(html`<${Console} />`, root);

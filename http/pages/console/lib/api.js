@@ -1,0 +1,81 @@
+// Calls of the API. Every answer that is no success becomes an `ApiError` with the server's own sentence.
+
+import { endSession, session } from "./session.js";
+
+export class ApiError extends Error {
+  // status: the HTTP status, 0 if no answer came. type: the type of the error, such as "Validation".
+  constructor(status, type, message, retryAfterS = null) {
+    super(message);
+    this.status = status;
+    this.type = type;
+    this.retryAfterS = retryAfterS;
+  }
+}
+
+// A path of the API from its segments: path("applications", id, "devices").
+export function path(...segments) {
+  return "/" + segments.map(encodeURIComponent).join("/");
+}
+
+// A query string from an object. Leaves out undefined, null and ""; objects are sent as JSON, arrays with commas.
+export function queryString(query) {
+  const parts = new URLSearchParams();
+  for (const [name, value] of Object.entries(query || {})) {
+    if (value === undefined || value === null || value === "") continue;
+    if (Array.isArray(value) && value.every((each) => typeof each !== "object")) parts.set(name, value.join(","));
+    else parts.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+  }
+  const text = parts.toString();
+  return text ? "?" + text : "";
+}
+
+export function authorization() {
+  return session.value ? { authorization: `Bearer ${session.value.token}` } : {};
+}
+
+// The response of a call. Throws ApiError unless its status is a success.
+export async function request(method, target, { query, body, headers, signal, token = true } = {}) {
+  const init = { method, signal, headers: { ...(token ? authorization() : {}), ...headers }, cache: "no-store" };
+  if (body !== undefined) {
+    const raw = body instanceof Blob || body instanceof FormData || typeof body === "string";
+    if (!raw) init.headers["content-type"] = "application/json";
+    init.body = raw ? body : JSON.stringify(body);
+  }
+  const usedToken = session.value?.token;
+  let answer;
+  try {
+    answer = await fetch(target + queryString(query), init);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "Unreachable", "The server does not answer. Check that it runs and that this machine reaches it.");
+  }
+  if (answer.ok || answer.status === 304) return answer;
+  const error = await errorOf(answer);
+  // A call that was sent before a new log-in says nothing about the new token.
+  if (answer.status === 401 && token && usedToken && usedToken === session.value?.token) endSession(error.message);
+  throw error;
+}
+
+export async function errorOf(answer) {
+  const text = await answer.text();
+  let told = {};
+  try {
+    told = JSON.parse(text);
+  } catch {
+    // A proxy may answer with another form.
+  }
+  const retry = Number(answer.headers.get("retry-after")) || null;
+  const message = told.message || `The server answered with status ${answer.status}.`;
+  return new ApiError(answer.status, told.type || "Unknown", message, retry);
+}
+
+async function decoded(answer) {
+  const text = await answer.text();
+  return text ? JSON.parse(text) : null;
+}
+
+export const get = async (target, query, options) => decoded(await request("GET", target, { ...options, query }));
+export const post = async (target, body, options) => decoded(await request("POST", target, { ...options, body }));
+export const patch = async (target, body, options) => decoded(await request("PATCH", target, { ...options, body }));
+export const put = async (target, body, options) => decoded(await request("PUT", target, { ...options, body }));
+export const del = async (target, body, options) => decoded(await request("DELETE", target, { ...options, body }));

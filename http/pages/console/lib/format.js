@@ -1,0 +1,65 @@
+// Numbers as text, short and in the reader's locale.
+
+const whole = new Intl.NumberFormat();
+const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
+const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
+const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+// 12,345
+export const count = (value) => (value === undefined || value === null ? "-" : whole.format(value));
+
+// 1 device, 2 devices
+export const plural = (number, noun, many = noun + "s") => `${count(number)} ${number === 1 ? noun : many}`;
+
+// A value of a device: numbers with at most six digits, everything else as JSON.
+export function valueText(value) {
+  if (value === undefined) return "-";
+  if (typeof value === "number") return precise.format(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+// 1.2/s
+export function rate(perSecond) {
+  if (perSecond === undefined || perSecond === null || Number.isNaN(perSecond)) return "-";
+  return `${perSecond >= 100 ? whole.format(Math.round(perSecond)) : short.format(perSecond)}/s`;
+}
+
+// 1.2 MB, decimal units
+export function bytes(value) {
+  if (value === undefined || value === null) return "-";
+  let unit = 0, left = Math.abs(value);
+  while (left >= 999.5 && unit < UNITS.length - 1) {
+    left /= 1000;
+    unit += 1;
+  }
+  return `${value < 0 ? "-" : ""}${unit ? short.format(left) : Math.round(left)} ${UNITS[unit]}`;
+}
+
+// 12 ms, 3.4 s, 5 min, 2 h, 3 d
+export function duration(ms) {
+  if (ms === undefined || ms === null || Number.isNaN(ms)) return "-";
+  if (ms < 1000) return `${short.format(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${s < 10 ? short.format(s) : Math.floor(s)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h`;
+  return `${whole.format(Math.floor(s / 86400))} d`;
+}
+
+// The exact local time with the zone: 2026-11-21 14:03:07.123 GMT+1
+const exact = new Intl.DateTimeFormat("sv-SE", {
+  year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  fractionalSecondDigits: 3, timeZoneName: "short",
+});
+export const exactTime = (time) => exact.format(new Date(time)).replace(",", ".");
+
+const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const year = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
+
+// A time as short as it is clear: of today the clock, of this year the day and the clock, else the date.
+export function shortTime(time, now = Date.now()) {
+  const then = new Date(time), at = new Date(now);
+  if (then.toDateString() === at.toDateString()) return today.format(then);
+  return (then.getFullYear() === at.getFullYear() ? day : year).format(then);
+}

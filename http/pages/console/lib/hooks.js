@@ -1,0 +1,82 @@
+// Hooks for data: loaded from the API, repeated while the page is seen, or followed as a stream.
+
+import { openStream } from "./stream.js";
+import { useEffect, useRef, useState } from "./ui.js";
+
+// Load something and keep it: {value, error, loading, at, reload}.
+// `load(signal)` gives a promise; it is called again when `deps` change, by `reload()`, and every `every` ms while the
+// page is visible. `value` stays while it is loaded again, and while a later load fails; then `error` is set as well.
+export function useData(load, deps, { every = 0 } = {}) {
+  const [state, setState] = useState({ loading: true });
+  const again = useRef(() => {});
+  const latest = useRef(load);
+  latest.current = load;
+  useEffect(() => {
+    let abort = null, timer = 0, over = false;
+    const run = async () => {
+      clearTimeout(timer);
+      abort?.abort();
+      const mine = (abort = new AbortController());
+      setState((before) => ({ ...before, loading: true }));
+      try {
+        const value = await latest.current(mine.signal);
+        if (!mine.signal.aborted) setState({ value, loading: false, at: Date.now() });
+      } catch (error) {
+        if (!mine.signal.aborted) setState((before) => ({ ...before, error, loading: false }));
+      }
+      if (every && !over && mine === abort) timer = setTimeout(tick, every);
+    };
+    const tick = () => (document.hidden ? (timer = 0) : run());
+    const seen = () => !document.hidden && every && !timer && run();
+    document.addEventListener("visibilitychange", seen);
+    again.current = run;
+    run();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+      abort?.abort();
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [...deps, every]);
+  return { ...state, reload: () => again.current() };
+}
+
+// Follow a stream of the API: {state: "opening" | "live" | "stale", since (ms), error}.
+// `onEvent(data, name, id)` is called for each event. No stream is opened while `target` is null.
+export function useStream(target, { query, onEvent, onReset } = {}) {
+  const [state, setState] = useState({ state: "opening", since: Date.now() });
+  const handlers = useRef({});
+  handlers.current = { onEvent, onReset };
+  const key = JSON.stringify(query || {});
+  useEffect(() => {
+    if (!target) return undefined;
+    return openStream(target, {
+      query: JSON.parse(key),
+      onEvent: (...event) => handlers.current.onEvent?.(...event),
+      onReset: () => handlers.current.onReset?.(),
+      onState: setState,
+    });
+  }, [target, key]);
+  return state;
+}
+
+// The title of the browser's tab.
+export function useTitle(title) {
+  useEffect(() => {
+    document.title = title ? `${title} - Trunkline` : "Trunkline";
+  }, [title]);
+}
+
+// True while the rendering of a component may be stale: calls `draw` at most once a frame.
+export function useFrame(draw) {
+  const waiting = useRef(0);
+  const latest = useRef(draw);
+  latest.current = draw;
+  useEffect(() => () => cancelAnimationFrame(waiting.current), []);
+  return () => {
+    waiting.current ||= requestAnimationFrame(() => {
+      waiting.current = 0;
+      latest.current();
+    });
+  };
+}

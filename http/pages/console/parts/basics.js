@@ -1,0 +1,164 @@
+// Small components that most views use.
+
+import { duration, exactTime, shortTime } from "../lib/format.js";
+import { link } from "../lib/router.js";
+import { html, signal, useEffect, useState } from "../lib/ui.js";
+import { useTitle } from "../lib/hooks.js";
+
+// The time now in ms, for ages. It changes once a second while the tab is seen.
+export const now = signal(Date.now());
+setInterval(() => document.hidden || (now.value = Date.now()), 1000);
+
+// A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons.
+export function Page({ title, trail = [], lead, actions, children }) {
+  useTitle(title);
+  return html`
+    <div class="page-head">
+      <div>
+        ${trail.length > 0 && html`<nav class="trail" aria-label="Breadcrumb">
+          ${trail.map(([text, address]) => html`<a href=${address}>${text}</a><span aria-hidden="true">/</span>`)}
+        </nav>`}
+        <h1 tabindex="-1">${title}</h1>
+        ${lead && html`<p class="lead">${lead}</p>`}
+      </div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </div>
+    <div class="stack">${children}</div>`;
+}
+
+// A box with a title. `flush` has no padding, for tables.
+export function Card({ title, actions, flush, children, ...rest }) {
+  return html`<section class=${flush ? "card flush" : "card"} ...${rest}>
+    ${(title || actions) && html`<div class=${flush ? "spread filters" : "spread"}><h2>${title}</h2>${actions && html`<div class="row">${actions}</div>`}</div>`}
+    ${children}
+  </section>`;
+}
+
+// A figure with its name. tone: "good", "warn", "bad" or none. With `to` it is a link.
+export function Tile({ label, value, detail, tone = "", to }) {
+  const inside = html`<span class="label">${label}</span><span class="figure">${value}</span>
+    ${detail !== undefined && html`<span class="detail">${detail}</span>`}`;
+  return to ? html`<a class="tile ${tone}" href=${to}>${inside}</a>` : html`<div class="tile ${tone}">${inside}</div>`;
+}
+
+export const Badge = ({ tone = "", children }) => html`<span class="badge ${tone}">${children}</span>`;
+
+// An error in the server's own sentence, with a button that tries again.
+export function Problem({ error, retry }) {
+  if (!error) return null;
+  const again = retry && html` <button class="small" onClick=${retry}>Try again</button>`;
+  return html`<div class="problem" role="alert">${error.message}${again}</div>`;
+}
+
+export const Notice = ({ tone = "", children }) => html`<div class="notice ${tone}">${children}</div>`;
+
+// A time: short, in the local zone, with the exact one on hover. `age`: as "5 min ago", kept up to date.
+export function Time({ at, age = false }) {
+  if (at === undefined || at === null || at === "") return html`<span class="quiet">never</span>`;
+  const time = new Date(at);
+  const text = age ? ageText(now.value - time.getTime()) : shortTime(time);
+  return html`<time class="nowrap" dateTime=${time.toISOString()} title=${exactTime(time)}>${text}</time>`;
+}
+
+function ageText(ms) {
+  if (ms < -1500) return `in ${duration(-ms)}`;
+  return ms < 1500 ? "just now" : `${duration(ms)} ago`;
+}
+
+// Names and values: rows are [name, value]; rows whose value is undefined or null are left out.
+export function Facts({ rows }) {
+  const shown = rows.filter(([, value]) => value !== undefined && value !== null);
+  return html`<dl class="facts">${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+// Tabs are views with addresses of their own: items are [key, text, address].
+export function Tabs({ items, current, label = "Sections" }) {
+  return html`<nav class="tabs" aria-label=${label}>
+    ${items.map(([key, text, address]) => html`<a href=${address} aria-current=${key === current ? "page" : undefined}>${text}</a>`)}
+  </nav>`;
+}
+
+// The state of a stream from useStream: live, or stale since when and why.
+export function Live({ stream }) {
+  if (stream.state === "opening") return html`<span class="live">connecting</span>`;
+  if (stream.state === "live") return html`<span class="live is-live">live</span>`;
+  const why = stream.error ? `: ${stream.error.message}` : "";
+  return html`<span class="live is-stale" role="status">stale since <${Time} at=${stream.since} />${why}</span>`;
+}
+
+// The same for data that useData repeats: stale when the last load failed.
+export function Fresh({ data }) {
+  if (data.error) {
+    return html`<span class="live is-stale" role="status">stale since ${data.at ? html`<${Time} at=${data.at} />` : "the start"}: ${data.error.message}</span>`;
+  }
+  return html`<span class="live ${data.at ? "is-live" : ""}">${data.at ? "live" : "loading"}</span>`;
+}
+
+// Tags of a device: [{key, value}]
+export function Tags({ tags }) {
+  return html`<span class="row">${(tags || []).map((tag) => html`<span class="tag">${tag.key}=${tag.value}</span>`)}</span>`;
+}
+
+// A page that is served without TLS from another machine has no clipboard; there the old way still works.
+async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  (document.querySelector("dialog[open]") || document.body).append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+  return undefined;
+}
+
+// A button that copies a text.
+export function Copy({ text, label = "Copy" }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    const timer = copied && setTimeout(() => setCopied(false), 2000);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = () => copyText(text).then(() => setCopied(true));
+  return html`<button class="small" onClick=${copy}>${copied ? "Copied" : label}</button>`;
+}
+
+export const Snippet = ({ text, label }) =>
+  html`<figure class="snippet" aria-label=${label}><pre tabindex="0">${text}</pre><${Copy} text=${text} /></figure>`;
+
+// What a list shows when it has nothing: what it is for, what to do next, and the same as calls.
+// `call`: {method, path, body}, shown for curl and for Python; $TOKEN is a token of the reader.
+export function Empty({ title, children, call }) {
+  return html`<div class="empty">
+    <h2>${title}</h2>
+    ${children}
+    ${call && html`<${Calls} ...${call} />`}
+  </div>`;
+}
+
+// A call of the API to copy, for curl and for Python.
+export function Calls({ method = "GET", path, body }) {
+  const url = location.origin + path;
+  const json = body === undefined ? "" : JSON.stringify(body);
+  const quoted = json.replaceAll("'", "'\\''");
+  const curl = `curl -s -X ${method} '${url}' -H "Authorization: Bearer $TOKEN"${json && ` \\\n  -H 'Content-Type: application/json' -d '${quoted}'`}`;
+  const python = [
+    "import json, os, urllib.request",
+    "",
+    "call = urllib.request.Request(",
+    `    ${JSON.stringify(url)}, method=${JSON.stringify(method)},`,
+    `    headers={"Authorization": "Bearer " + os.environ["TOKEN"]${json && ', "Content-Type": "application/json"'}},`,
+    ...(json ? [`    data=json.dumps(json.loads(${JSON.stringify(json)})).encode(),`] : []),
+    ")",
+    "print(urllib.request.urlopen(call).read().decode())",
+  ].join("\n");
+  return html`<p class="quiet">The same by a program. Set <code>TOKEN</code> to an API token, such as one of <a href=${link("/account", "tokens")}>your account</a>.</p>
+    <${Snippet} text=${curl} label="With curl" /><${Snippet} text=${python} label="With Python" />`;
+}
+
+// Waits for data of useData: its error, nothing yet, or what `children(value)` makes of it.
+export function Loaded({ data, children }) {
+  if (data.value === undefined) {
+    return data.error ? html`<${Problem} error=${data.error} retry=${data.reload} />` : html`<p class="quiet" role="status">Loading.</p>`;
+  }
+  return html`${data.error && html`<${Problem} error=${data.error} retry=${data.reload} />`}${children(data.value)}`;
+}

@@ -1,0 +1,85 @@
+// Charts of values over time, drawn by uPlot.
+
+import { html, useEffect, useRef } from "../lib/ui.js";
+import { exactTime, valueText } from "../lib/format.js";
+import { theme } from "../lib/theme.js";
+import uPlot from "../vendor/uplot.mjs";
+
+const COLOURS = 8;
+
+// series: [{name, step: true for values that last until the next, gaps}], data: [times in s, values, values, ...],
+// where a value is a number or null. `range`: [from, to] in s that the axis shows, else that of the data.
+// `bands`, `unit` are optional. The chart keeps its elements while only `data` or `range` change.
+export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true }) {
+  const box = useRef(null);
+  const plot = useRef(null);
+  const given = useRef({});
+  given.current = { range, onSelect };
+  const shape = JSON.stringify(series) + theme.value + height + unit + legend;
+
+  useEffect(() => {
+    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
+    const options = {
+      width: box.current.clientWidth || 300,
+      height,
+      legend: { show: legend, live: true },
+      cursor: { drag: { x: Boolean(onSelect), y: false, setScale: false }, points: { size: 7 } },
+      scales: { x: { time: true, range: (_, low, high) => xRange(given.current.range, low, high) } },
+      axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) }],
+      series: [
+        { label: "Time", value: (_, at) => (at === null ? "-" : exactTime(at * 1000)) },
+        ...series.map((each, at) => ({
+          label: each.name,
+          stroke: colour(`chart-${(at % COLOURS) + 1}`),
+          width: 1.75,
+          spanGaps: !each.gaps,
+          points: { show: data[0].length < 60 ? undefined : false },
+          paths: each.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
+          value: (_, value) => (value === null || value === undefined ? "-" : valueText(value) + unit),
+        })),
+      ],
+      hooks: {
+        setSelect: [(shown) => {
+          if (!given.current.onSelect || shown.select.width < 4) return;
+          const { left, width } = shown.select;
+          given.current.onSelect(shown.posToVal(left, "x"), shown.posToVal(left + width, "x"));
+          shown.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        }],
+      },
+    };
+    plot.current = new uPlot(options, data, box.current);
+    const resize = new ResizeObserver(() => {
+      const width = box.current?.clientWidth;
+      if (width && width !== plot.current?.width) plot.current.setSize({ width, height });
+    });
+    resize.observe(box.current);
+    return () => {
+      resize.disconnect();
+      plot.current.destroy();
+      plot.current = null;
+    };
+  }, [shape]);
+
+  useEffect(() => plot.current?.setData(data), [data, range?.[0], range?.[1]]);
+
+  return html`<div class="chart" ref=${box} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
+}
+
+function xRange(range, low, high) {
+  if (range) return range;
+  if (low === null || high === null) return [Date.now() / 1000 - 3600, Date.now() / 1000];
+  return low === high ? [low - 60, high + 60] : [low, high];
+}
+
+// The newest value of each series, for readers who do not see the chart.
+function summary(series, data) {
+  const newest = series.map((each, at) => {
+    const values = data[at + 1] || [];
+    for (let index = values.length - 1; index >= 0; index--) {
+      if (values[index] !== null && values[index] !== undefined) return `${each.name}: ${valueText(values[index])}`;
+    }
+    return `${each.name}: no value`;
+  });
+  return newest.join(", ");
+}

@@ -1,0 +1,65 @@
+// Dialogs over the page. One at a time; Escape closes it, and the focus goes back to where it was.
+
+import { html, signal, useEffect, useId, useRef, useState } from "../lib/ui.js";
+import { Problem } from "./basics.js";
+
+const shown = signal(null);
+
+// Open a dialog: `body(close)` is its content. Returns a promise of what `close(value)` got, undefined when dismissed.
+export function openDialog(title, body) {
+  return new Promise((resolve) => (shown.value = { title, body, resolve }));
+}
+
+// Ask before something that cannot be undone. `act` does it; its error is shown in the dialog. True if it was done.
+// `typed`: a text that the reader has to type first, for what removes much.
+export function confirmed({ title, text, button = "Delete", typed, act }) {
+  return openDialog(title, (close) => html`<${Confirmation} ...${{ text, button, typed, act, close }} />`);
+}
+
+function Confirmation({ text, button, typed, act, close }) {
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const [given, setGiven] = useState("");
+  const id = useId();
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await act();
+      close(true);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return html`<form onSubmit=${submit} class="stack">
+    <p>${text}</p>
+    ${typed && html`<div class="field"><label for=${id}>To confirm, type <code>${typed}</code></label>
+      <input id=${id} autocomplete="off" value=${given} onInput=${(event) => setGiven(event.target.value)} /></div>`}
+    <${Problem} error=${error} />
+    <div class="buttons"><button type="button" onClick=${() => close()}>Cancel</button>
+      <button class="danger" disabled=${busy || (typed && given !== typed)}>${button}</button></div>
+  </form>`;
+}
+
+// Where dialogs are shown; once in the frame.
+export function Dialogs() {
+  const dialog = shown.value;
+  const element = useRef(null);
+  const title = useId();
+  useEffect(() => {
+    if (!dialog) return;
+    element.current.showModal();
+    element.current.querySelector("input, select, textarea")?.focus();
+  }, [dialog]);
+  if (!dialog) return null;
+  const close = (value) => {
+    element.current?.close();
+    if (shown.value === dialog) shown.value = null;
+    dialog.resolve(value);
+  };
+  return html`<dialog ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }}>
+    <h2 id=${title}>${dialog.title}</h2>
+    ${dialog.body(close)}
+  </dialog>`;
+}

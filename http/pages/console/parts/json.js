@@ -1,0 +1,59 @@
+// JSON to read, folded, and JSON to edit.
+
+import { html, useState } from "../lib/ui.js";
+import { Problem } from "./basics.js";
+
+const FOLDED_FROM = 2;
+const ITEMS_MAX = 200;
+
+// A value as a tree. Objects deeper than two levels are folded.
+export const Json = ({ value }) => html`<div class="json"><${Node} value=${value} depth=${0} /></div>`;
+
+function Node({ name, value, depth }) {
+  const key = name !== undefined && html`<span class="key">${name}: </span>`;
+  if (value === null || typeof value !== "object") {
+    const kind = typeof value === "string" ? "string" : "other";
+    return html`<div>${key}<span class=${kind}>${JSON.stringify(value)}</span></div>`;
+  }
+  const entries = Object.entries(value);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  if (!entries.length) return html`<div>${key}${open}${close}</div>`;
+  return html`<details open=${depth < FOLDED_FROM}><summary>${key}${open}${entries.length}${close}</summary>
+    <div>${entries.slice(0, ITEMS_MAX).map(([each, inner]) => html`<${Node} key=${each} name=${each} value=${inner} depth=${depth + 1} />`)}
+    ${entries.length > ITEMS_MAX && html`<p class="quiet">${entries.length - ITEMS_MAX} more are not shown.</p>`}</div></details>`;
+}
+
+// Edit a value as JSON text. `save(value)` gives a promise; its error is shown below, in the server's own sentence.
+export function JsonEditor({ value, save, button = "Save", label = "JSON", rows = 24 }) {
+  const [text, setText] = useState(() => JSON.stringify(value, null, 2));
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const syntax = syntaxError(text);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await save(JSON.parse(text));
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  return html`<form onSubmit=${submit} class="stack">
+    <textarea aria-label=${label} rows=${rows} spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)} aria-invalid=${syntax ? "true" : undefined}></textarea>
+    ${syntax && html`<p class="quiet" role="status">This is not JSON yet: ${syntax}</p>`}
+    <${Problem} error=${error} />
+    <div class="row"><button class="primary" disabled=${busy || Boolean(syntax)}>${button}</button>
+      <button type="button" onClick=${() => setText(JSON.stringify(value, null, 2))}>Undo all changes</button></div>
+  </form>`;
+}
+
+function syntaxError(text) {
+  try {
+    JSON.parse(text);
+    return "";
+  } catch (error) {
+    return error.message;
+  }
+}

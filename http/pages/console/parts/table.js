@@ -1,0 +1,112 @@
+// Tables. `Table` shows rows that are there; `RecordTable` pages, sorts and searches a list on the server.
+
+import { get } from "../lib/api.js";
+import { count, plural } from "../lib/format.js";
+import { useData } from "../lib/hooks.js";
+import { go, route, setQuery } from "../lib/router.js";
+import { html, useEffect, useRef, useState } from "../lib/ui.js";
+import { Problem } from "./basics.js";
+
+const PER_PAGE = 50;
+const TYPING_MS = 250;
+
+// columns: {label, render(row), sort: the sortField of the server, number: true for figures, wide}
+// rows: what is shown; `href(row)` makes the first column a link, and Enter or a click on the row opens it.
+export function Table({ label, columns, rows, href, rowKey = (row) => row.id, sort, selected, select }) {
+  const order = (column) => {
+    if (!column.sort || !sort) return undefined;
+    return sort.field === column.sort ? (sort.direction === "asc" ? "ascending" : "descending") : undefined;
+  };
+  const head = (column) => {
+    if (!column.sort || !sort) return column.label;
+    const arrow = { ascending: " \u2191", descending: " \u2193" }[order(column)] || "";
+    return html`<button onClick=${() => sort.by(column.sort)}>${column.label}${arrow}</button>`;
+  };
+  const all = select && rows.length > 0 && rows.every((row) => selected.has(rowKey(row)));
+  return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
+    <thead><tr>
+      ${select && html`<th><input type="checkbox" aria-label="Select all on this page" checked=${all} onChange=${() => select(all ? new Set() : new Set(rows.map(rowKey)))} /></th>`}
+      ${columns.map((column) => html`<th scope="col" class=${column.number ? "number" : ""} aria-sort=${order(column)}>${head(column)}</th>`)}
+    </tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${rowKey(row)} data-href=${href ? href(row) : undefined}>
+      ${select && html`<td><input type="checkbox" aria-label="Select this row" checked=${selected.has(rowKey(row))} onChange=${() => select(toggled(selected, rowKey(row)))} /></td>`}
+      ${columns.map((column, at) => html`<td class=${column.number ? "number" : ""}>${at === 0 && href ? html`<a href=${href(row)}>${column.render(row)}</a>` : column.render(row)}</td>`)}
+    </tr>`)}</tbody>
+  </table></div>`;
+}
+
+function toggled(set, key) {
+  const changed = new Set(set);
+  if (!changed.delete(key)) changed.add(key);
+  return changed;
+}
+
+// A list of the API, a page at a time. The page, the order and the search are in the address of the view.
+// source: the path of the list, or load({page, perPage, sortField, sortDirection, filterField, filter}, signal) -> list.
+// noun, many: what a row is. params: more query parameters. search: the filterField for the search box, none without it. filters: markup that
+// stands beside it. empty: markup for when there is nothing at all. refresh: change it to load again; every: ms.
+export function RecordTable({ noun = "row", many = noun + "s", source, params = {}, columns, href, search = "name", filters, empty, rowKey, refresh, every = 0, sortField, sortDirection, selected, select, onLoaded }) {
+  const { query } = route.value;
+  const page = Number(query.page) || 0;
+  const field = query.sort || sortField;
+  const direction = query.direction || (query.sort ? "asc" : sortDirection);
+  const filter = query.filter || "";
+  const asked = {
+    ...params, page, perPage: PER_PAGE, sortField: field, sortDirection: direction,
+    ...(filter && search ? { filterField: search, filter: `*${filter}*` } : {}),
+  };
+  const load = (signal) => (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal }));
+  const data = useData(load, [typeof source === "function" ? refresh : source, refresh, JSON.stringify(asked)], { every });
+  useEffect(() => { if (data.value) onLoaded?.(data.value); }, [data.value]);
+  const list = data.value;
+  const narrowed = filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== "");
+  const sort = {
+    field: list?.sortField || field,
+    direction: list?.sortDirection || direction,
+    by: (name) => setQuery({ sort: name, direction: sort.field === name && sort.direction === "asc" ? "desc" : "asc", page: "" }),
+  };
+  if (list && list.totalCount === 0 && !narrowed && empty) return html`<section class="card flush">${filters && html`<div class="filters">${filters}</div>`}${empty}</section>`;
+  const pages = list ? Math.max(1, Math.ceil(list.totalCount / PER_PAGE)) : 1;
+  return html`<section class="card flush">
+    ${(search || filters) && html`<div class="filters">
+      ${search && html`<${SearchBox} value=${filter} set=${(text) => setQuery({ filter: text, page: "" })} label=${`Search ${many}`} />`}
+      ${filters}
+    </div>`}
+    <${Problem} error=${data.error} retry=${data.reload} />
+    ${!list && !data.error && html`<p class="empty quiet" role="status">Loading.</p>`}
+    ${list && html`<div class=${data.loading && !every ? "busy" : ""}>
+      ${list.items.length === 0 ? html`<p class="empty">Nothing matches. Change the search to see more.</p>`
+        : html`<${Table} ...${{ label: many, columns, rows: list.items, href, rowKey, sort, selected, select }} />`}
+      <div class="table-foot"><span role="status">${plural(list.totalCount, noun, many)}</span>
+        ${pages > 1 && html`<span class="row">
+          <button class="small" disabled=${page === 0} onClick=${() => setQuery({ page: page - 1 || "" }, { push: true })}>Previous</button>
+          <span>Page ${count(page + 1)} of ${count(pages)}</span>
+          <button class="small" disabled=${page + 1 >= pages} onClick=${() => setQuery({ page: page + 1 }, { push: true })}>Next</button>
+        </span>`}</div>
+    </div>`}
+  </section>`;
+}
+
+// A search box that tells of its text when the typing pauses. `/` puts the focus here.
+export function SearchBox({ value, set, label, placeholder = "Search by name" }) {
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const typed = (event) => {
+    const given = event.target.value;
+    setText(given);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set(given.trim()), TYPING_MS);
+  };
+  return html`<input type="search" data-search aria-label=${label} placeholder=${placeholder} value=${text} onInput=${typed} />`;
+}
+
+// A click anywhere in a row opens it, if it was not on something that does more. Called once at the start.
+export function openRowsByClick() {
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest?.("tr[data-href]");
+    if (!row || event.target.closest("a, button, input, select, textarea, label, summary") || getSelection().toString()) return;
+    go(row.dataset.href);
+  });
+}

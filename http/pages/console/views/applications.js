@@ -1,0 +1,47 @@
+// The applications that the user can read, and the start of the console.
+
+import { get } from "../lib/api.js";
+import { count } from "../lib/format.js";
+import { link } from "../lib/router.js";
+import { html, useEffect } from "../lib/ui.js";
+import { useData } from "../lib/hooks.js";
+import { Loaded, Time } from "../parts/basics.js";
+import { RecordList } from "../parts/records.js";
+
+const LAST = "trunkline.application";
+
+// Opens the overview of the application that was open last on this machine, or of the only one.
+export function Start() {
+  const data = useData((signal) => get("/applications", { perPage: 100 }, { signal }), []);
+  useEffect(() => {
+    if (!data.value) return;
+    const { items } = data.value;
+    const last = items.find((each) => each.id === localStorage.getItem(LAST)) || (items.length === 1 && items[0]);
+    location.replace(last ? link("/applications", last.id) : link("/applications"));
+  }, [data.value]);
+  return html`<${Loaded} data=${data}>${() => null}</${Loaded}>`;
+}
+
+// Remember the application for the next start.
+export const remember = (id) => localStorage.setItem(LAST, id);
+
+export function Applications() {
+  return html`<${RecordList}
+    title="Applications" noun="application" source="/applications"
+    lead="An application holds devices and everything that belongs to them."
+    columns=${[
+      { label: "Name", sort: "name", render: (row) => row.name },
+      { label: "Devices", number: true, render: (row) => count(row.summary?.deviceCount) },
+      { label: "Workflows", number: true, render: (row) => count(row.summary?.flowCount) },
+      { label: "Owner", render: (row) => row.ownerType },
+      { label: "Created", sort: "creationDate", render: (row) => html`<${Time} at=${row.creationDate} />` },
+    ]}
+    fields=${[
+      { name: "name", label: "Name", required: true },
+      { name: "description", label: "Description", type: "longtext" },
+    ]}
+    example=${{ name: "My application" }}
+    href=${(row) => link("/applications", row.id)}
+  />`;
+}
+
