@@ -132,7 +132,9 @@ def test_a_module_imports_files_that_are_there(path: str) -> None:
     """No bare import: a page with this policy can have no import map."""
     folder = Path(path).parent
     text = SCRIPTS[path].read_text(encoding="utf-8")
-    for target in re.findall(r'(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"', text):
+    for target in re.findall(
+        r'(?m)(?:^import |^(?:import|export) .* from |^\} from |\bimport\()"([^"]+)"', text
+    ):
         resolved = target if target.startswith("/") else str(Path("/", folder, target).resolve())
         assert resolved in site.PATHS, f"{path} imports {target}"
 
