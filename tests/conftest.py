@@ -68,6 +68,19 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"trunkline: {Path(trunkline.limits.__file__).parent.parent}"
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that pages were not tested: a line among many skipped tests would not be seen."""
+    skipped = [
+        each for each in terminalreporter.stats.get("skipped", ()) if "no Chromium" in str(each.longrepr)
+    ]
+    if skipped:
+        terminalreporter.section("the console was NOT tested", red=True, bold=True)
+        terminalreporter.line(f"{len(skipped)} tests need a Chromium, and this machine has none.")
+        terminalreporter.line(
+            "Install it and run them: apt install chromium && .venv/bin/pytest tests/console"
+        )
+
+
 def link_tree() -> Path:
     """Lay the tree of links, or complete it, and return its path. Several runs may do so at once."""
     package = TREE / "trunkline"

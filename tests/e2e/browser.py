@@ -1,4 +1,9 @@
-"""A Chromium without a window, driven over its debugging protocol: a page, and JavaScript run in it."""
+"""A Chromium without a window, driven over its debugging protocol: a page, and JavaScript run in it.
+
+A page remembers its faults: exceptions that nothing caught and, where it is `watched`, errors in the console of the
+browser, violations of the content security policy and requests that leave the origin. The next command, or the end of
+the page, fails with them.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +11,47 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import trio
-from trio_websocket import WebSocketConnection, open_websocket_url
+from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
 
 from tests.patience import PATIENCE_S
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """None where there is none."""
 
-_QUIET = ("quic", "gpu", "background-networking", "component-update", "sync")
+_QUIET = ("quic", "gpu", "background-networking", "component-update", "sync", "extensions", "default-apps")
 _MESSAGE_BYTES_MAX = 1 << 26
+_ANYWHERE: Final = ("data:", "blob:", "about:")
+"""Requests of these kinds leave no page."""
+_REPORTER: Final = "policyViolated"
+_REPORT: Final = f"""document.addEventListener("securitypolicyviolation", (event) =>
+    {_REPORTER}(`${{event.violatedDirective}} forbids ${{event.blockedURI}} ${{event.sample}}`));"""
+
+
+class ProtocolError(Exception):
+    """The browser refused a command, for example because an element is no longer in the page."""
 
 
 class Page:
     """A page that is shown."""
 
-    def __init__(self, connection: WebSocketConnection, session: str) -> None:
+    def __init__(self, connection: WebSocketConnection) -> None:
+        self.faults: list[str] = []
+        self.requests: list[str] = []
+        """The method and the URL of all requests of a page that is watched."""
         self._connection = connection
-        self._session = session
+        self._session: str | None = None
         self._calls = 0
+        self._answers: dict[int, Any] = {}
+        self._listeners: dict[str, list[Callable[[Any], object]]] = {}
+        self._changed = trio.Event()
+        self._closed = False
+        self._expected: list[str] = []
 
     async def run(self, script: str) -> Any:
         """The value of an expression, or of the promise that it is. An exception of the page fails the test."""
@@ -45,44 +67,151 @@ class Page:
 
     async def command(self, method: str, *, ends_with: str = "", **parameters: Any) -> Any:
         """A command of the protocol and its answer; with `ends_with`, when this event has come as well."""
+        ended = not ends_with
+
+        def end(_event: Any) -> None:
+            nonlocal ended
+            ended = True
+
+        if ends_with:
+            self.on(ends_with, end)
         self._calls += 1
-        call = {"id": self._calls, "method": method, "params": parameters, "sessionId": self._session}
+        id = self._calls
+        call = {"id": id, "method": method, "params": parameters}
+        if self._session is not None:
+            call["sessionId"] = self._session
         await self._connection.send_message(json.dumps(call))
-        answer = None
-        while answer is None or ends_with:
-            message = json.loads(await self._connection.get_message())
-            assert message.get("method") != "Runtime.exceptionThrown", message
-            if message.get("method") == ends_with:
-                ends_with = ""
-            if message.get("id") == self._calls:
-                assert "result" in message, message
-                answer = message["result"]
-        return answer
+        while id not in self._answers or not ended:
+            assert not self._closed, f"the browser ended during {method}"
+            await self._changed.wait()
+        if ends_with:
+            self._listeners[ends_with].remove(end)
+        answer = self._answers.pop(id)
+        self._check()
+        if "result" not in answer:
+            raise ProtocolError(f"{method}: {answer['error']['message']}")
+        return answer["result"]
+
+    def on(self, event: str, listener: Callable[[Any], object]) -> None:
+        """Call `listener` with the parameters of each event of this name."""
+        self._listeners.setdefault(event, []).append(listener)
+
+    @asynccontextmanager
+    async def expecting(self, *patterns: str) -> AsyncIterator[None]:
+        """Within it, faults that match are part of the test, such as the 401 of a wrong password. All must come."""
+        self._expected += patterns
+        yield
+        await self.run("new Promise((done) => setTimeout(done, 0))")
+        for pattern in patterns:
+            assert any(re.search(pattern, fault) for fault in self.faults), f"no fault matches {pattern!r}"
+        self.faults = [fault for fault in self.faults if not any(re.search(each, fault) for each in patterns)]
+        for pattern in patterns:
+            self._expected.remove(pattern)
+
+    async def watched(self, origin: str) -> None:
+        """From now on also errors in the console, violations of the policy and requests to others are faults."""
+
+        def asked(event: Any) -> None:
+            url = event["request"]["url"]
+            self.requests.append(f"{event['request']['method']} {url}")
+            if not url.startswith((f"{origin}/", *_ANYWHERE)):
+                self.faults.append(f"a request leaves the origin: {url}")
+
+        def logged(event: Any) -> None:
+            entry = event["entry"]
+            if entry["level"] == "error":
+                self.faults.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
+
+        def printed(event: Any) -> None:
+            if event["type"] in ("error", "assert", "warning"):
+                texts = [str(each.get("value", each.get("description"))) for each in event["args"]]
+                self.faults.append(f"console.{event['type']}: {' '.join(texts)}")
+
+        def violated(event: Any) -> None:
+            if event["name"] == _REPORTER:
+                self.faults.append(f"the content security policy: {event['payload']}")
+
+        self.on("Network.requestWillBeSent", asked)
+        self.on("Log.entryAdded", logged)
+        self.on("Runtime.consoleAPICalled", printed)
+        self.on("Runtime.bindingCalled", violated)
+        for domain in ("Network", "Log"):
+            await self.command(f"{domain}.enable")
+        await self.command("Runtime.addBinding", name=_REPORTER)
+        await self.command("Page.addScriptToEvaluateOnNewDocument", source=_REPORT)
+
+    async def attach(self) -> None:
+        """Open a tab; all further commands are for it."""
+        tab = await self.command("Target.createTarget", url="about:blank")
+        session = await self.command("Target.attachToTarget", targetId=tab["targetId"], flatten=True)
+        self._session = session["sessionId"]
+        self.on("Runtime.exceptionThrown", self._thrown)
+        await self.command("Page.enable")
+        await self.command("Runtime.enable")
+
+    async def receive(self) -> None:
+        """Take what the browser sends, until it ends."""
+        try:
+            while True:
+                message = json.loads(await self._connection.get_message())
+                if "id" in message:
+                    self._answers[message["id"]] = message
+                for listener in [*self._listeners.get(message.get("method", ""), ())]:
+                    listener(message["params"])
+                self._wake()
+        except ConnectionClosed:
+            self._closed = True
+            self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
+    def _thrown(self, event: Any) -> None:
+        details = event["exceptionDetails"]
+        self.faults.append(details.get("exception", {}).get("description", details["text"]))
+
+    def _check(self) -> None:
+        faults = [
+            fault for fault in self.faults if not any(re.search(each, fault) for each in self._expected)
+        ]
+        assert not faults, "\n".join(faults)
 
 
 @asynccontextmanager
-async def shown(url: str, profile: Path) -> AsyncIterator[Page]:
+async def shown(url: str, profile: Path, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Page]:
     """A page in a browser of its own, loaded. All waiting in it is bounded."""
+    async with opened(profile, patience_s=patience_s) as page:
+        await page.command("Page.navigate", ends_with="Page.loadEventFired", url=url)
+        yield page
+
+
+@asynccontextmanager
+async def opened(
+    profile: Path, kind: type[Any] = Page, *, patience_s: float = PATIENCE_S
+) -> AsyncIterator[Any]:
+    """An empty page of this kind in a browser of its own."""
     assert CHROMIUM is not None
     options = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
     options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(patience_s):
         process = await trio.lowlevel.open_process(
             [CHROMIUM, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         try:
-            async with open_websocket_url(
-                await _address(process), max_message_size=_MESSAGE_BYTES_MAX
-            ) as connection:
-                tab = await _command(connection, "Target.createTarget", url="about:blank")
-                session = await _command(
-                    connection, "Target.attachToTarget", targetId=tab["targetId"], flatten=True
-                )
-                page = Page(connection, session["sessionId"])
-                await page.command("Page.enable")
-                await page.command("Runtime.enable")
-                await page.command("Page.navigate", ends_with="Page.loadEventFired", url=url)
+            address = await _address(process)
+            async with (
+                open_websocket_url(address, max_message_size=_MESSAGE_BYTES_MAX) as connection,
+                trio.open_nursery() as nursery,
+            ):
+                page = kind(connection)
+                nursery.start_soon(page.receive)
+                nursery.start_soon(_drained, process)
+                await page.attach()
                 yield page
+                # Faults of the last moment fail as well.
+                await page.run("new Promise((done) => setTimeout(done, 0))")
+                nursery.cancel_scope.cancel()
         finally:
             process.kill()
             with trio.CancelScope(shield=True):
@@ -99,10 +228,8 @@ async def _address(process: trio.Process) -> str:
     raise AssertionError(f"the browser ended: {said.decode()}")
 
 
-async def _command(connection: WebSocketConnection, method: str, **parameters: Any) -> Any:
-    """A command to the browser itself, before there is a page."""
-    await connection.send_message(json.dumps({"id": 0, "method": method, "params": parameters}))
-    while True:
-        message = json.loads(await connection.get_message())
-        if message.get("id") == 0:
-            return message["result"]
+async def _drained(process: trio.Process) -> None:
+    """Take what the browser says of itself, so that its pipe is never full."""
+    assert process.stderr is not None
+    async for _piece in process.stderr:
+        pass

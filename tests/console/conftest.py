@@ -1,0 +1,64 @@
+"""Pages of the console in a real browser, on real servers. Without a Chromium these tests are skipped, loudly."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import argon2
+import pytest
+
+from tests.console.console_page import ConsolePage, console_page
+from tests.console.demo_server import DemoServer, demo_server
+from tests.e2e.browser import CHROMIUM
+from tests.e2e.conftest import EMAIL, PASSWORD, Server, hash_with, running_server
+
+
+@pytest.fixture
+def chromium() -> str:
+    """The browser; a test that needs it is skipped without it."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    return CHROMIUM
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords at minimal cost, because hashing would dominate the tests."""
+    hash_with(argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1), monkeypatch)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A server without any application."""
+    async with running_server(tmp_path / "data") as running:
+        yield running
+
+
+@pytest.fixture
+async def page(chromium: str, server: Server, tmp_path: Path) -> AsyncIterator[ConsolePage]:
+    """The console of `server`; nobody is logged in."""
+    async with console_page(server.url, tmp_path) as shown:
+        yield shown
+
+
+@pytest.fixture
+async def console(page: ConsolePage) -> ConsolePage:
+    """The console of `server`, with the owner logged in."""
+    await page.log_in(EMAIL, PASSWORD)
+    return page
+
+
+@pytest.fixture
+async def demo(tmp_path: Path) -> AsyncIterator[DemoServer]:
+    """A server with the demo: its records, and devices that report."""
+    async with demo_server(tmp_path / "demo") as running:
+        yield running
+
+
+@pytest.fixture
+async def demo_console(chromium: str, demo: DemoServer, tmp_path: Path) -> AsyncIterator[ConsolePage]:
+    """The console of `demo`, with the owner logged in."""
+    async with console_page(demo.server.url, tmp_path) as shown:
+        await shown.log_in(EMAIL, PASSWORD)
+        yield shown

@@ -1,0 +1,144 @@
+"""A page of the console, used as a person uses it: by mouse, by keyboard, and by what elements are called."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from tests.console.element_page import ElementPage
+from tests.console.target import Name, Target
+from tests.e2e.browser import opened
+
+
+class ConsolePage(ElementPage):
+    """A page of the console. It is watched: errors, violations of the policy and requests to others fail the test."""
+
+    origin = ""
+    downloads: Path
+
+    def at(self, role: str = "", name: Name = None, *, css: str = "", nth: int = 0) -> Target:
+        """An element by its role and accessible name (a text, or a pattern to search), or by a CSS selector."""
+        return Target(self, None, role, name, css, nth)
+
+    async def go(self, place: str) -> None:
+        """Go to a place of the console, such as `#/applications`, by the address."""
+        await self.run(f"void (location.hash = {json.dumps(place)})")
+
+    async def place(self) -> str:
+        """Where it is: the part of the address after `/console`."""
+        return str(await self.run("location.hash"))
+
+    async def reload(self) -> None:
+        """Load the page anew."""
+        await self.command("Page.reload", ends_with="Page.loadEventFired")
+
+    async def log_in(self, email: str, password: str) -> None:
+        """Log in with the form."""
+        await self.at(css='input[autocomplete="username"]').fill(email)
+        await self.at(css='input[type="password"]').fill(password)
+        await self.press("Enter")
+        await self.at(css='input[type="password"]').gone()
+
+    async def sees(self, text: str) -> None:
+        """Wait until the page shows this text. Line breaks count as blanks."""
+        await self.at(css="body").says(text)
+
+    async def shows(self) -> str:
+        """All text that it shows."""
+        return str(await self.run("document.body.innerText"))
+
+    async def viewport(self, width: int, height: int, *, mobile: bool = False) -> None:
+        """Make the window of this size, in CSS pixels."""
+        size: dict[str, Any] = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+        await self.command("Emulation.setDeviceMetricsOverride", **size)
+
+    async def scheme(self, name: str) -> None:
+        """Prefer `light` or `dark`, and no motion."""
+        features = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}
+        wanted = [{"name": feature, "value": value} for feature, value in features.items()]
+        await self.command("Emulation.setEmulatedMedia", features=wanted)
+
+    async def zone(self, name: str) -> None:
+        """Show local times of this time zone, in English."""
+        await self.command("Emulation.setTimezoneOverride", timezoneId=name)
+        await self.command("Emulation.setLocaleOverride", locale="en-GB")
+
+    async def picture(self, file: Path, *, quality: int = 60) -> None:
+        """Write a picture of the window, as WebP."""
+        answer = await self.command("Page.captureScreenshot", format="webp", quality=quality)
+        await trio.Path(file).write_bytes(base64.b64decode(answer["data"]))
+
+    async def heap_bytes(self) -> int:
+        """What its JavaScript holds, after the collection of garbage."""
+        await self.command("HeapProfiler.collectGarbage")
+        return int((await self.command("Runtime.getHeapUsage"))["usedSize"])
+
+    async def frames_per_second(self, seconds: float) -> float:
+        """The frames that it draws a second, counted for so long."""
+        script = f"""new Promise((done) => {{
+            const start = performance.now();
+            let frames = 0;
+            const count = () => {{
+                const passed = performance.now() - start;
+                if (passed >= {seconds * 1000}) return done(frames * 1000 / passed);
+                frames += 1;
+                requestAnimationFrame(count);
+            }};
+            requestAnimationFrame(count);
+        }})"""
+        return float(await self.run(script))
+
+    @asynccontextmanager
+    async def download(self) -> AsyncIterator[Callable[[], Awaitable[Path]]]:
+        """Within it a file is downloaded: `async with page.download() as file: click; path = await file()`."""
+        found: dict[str, str] = {}
+
+        def began(event: Any) -> None:
+            found[event["guid"]] = event["suggestedFilename"]
+
+        done: list[str] = []
+
+        def progressed(event: Any) -> None:
+            if event["state"] == "completed":
+                done.append(event["guid"])
+
+        self.on("Browser.downloadWillBegin", began)
+        self.on("Browser.downloadProgress", progressed)
+        where: dict[str, Any] = {
+            "behavior": "allow",
+            "downloadPath": str(self.downloads),
+            "eventsEnabled": True,
+        }
+        await self.command("Browser.setDownloadBehavior", **where)
+
+        async def file() -> Path:
+            async def look() -> Path | None:
+                return self.downloads / found[done[0]] if done else None
+
+            path = await self.soon(look, "a download")
+            assert path is not None
+            return path
+
+        yield file
+
+
+@asynccontextmanager
+async def console_page(
+    url: str, folder: Path, *, place: str = "", **options: Any
+) -> AsyncIterator[ConsolePage]:
+    """The console of a server at this URL, in a browser of its own; nobody is logged in."""
+    async with opened(folder / "profile", ConsolePage, **options) as page:
+        page.origin = url
+        page.downloads = folder / "downloads"
+        await page.watched(url)
+        await page.command("Accessibility.enable")
+        await page.zone("Europe/Berlin")
+        await page.viewport(1280, 800)
+        await page.command("Page.navigate", ends_with="Page.loadEventFired", url=f"{url}/console{place}")
+        yield page
