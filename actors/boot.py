@@ -38,6 +38,7 @@ from trunkline.actors.devices.head import encoded_after
 from trunkline.actors.devices.inactivity import Inactivity
 from trunkline.actors.devices.links import Links
 from trunkline.actors.devices.state_feed import StateFeed
+from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.programs import Programs
@@ -57,6 +58,7 @@ from trunkline.actors.organizations.membership import MEMBER, check_other_admin,
 from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.http_calls import get_public
 from trunkline.actors.outgoing.mail import Mail
+from trunkline.actors.overview.fleet import Fleets
 from trunkline.actors.plain.integrations import IntegrationBoard
 from trunkline.actors.readers import read
 from trunkline.actors.records import records
@@ -196,6 +198,8 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Timers(system))
     system.add_component(FlowIndex(system))
     system.add_component(StateFeed(system))
+    system.add_component(Traffic(system))
+    system.add_component(Fleets(system, partial(read, system)))
     system.add_component(Inactivity(system))
     system.add_component(Links(system))
     system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system)))

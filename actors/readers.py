@@ -67,6 +67,9 @@ from trunkline.actors.notebooks.messages import PrepareInputs
 from trunkline.actors.organizations import invitations
 from trunkline.actors.organizations import reads as organizations
 from trunkline.actors.organizations.messages import GetOrg, ListOrgs
+from trunkline.actors.overview.fleet import count_fleet
+from trunkline.actors.overview.messages import CountFleet, GetOverview
+from trunkline.actors.overview.reads import get_overview
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
 from trunkline.actors.recipes import bulk_create
 from trunkline.actors.recipes.messages import OpenRecipe
@@ -104,6 +107,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     notebook_minutes.CountNotebookMinutes: notebook_minutes.count_notebook_minutes,
     notebook_minutes.CountMyNotebookMinutes: notebook_minutes.count_my_notebook_minutes,
     GetReadme: get_readme,
+    CountFleet: count_fleet,
+    GetOverview: get_overview,
     Search: partial(search, KINDS),
     ListImportLogs: list_import_logs,
     GetOrg: partial(organizations.get_org, COUNTED),

@@ -331,6 +331,15 @@ class Limits:
     inactivity_devices_max: int = _bound(
         500_000, "devices", "Those that triggers of inactivity wait for: 150 MB in memory.", "server"
     )
+    traffic_applications_max: int = _bound(
+        10_000, "applications", "Those whose traffic is counted in memory: 30 MB.", "server"
+    )
+    counted_fleets_max: int = _bound(
+        64,
+        "fleets",
+        "Those of the applications whose overview was asked for last: 20 bytes a device in memory.",
+        "server",
+    )
     run_attempts_max: int = _bound(
         3, "attempts", "A run that is in progress at each crash may be the cause of it.", "run"
     )

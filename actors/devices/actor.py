@@ -138,8 +138,7 @@ class Device(DeviceConnection):
         self._count(STATE_COUNT, len(checked), now_ms)
         if self._watchers or names_version:
             self._trigger(checked, message.origin, now_ms, is_batch=isinstance(body, list))
-        if not is_backlog:
-            self._arrived(now_ms)
+        self._stored(len(checked), now_ms, is_backlog=is_backlog)
 
     def _store_columns(self, body: Columns, origin: Origin | None, *, is_backlog: bool) -> None:
         """The same as `on_send_state` for many states, without work for each of them."""
@@ -163,17 +162,19 @@ class Device(DeviceConnection):
         if self._watchers or FLOW_VERSION in columns:
             rows = state_columns.rows(body.times, columns)
             self._trigger(rows, origin, now_ms, is_batch=True)
-        if not is_backlog:
-            self._arrived(now_ms)
+        self._stored(len(body), now_ms, is_backlog=is_backlog)
 
-    def _arrived(self, now_ms: int) -> None:
-        """The device has reported something that is new."""
+    def _stored(self, states: int, now_ms: int, *, is_backlog: bool) -> None:
+        """The device has reported so many states. If they are new, that is a sign of life, and streams hear of them."""
+        if is_backlog:
+            self.after_commit(partial(self._count_states, states))
+            return
         head = self.head
         head.arrived_ms = now_ms
         if head.is_silent:
             head.is_silent = False
             self._tell_inactivity()
-        self.after_commit(partial(self._announce_states, self.attributes))
+        self.after_commit(partial(self._announce_states, states, self.attributes))
 
     def _trigger(
         self, checked: list[tuple[int, dict[int, Any]]], origin: Origin | None, now_ms: int, *, is_batch: bool
@@ -246,13 +247,17 @@ class Device(DeviceConnection):
         """Whether the time of a report does not tell when it arrived, or the device was silent before."""
         return self.head.is_silent or not 0 <= now_ms - time_ms < _ARRIVAL_MS
 
-    def _announce_states(self, attributes: Attributes) -> None:
-        """Tell the streams of states after the commit, with the attribute names of the time of the report.
+    def _count_states(self, states: int) -> None:
+        self._traffic.of(self.ref.parent).states += states
+
+    def _announce_states(self, states: int, attributes: Attributes) -> None:
+        """Count states after the commit, and tell their streams, with the attribute names of the time of the report.
 
         The subscribers are those after the commit, not those of the turn. Otherwise a client that opens a stream
         and then reads the stored states could miss a state that was handled before the one and committed after
         the other.
         """
+        self._count_states(states)
         if self.ref.parent in self._feed.selections or self.system.has_subscribers(self.ref, STATE_TOPIC):
             self._feed.note(self.ref, self.doc, attributes)
 

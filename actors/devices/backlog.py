@@ -278,6 +278,7 @@ class BacklogLane:
         return Overloaded(
             f"{reason} Nothing of this call was stored. Try again in {math.ceil(retry_s)} seconds.",
             retry_after_s=retry_s,
+            reason=BUCKET,
         )
 
     def _too_late(self, call: _Call) -> TooManyRequests:

@@ -27,6 +27,7 @@ from trunkline.actors.devices.log_entries import (
 )
 from trunkline.actors.devices.messages import DeleteDevice, SendCommand
 from trunkline.actors.devices.removal import DeviceRemoval
+from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.devices.waiting import Due, Waiting
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
@@ -44,10 +45,11 @@ COMMAND_TOPIC = "commands"
 class DeviceCommands(DeviceRemoval):
     """The part of the device actor that handles commands."""
 
-    __slots__ = ("_links", "_waiting")
+    __slots__ = ("_links", "_traffic", "_waiting")
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self._links: Links = system.component(Links)
+        self._traffic: Traffic = system.component(Traffic)
         self._waiting: Waiting | None = None
         super().__init__(system, ref)
 
@@ -78,10 +80,11 @@ class DeviceCommands(DeviceRemoval):
             self.after_commit(partial(self._links.announce, self.ref.id, gateway, command))
 
     def _announce_command(self, position: int, entry: dict[str, Any]) -> None:
-        """Publish a command after its commit, also to streams that were opened since the turn.
+        """Count a command after its commit, and publish it, also to streams that were opened since the turn.
 
         Such a stream could not read the command from the log when it was opened.
         """
+        self._traffic.of(self.ref.parent).commands += 1
         if self.system.has_subscribers(self.ref, COMMAND_TOPIC):
             event = msgspec.json.encode(shown_command(entry))
             self.system.publish(self.ref, COMMAND_TOPIC, [(position, event)])

@@ -25,6 +25,7 @@ from trunkline.actors.devices.messages import (
     SetConnectionStatus,
 )
 from trunkline.actors.devices.told import told_connection
+from trunkline.actors.devices.traffic import Change
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.ref import application_streams
 from trunkline.actors.triggers.index import FlowIndex
@@ -137,7 +138,8 @@ class DeviceConnection(DeviceCommands):
         self.after_commit(partial(self._announce_connection, time_ms, entry))
 
     def _announce_connection(self, time_ms: int, entry: dict[str, Any]) -> None:
-        """Publish a change of the connection after its commit."""
+        """Note and publish a change of the connection after its commit."""
+        self._traffic.of(self.ref.parent).changes.append(Change(time_ms, self.ref.id, entry))
         ref = application_streams(self.ref.parent)
         if self.system.has_subscribers(ref, CONNECTION_TOPIC):
             shown = {"deviceId": self.ref.id.hex(), "deviceName": self.doc["name"], "time": iso(time_ms)}

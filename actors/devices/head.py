@@ -255,6 +255,22 @@ def advanced(ahead: Ahead) -> Head:
     return head
 
 
+def last_arrival_ms(ahead: Ahead) -> int:
+    """When the last report arrived, -1 for never: `arrived_ms` of the head, read without its values."""
+    newest_ms = arrived_ms = -1
+    if ahead.head is not None:
+        flat = decode(ahead.head)
+        newest_ms = arrived_ms = flat[1]
+        after_values = (len(flat) - 5 - 2 * flat[4]) % 3
+        if after_values:
+            arrived_ms -= flat[-after_values]
+    for time_ms, _ in ahead.reports:
+        if time_ms > newest_ms:
+            newest_ms = time_ms
+            arrived_ms = max(arrived_ms, time_ms)
+    return arrived_ms
+
+
 def encoded_after(ahead: Ahead) -> bytes:
     """Return the stored form of a head with what came after it."""
     return advanced(ahead).encoded()

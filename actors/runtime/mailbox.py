@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.subscription import Subscription
     from trunkline.limits.table import Limits, Rate
     from trunkline.store.journal import Group
+
+FULL: Final = "mailbox"
+"""The `reason` of refusals at the bound of a mailbox."""
 
 
 class QueuedMessage:
@@ -113,7 +116,9 @@ class Mailbox:
             raise self._full()
         if self.queue is not None:
             self.refused += 1
-            raise Overloaded(f"The {self.ref.kind} is busy with a long call. Try again in a second.")
+            raise Overloaded(
+                f"The {self.ref.kind} is busy with a long call. Try again in a second.", reason=FULL
+            )
         bucket = message.throttle
         rate: Rate | None = getattr(limits, bucket) if bucket is not None else None
         if bucket is not None and rate is not None:
@@ -145,7 +150,8 @@ class Mailbox:
     def _full(self) -> Overloaded:
         self.refused += 1
         return Overloaded(
-            f"The {self.ref.kind} has {self.depth} messages waiting, which is its bound. Try again in a second."
+            f"The {self.ref.kind} has {self.depth} messages waiting, which is its bound. Try again in a second.",
+            reason=FULL,
         )
 
     def _throttled(self, bucket: str, verdict: Verdict) -> TooManyRequests:

@@ -29,7 +29,7 @@ from trunkline.actors.runtime.revocations import Revocations
 from trunkline.actors.runtime.shared_batch import SharedBatch
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Events, Subscription
-from trunkline.actors.runtime.turns import Turn, Turns, as_domain_error
+from trunkline.actors.runtime.turns import WRITES_WAIT, Turn, Turns, as_domain_error
 from trunkline.actors.values.errors import DomainError, Overloaded, TooManyRequests
 from trunkline.actors.values.ids import IdFactory
 from trunkline.store.errors import StoreError
@@ -181,7 +181,9 @@ class System:
         if self.journal.pending_batches >= self.limits.waiting_writes_max:
             self._turns.refused += 1
             raise Overloaded(
-                f"{self.limits.waiting_writes_max} writes wait to be stored, which is the bound. Try again in a second."
+                f"{self.limits.waiting_writes_max} writes wait to be stored, which is the bound. "
+                "Try again in a second.",
+                reason=WRITES_WAIT,
             )
 
     def when_stored(self, pending: PendingAnswer, then: Callable[[DomainError | None], None]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 import trio
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Turn = tuple[Any, "Group | None"]
 """The result of a turn: the handler's value, and the group that must be on disk before the answer is sent."""
+
+WRITES_WAIT: Final = "journal"
+"""The `reason` of refusals because too much waits to be stored."""
 
 _log = structlog.get_logger("trunkline.actors")
 
@@ -269,7 +272,9 @@ class Turns:
 def as_domain_error(failure: StoreError) -> DomainError:
     """Return the error for callers of a failure of the store."""
     if isinstance(failure, JournalFull):
-        return Overloaded(f"{failure} Nothing of this call was stored. Try again in a second.")
+        return Overloaded(
+            f"{failure} Nothing of this call was stored. Try again in a second.", reason=WRITES_WAIT
+        )
     if isinstance(failure, StoreUnreachable):
         return Overloaded(
             "The store of files cannot be reached; nothing of this call was stored.", retry_after_s=5

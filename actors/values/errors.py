@@ -114,12 +114,16 @@ class TooManyRequests(DomainError):
 
 
 class Overloaded(DomainError):
-    """A limit of the server itself is reached (a mailbox, a buffer, the journal). Nothing was done."""
+    """A limit of the server itself is reached (a mailbox, a buffer, the journal). Nothing was done.
+
+    `reason` names the limit in one word, for counts.
+    """
 
     type = "Overloaded"
 
-    def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
+    def __init__(self, message: str, *, retry_after_s: float = 1.0, reason: str = "server") -> None:
         super().__init__(message)
+        self.reason = reason
         self.retry_after_s = retry_after_s
 
 

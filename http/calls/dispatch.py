@@ -13,6 +13,7 @@ The module is long because both drivers and all of their steps are in it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -23,6 +24,7 @@ import trio
 
 from trunkline.actors import readers
 from trunkline.actors.authority import Principal
+from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.actor import Actor
@@ -107,10 +109,15 @@ class Dispatcher:
                 response = Response(response.status, response.headers)
         except DomainError as refusal:
             response = Response(*error_response(refusal))
+            if call is not None:
+                self._note_refusal(call.route, call.ids, refusal)
         except trio.Cancelled:
             raise
         except Exception as bug:  # noqa: BLE001 - a bug in one call must not affect others
-            response = Response(*error_response(_log_crash(route, bug)))
+            crash = _log_crash(route, bug)
+            response = Response(*error_response(crash))
+            if call is not None:
+                self._note_refusal(call.route, call.ids, crash)
         self._count(route, response.status, began_s, is_backlog=call is not None and call.is_backlog)
         return response
 
@@ -225,15 +232,22 @@ class Dispatcher:
                 response = (route.ok, fields, SUCCESS)
         except DomainError as refusal:
             response = error_response(refusal)
+            self._note_refusal(route, template.admission.ids, refusal)
         except Exception as bug:  # noqa: BLE001 - as in `handle`
-            response = error_response(_log_crash(route, bug))
+            crash = _log_crash(route, bug)
+            response = error_response(crash)
+            self._note_refusal(route, template.admission.ids, crash)
         if turn is None or turn.group is None:
             self._count(route, response[0], began_s)
             done(*response)
             return True
 
         def committed(failure: DomainError | None) -> None:
-            status, fields, text = response if failure is None else error_response(failure)
+            if failure is None:
+                status, fields, text = response
+            else:
+                status, fields, text = error_response(failure)
+                self._note_refusal(route, template.admission.ids, failure)
             self._count(route, status, began_s)
             done(status, fields, text)
 
@@ -249,6 +263,12 @@ class Dispatcher:
         if route.decoder is not None:
             return route.message(body=body, **fields)
         return route.message(**fields)
+
+    def _note_refusal(self, route: Route, ids: Mapping[str, bytes], refusal: DomainError) -> None:
+        """Count the refusal of a call that is traffic: of an operation with a throttle, in an application."""
+        if route.throttle is not None and "application" in route.id_names:
+            device = ids["device"] if "device" in route.id_names else None
+            self.system.component(Traffic).refuse(ids["application"], device, route.operation, refusal)
 
     # Admission.
 

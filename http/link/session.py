@@ -27,7 +27,9 @@ from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.link_messages import ReportFrame
 from trunkline.actors.devices.links import Link, LinkEnd, Links
+from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.records import records
+from trunkline.actors.runtime.mailbox import FULL
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
     Crashed,
@@ -214,7 +216,7 @@ class LinkSession:
                 call.application, self.device.id, self, then, address=call.request.address, origin=call.origin
             )
         except DomainError as refusal:
-            self._close(_code_of(refusal), refusal.message)
+            self._refuse_link(refusal)
             return
         self._session = hello.session
 
@@ -223,7 +225,7 @@ class LinkSession:
         system = self._call.service.system
         limits = system.limits
         if failure is not None:
-            self._close(_code_of(failure), failure.message)
+            self._refuse_link(failure)
             return
         facts = {
             "n": n,
@@ -235,6 +237,10 @@ class LinkSession:
             "pingSeconds": limits.websocket_ping_interval_s,
         }
         self._send_if_open(self._outgoing.welcome(facts))
+
+    def _refuse_link(self, refusal: DomainError) -> None:
+        self._note_refusal(self.device.id, refusal)
+        self._close(_code_of(refusal), refusal.message)
 
     def _authenticate(self, header: bytes) -> None:
         """Check that a token allows this link. Raises `DomainError`."""
@@ -303,7 +309,9 @@ class LinkSession:
             system.check_load()
             turn = system.begin(ref, self._message(states))
             if turn is None:
-                raise Overloaded("The device is busy with a long call. Send the states again in a second.")
+                raise Overloaded(
+                    "The device is busy with a long call. Send the states again in a second.", reason=FULL
+                )
         except DomainError as refusal:
             self._stored([frame], refusal)
         except Exception as bug:  # noqa: BLE001 - the other frames never notice
@@ -363,13 +371,20 @@ class LinkSession:
             self._send_if_open(self._outgoing.stored(n, backlog=False))
 
     def _refuse(self, frame: _Frame, refusal: DomainError) -> None:
-        self._refused.append((self._frames, frame.device or self.device.id, frame.n))
+        device = frame.device or self.device.id
+        self._refused.append((self._frames, device, frame.n))
+        self._note_refusal(device, refusal)
         bucket = retry_ms = None
         if isinstance(refusal, TooManyRequests):
             bucket, retry_ms = refusal.bucket, math.ceil(refusal.retry_after_s * 1000)
         elif isinstance(refusal, Overloaded):
             retry_ms = math.ceil(refusal.retry_after_s * 1000)
         self._send_if_open(self._outgoing.refusal(frame.n, refusal.type, refusal.message, bucket, retry_ms))
+
+    def _note_refusal(self, device: bytes, refusal: DomainError) -> None:
+        """Count what was refused on this link."""
+        call = self._call
+        call.service.system.component(Traffic).refuse(call.application, device, call.route.operation, refusal)
 
     def _send_if_open(self, data: bytes) -> None:
         if self._socket is not None and self._socket.open:

@@ -34,6 +34,7 @@ ORDER = {
         "tables",
         "events",
         "topics",
+        "overview",
         "webhooks",
         "deployments",
         "plain",

@@ -1,0 +1,130 @@
+"""The overview of an application: query, messages of its reads, and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from trunkline.actors.values.structs import Message, Query, View
+from trunkline.actors.values.terms import Id, IsoTime
+
+
+class OverviewChoice(Query, frozen=True):
+    """After how many seconds without a sign of life a device counts as silent."""
+
+    silent_after_seconds: Annotated[int, Meta(ge=1, le=31_536_000)] = 300
+
+
+class CountFleet(Message, frozen=True):
+    """The devices of an application by their last sign of life, and its open events: a long read."""
+
+    application: bytes
+    now_ms: int
+
+
+class GetOverview(Message, frozen=True):
+    """The overview of an application whose fleet was counted (`Fleets.count`)."""
+
+    application: bytes
+    query: OverviewChoice
+    now_ms: int
+
+
+# Answers.
+
+
+class FleetView(View, frozen=True):
+    """The devices of the application, as they were counted at `asOf`."""
+
+    as_of: IsoTime
+    age_ms: int
+    total: int
+    connected: int
+    disconnected: int
+    reporting: int
+    silent: int
+    never_seen: int
+
+
+class TrafficView(View, frozen=True):
+    """What has been stored and refused since `startedAt`."""
+
+    started_at: IsoTime
+    states: int
+    commands: int
+    refused: dict[str, int]
+
+
+class LevelCounts(View, frozen=True):
+    """Events by level."""
+
+    info: int
+    warning: int
+    error: int
+    critical: int
+
+
+class OpenEvents(View, frozen=True):
+    """The events that are not resolved, by state and level."""
+
+    new: LevelCounts
+    acknowledged: LevelCounts
+
+
+class ChangedDevice(View, frozen=True):
+    """A device and when its record was last changed."""
+
+    device_id: Id
+    name: str
+    last_updated: IsoTime
+
+
+class SilentDevice(View, frozen=True):
+    """A silent device and its last sign of life. One that was deleted since has no name."""
+
+    device_id: Id
+    last_seen: IsoTime
+    name: str | None = None
+
+
+class RefusalView(View, frozen=True):
+    """A call or a frame that was refused. One that was for no single device has no `deviceId`."""
+
+    time: IsoTime
+    operation: str
+    reason: str
+    message: str
+    device_id: Id | None = None
+    name: str | None = None
+
+
+class RecentConnection(View, frozen=True):
+    """A change of the connection of a device."""
+
+    device_id: Id
+    time: IsoTime
+    connected: Literal[0, 1]
+    name: str | None = None
+    disconnect_reason: str | None = None
+
+
+class RecentView(View, frozen=True):
+    """What happened last: at most ten of each, the newest first."""
+
+    changed: list[ChangedDevice]
+    silent: list[SilentDevice]
+    refused: list[RefusalView]
+    connections: list[RecentConnection]
+
+
+class Overview(View, frozen=True):
+    """Whether the devices of an application report, what was refused, and what happened last."""
+
+    application_id: Id
+    time: IsoTime
+    silent_after_seconds: int
+    devices: FleetView
+    traffic: TrafficView
+    open_events: OpenEvents
+    recent: RecentView
