@@ -27,6 +27,8 @@ from trunkline.actors.bundles.import_logs import ListImportLogs, list_import_log
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.certificate_login import AdmitCertificate, admit_certificate
 from trunkline.actors.dashboards import reads as dashboards
+from trunkline.actors.dashboards.block_data import read_blocks
+from trunkline.actors.dashboards.block_messages import ReadBlocks
 from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, ValidateContext
 from trunkline.actors.deployments import messages as deployment
 from trunkline.actors.deployments import reads as deployments
@@ -155,6 +157,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     payload_counts.BreakDownMyPayloads: payload_counts.break_down_my_payloads,
     FindDashboard: dashboards.find_dashboard,
     ValidateContext: dashboards.validate_context,
+    ReadBlocks: read_blocks,
     ListOwnedDashboards: dashboards.list_owned_dashboards,
     GetLinkedResources: get_linked_resources,
     GetEvent: events.get_event,

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from trunkline.actors import authority
+from trunkline.actors.dashboards.block_data import application_of
 from trunkline.actors.dashboards.context import resolve_context
 from trunkline.actors.dashboards.holder import Holder, find_holder
 from trunkline.actors.dashboards.kind import DASHBOARD
 from trunkline.actors.dashboards.report import Moment, Paragraph, Report, Section
 from trunkline.actors.dashboards.report_blocks import section_of
 from trunkline.actors.dashboards.report_charts import draw
-from trunkline.actors.dashboards.report_scene import Scene
+from trunkline.actors.dashboards.report_scene import Bounds, Scene
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -76,14 +77,14 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
     def check(application: bytes) -> None:
         _check_application(snapshot, caller, application)
 
+    bounds = Bounds(limits.report_rows_max, limits.report_lines_max, limits.report_line_points_max)
     sections: list[Section] = []
     job.completed, job.total = 0, len(doc["blocks"])
     charts = characters = 0
     for block in sorted(doc["blocks"], key=lambda each: (each["startY"], each["startX"])):
-        application = holder.id if holder.kind == "application" else None
-        if "applicationId" in block:
-            application = bytes.fromhex(block["applicationId"])
-        scene = Scene(reading, application, check, context, dashboard, options["time"])
+        scene = Scene(
+            reading, application_of(holder, block), check, context, dashboard, options["time"], bounds
+        )
         section = section_of(scene, block)
         if characters > limits.report_characters_max:
             section = section._replace(parts=[_TOO_LARGE])

@@ -129,6 +129,9 @@ class Limits:
         20, 60, "organization", "Each invitation is a mail to somebody who did not ask for it."
     )
 
+    public_dashboard_data: Rate | None = _throttle(
+        30, 60, "dashboard", "Answers made for readers without a token; kept ones are not counted."
+    )
     verify_email: Rate | None = _throttle(
         3, 60, "user", "Each is a mail to an address that may belong to somebody else."
     )
@@ -1005,12 +1008,44 @@ class Limits:
         100, "files", "One batch of the deletion of a directory: some 10 ms of the event loop.", "batch"
     )
 
-    # Dashboards and their reports.
+    # Dashboards, their data and their reports.
     dashboard_blocks_max: int = _bound(
         200, "blocks", "A person looks at fewer; a report reads the data of each.", "dashboard"
     )
     dashboard_references_max: int = _bound(
         5000, "references", "Devices and tables that one change may newly name: each is looked up.", "call"
+    )
+    dashboard_rows_max: int = _bound(
+        100, "rows", "The answer says how many more there are; a list of the API has them all.", "table"
+    )
+    dashboard_lines_max: int = _bound(20, "lines", "More cannot be told apart in one chart.", "chart")
+    dashboard_line_points_max: int = _bound(
+        2000, "points", "As many as a wide screen has columns; raw series are downsampled to them.", "line"
+    )
+    dashboard_block_values_max: int = _bound(
+        1_000_000, "values", "Read for one series of a block, in about half a second.", "series"
+    )
+    dashboard_data_s: float = _bound(
+        3, "seconds", "After them no further block is read; each answer holds a thread of reads.", "answer"
+    )
+    dashboard_data_bytes_max: int = _bound(
+        10 * MIB,
+        "bytes",
+        "Five full charts of 2,000 points in 20 lines; further blocks are left out.",
+        "answer",
+    )
+    public_answers_bytes_max: int = _bound(
+        64 * MIB,
+        "bytes",
+        "Answers that are kept for readers of dashboards without a token; old ones are dropped.",
+    )
+    public_dashboards_length_max: int = _bound(
+        1000,
+        "dashboards",
+        "Those read without a token, of which answers and counts are remembered; 1 kB each.",
+    )
+    public_dashboard_waiting_calls_max: int = _bound(
+        100, "waiting calls", "One answer is made at a time; above it 503.", "dashboard"
     )
     report_rows_max: int = _bound(
         50, "rows", "A mail is read, not searched; the report says how many more there are.", "table"

@@ -1,4 +1,4 @@
-"""A report: what the blocks of a dashboard show at a moment, as texts, tables and charts.
+"""What the blocks of a dashboard show at a moment, as texts, tables and charts; and a report of all of them.
 
 It knows neither HTML nor mail nor how a chart is drawn. Times are `Moment`s, so that the renderer writes them, and
 numbers, as the reader of the report expects them.
@@ -52,14 +52,27 @@ class Value(NamedTuple):
     at: Moment | None = None
 
 
+class Address(NamedTuple):
+    """A picture or a page at an address, or a picture within the address (`data:`). A report does not load it."""
+
+    label: Literal["Picture", "Page"]
+    url: str
+
+    @property
+    def text(self) -> str:
+        """The address in words."""
+        return f"{self.label}: {'(within the dashboard)' if self.url.startswith('data:') else self.url}"
+
+
 class Line(msgspec.Struct, frozen=True):
-    """A series of a chart: its points are (x, y), on a graph x is a time in ms."""
+    """A series of a chart: its points are (x, y), on a graph x is a time in ms. `axis`: the id of its vertical axis."""
 
     label: str
     points: list[tuple[float, float]]
     color: str = ""
     style: str = "line"
     weight: float = 2
+    axis: str = ""
 
 
 class Chart(msgspec.Struct, frozen=True):
@@ -78,7 +91,7 @@ class Chart(msgspec.Struct, frozen=True):
     span: tuple[int, int] | None = None
 
 
-Part = Table | Paragraph | Value | Chart
+Part = Table | Paragraph | Value | Address | Chart
 
 
 class Section(NamedTuple):

@@ -1,21 +1,23 @@
-"""The sections of a report: what each type of block shows.
+"""What each type of block shows, in a report and in the answer to a client that draws it.
 
 A block that cannot be read (a query that is too large, an application that the caller does not reach) becomes a
 section that says so; the others are not affected. Expressions, conditions and templates with helpers are not
-evaluated: a report shows the values themselves.
+evaluated: the values themselves are shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+import msgspec
 import structlog
 
 from trunkline.actors.dashboards import report_lists as lists
 from trunkline.actors.dashboards import report_rows as records
 from trunkline.actors.dashboards.report import (
     COLORS,
+    Address,
     Cell,
     Chart,
     Line,
@@ -39,11 +41,17 @@ _log = structlog.get_logger("trunkline.reports")
 NOTHING: Final = Paragraph("No data.")
 
 
+QUERY_FIELDS: Final = frozenset({"query"})
+"""Fields whose texts are JSON: a value of the context stays a value in them."""
+ROW_FIELDS: Final = frozenset({"rowTemplate"})
+"""Fields whose texts are filled in for each row."""
+
+
 def section_of(scene: Scene, block: Doc) -> Section:
     """The section of a block. Raises only what concerns all blocks, such as `StoreError`."""
     type = block["blockType"]
     try:
-        block = fill_all(block, {"ctx": scene.context, "dashboard": scene.dashboard})
+        block = fill_all(block, scene.values_of_templates, queries=QUERY_FIELDS, later=ROW_FIELDS)
         config = block.get("config", {})
         parts = _PARTS[type](scene, config)
     except DomainError as refusal:
@@ -64,7 +72,7 @@ def section_of(scene: Scene, block: Doc) -> Section:
 
 
 def _graph(scene: Scene, config: Doc) -> list[Part]:
-    limits = scene.reading.limits
+    bounds = scene.bounds
     found: list[Line] = []
     rows: list[tuple[Any, ...]] = []
     for number, segment in enumerate(config.get("segments", ())):
@@ -79,9 +87,10 @@ def _graph(scene: Scene, config: Doc) -> list[Part]:
             if style == "line" and str(segment.get("lineType", "")).startswith("step"):
                 style = "step"
             color = _color(segment, len(found))
-            if len(found) < limits.report_lines_max:
-                line = Line(label, points, color, style, float(segment.get("lineWeight", 2) or 0))
-                found.append(_thinned(line, limits.report_line_points_max))
+            if len(found) < bounds.lines_max:
+                weight = float(segment.get("lineWeight", 2) or 0)
+                line = Line(label, points, color, style, weight, str(segment.get("yAxisId") or ""))
+                found.append(_thinned(line, bounds.line_points_max))
     span = (scene.now_ms - scene.graph_ms(config), scene.now_ms)
     return _with_picture(scene, found, rows, span, config.get("yAxes", ()), config.get("decorators", ()))
 
@@ -91,10 +100,6 @@ def _with_picture(
 ) -> list[Part]:
     if not any(line.points for line in lines):
         return [NOTHING]
-    limits = scene.reading.limits
-    table = Table(
-        ("Series", "Values", "Minimum", "Mean", "Maximum", "Last"), rows[: limits.report_rows_max], len(rows)
-    )
     drawn = [
         Line(str(mark.get("label", "")), [(0.0, y) for y in _ends(mark)], mark.get("color", ""), mark["type"])
         for mark in marks
@@ -102,7 +107,12 @@ def _with_picture(
     ]
     low = next((number_of(axis.get("min")) for axis in axes if axis.get("min") is not None), None)
     high = next((number_of(axis.get("max")) for axis in axes if axis.get("max") is not None), None)
-    return [Chart("graph", lines, low=low, high=high, marks=drawn, span=span), table]
+    chart = Chart("graph", lines, low=low, high=high, marks=drawn, span=span)
+    if scene.bounds.downsampled:
+        left = len(rows) - len(lines)
+        return [chart, Paragraph(f"{left} more series are not shown.")] if left else [chart]
+    columns = ("Series", "Values", "Minimum", "Mean", "Maximum", "Last")
+    return [chart, Table(columns, rows[: scene.bounds.rows_max], len(rows))]
 
 
 def _ends(mark: Doc) -> list[float]:
@@ -133,7 +143,7 @@ def _thinned(line: Line, points_max: int) -> Line:
     """The line with every n-th point, so that it has at most `points_max`."""
     step = -(-len(line.points) // points_max)
     points = line.points if step <= 1 else line.points[::step]
-    return Line(line.label, points, line.color, line.style, line.weight)
+    return msgspec.structs.replace(line, points=points)
 
 
 def _label(segment: Doc, number: int, device: str = "") -> str:
@@ -174,7 +184,7 @@ def _value_parts(scene: Scene, found: list[tuple[str, Reached]]) -> list[Part]:
         ((label, each),) = found
         return [Value(label, each.value, each.at)]
     rows: list[tuple[Cell, ...]] = [(label, each.value, each.at) for label, each in found]
-    return [Table(("", "Value", "Time"), rows[: scene.reading.limits.report_rows_max], len(rows))]
+    return [Table(("", "Value", "Time"), rows[: scene.bounds.rows_max], len(rows))]
 
 
 def _of_segments(scene: Scene, config: Doc) -> list[tuple[str, str, Reached]]:
@@ -204,7 +214,6 @@ def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
     ]
     if not found:
         return [NOTHING]
-    limits = scene.reading.limits
     total = sum(value for _, _, value, _ in found)
     if type == "pie" and (total <= 0 or any(value < 0 for _, _, value, _ in found)):
         type = "bar"
@@ -213,8 +222,8 @@ def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
         (label, value, *([Share(value / total)] if type == "pie" else []), at)
         for label, _, value, at in found
     ]
-    table = Table(columns, rows[: limits.report_rows_max], len(rows))
-    shown = found[: limits.report_lines_max]
+    table = Table(columns, rows[: scene.bounds.rows_max], len(rows))
+    shown = found[: scene.bounds.lines_max]
     lines = [Line(label, [(0, value)], color) for label, color, value, _ in shown]
     return [Chart(type, lines, [label for label, *_ in shown]), table]
 
@@ -244,7 +253,8 @@ def _map(scene: Scene, config: Doc) -> list[Part]:
         resolution_ms = number_of(config.get("resolution"))
         bucket_ms = round(resolution_ms) if resolution_ms else None
         node = config if bucket_ms is None else {**config, "aggregation": "LAST"}
-        tracks = scene.tracks(node, [attribute], duration_ms, bucket_ms)
+        newest_max = scene.bounds.line_points_max
+        tracks = scene.tracks(node, [attribute], duration_ms, bucket_ms, newest_max=newest_max)
         places = [(name, [(ms, data.get(attribute)) for ms, data in points]) for name, points in tracks]
     else:
         found = scene.last_values(config, attribute)
@@ -257,7 +267,8 @@ def _plane(scene: Scene, config: Doc) -> list[Part]:
     if not (x and y):
         raise Invalid("The block names no attributes for the position.")
     duration_ms = 0 if config.get("compositeResult") else scene.duration_ms(config)
-    tracks = scene.tracks(config, [x, y], duration_ms or DAY_MS, None)
+    newest_max = scene.bounds.line_points_max
+    tracks = scene.tracks(config, [x, y], duration_ms or DAY_MS, None, newest_max=newest_max)
     places = []
     for name, points in tracks:
         pairs = [(ms, (data[x], data[y])) for ms, data in points if x in data and y in data]
@@ -299,17 +310,15 @@ def _input(scene: Scene, config: Doc) -> list[Part]:
             rows.append(("Note", str(control.get("help", ""))))
         else:
             rows.append((str(control.get("label") or control.get("templateId") or control["type"]), value))
-    return (
-        [Table(("Control", "Value"), rows[: scene.reading.limits.report_rows_max], len(rows))]
-        if rows
-        else [NOTHING]
-    )
+    return [Table(("Control", "Value"), rows[: scene.bounds.rows_max], len(rows))] if rows else [NOTHING]
 
 
 def _image(scene: Scene, config: Doc) -> list[Part]:
     if config.get("imageSource") == "attribute" and config.get("deviceId") and config.get("attribute"):
         found = scene.last_values({"deviceIds": [config["deviceId"]]}, config["attribute"])
-        return [Value("Time of the picture", found[0].at)] if found else [NOTHING]
+        if not found:
+            return [NOTHING]
+        return [*_address("Picture", found[0].value), Value("Time of the picture", found[0].at)]
     return _address("Picture", config.get("imageUrl")) or [NOTHING]
 
 
@@ -317,11 +326,8 @@ def _frame(_scene: Scene, config: Doc) -> list[Part]:
     return _address("Page", config.get("url")) or [NOTHING]
 
 
-def _address(label: str, url: Any) -> list[Part]:
-    """An address as text: a report never loads anything from an address."""
-    if not isinstance(url, str) or not url:
-        return []
-    return [Paragraph(f"{label}: {'(within the dashboard)' if url.startswith('data:') else url}")]
+def _address(label: Literal["Picture", "Page"], url: Any) -> list[Part]:
+    return [Address(label, url)] if isinstance(url, str) and url else []
 
 
 def _header(_scene: Scene, config: Doc) -> list[Part]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from trunkline.actors.dashboards.kind import DASHBOARD
 from trunkline.actors.dashboards.report import (
@@ -37,7 +38,7 @@ from trunkline.actors.values.timestamps import parse_iso
 def table(scene: Scene, columns: Iterable[str], rows: list[Any], total: int | None = None) -> list[Part]:
     if not rows:
         return [Paragraph("None.")]
-    shown = rows[: scene.reading.limits.report_rows_max]
+    shown = rows[: scene.bounds.rows_max]
     return [Table(tuple(columns), shown, len(rows) if total is None else total)]
 
 
@@ -51,13 +52,12 @@ def devices(scene: Scene, config: Doc) -> list[Part]:
         *([] if config.get("excludeConnectionInfo") else [{"type": "connectionStatus"}]),
         *({"type": "attribute", "source": name} for name in config.get("additionalAttributes") or ()),
     ]
-    limits = scene.reading.limits
     page = DevicePage(
         sort_field=one_of(config.get("sortField"), ("id", "creationDate", "lastUpdated", "name"), "name"),
         sort_direction=direction_of(config.get("sortDirection"), "asc"),
-        per_page=limits.report_rows_max,
+        per_page=scene.bounds.rows_max,
         tags_as_object=True,
-        query=_device_filter(config),
+        query=_device_filter(scene, config),
     )
     message = ListDevices(application=scene.application, query=page, reach=None)
     found = list_devices(scene.reading, message)
@@ -66,13 +66,13 @@ def devices(scene: Scene, config: Doc) -> list[Part]:
     }
     states = _states(scene, [item["id"] for item in found["items"]], names) if names else {}
     rows = [
-        tuple(_device_cell(column, item, states.get(item["id"], {})) for column in columns)
+        tuple(_device_cell(scene, column, item, states.get(item["id"], {})) for column in columns)
         for item in found["items"]
     ]
     return table(scene, (heading_of(column) for column in columns), rows, found["totalCount"])
 
 
-def _device_filter(config: Doc) -> dict[str, Any]:
+def _device_filter(scene: Scene, config: Doc) -> dict[str, Any]:
     parts: list[Any] = []
     query = parse_query(config.get("query") or "", "query")
     if query:
@@ -83,10 +83,9 @@ def _device_filter(config: Doc) -> dict[str, Any]:
     chosen: list[Any] = []
     if given.get("ids"):
         chosen.append({"id": {"$in": given["ids"]}})
-    chosen += [
-        {"tags": {"$eq": {k: tag[k] for k in ("key", "value") if tag.get(k)}}}
-        for tag in given.get("tags", ())
-    ]
+    for tag in scene.tags(given):
+        sides = {"$tagKey": tag.key, "$tagValue": tag.value}
+        chosen.append({"tags": {name: side for name, side in sides.items() if side is not UNSET}})
     if chosen and config.get("match") != "unfiltered":
         parts.append({"$and" if config.get("match") == "all" else "$or": chosen})
     if given.get("searchParam"):
@@ -108,7 +107,7 @@ def _states(scene: Scene, ids: list[str], names: set[str]) -> dict[str, Doc]:
     }
 
 
-def _device_cell(column: Doc, item: Doc, state: Doc) -> Cell:
+def _device_cell(scene: Scene, column: Doc, item: Doc, state: Doc) -> Cell:
     source = column.get("source", "")
     values = {
         "id": item["id"],
@@ -122,7 +121,7 @@ def _device_cell(column: Doc, item: Doc, state: Doc) -> Cell:
         "tag": ", ".join(item["tags"].get(source, ())),
     }
     if column.get("type") == "custom":
-        return as_cell(fill(column.get("rowTemplate", ""), {"device": item, **item}))
+        return as_cell(fill(column.get("rowTemplate", ""), scene.row_values({"device": item, **item})))
     found: Cell = values.get(column.get("type", "name"))
     return found
 
@@ -186,14 +185,15 @@ def states(scene: Scene, config: Doc) -> list[Part]:
             {"type": "timestamp"},
             *({"type": "attribute", "attribute": name} for name in names),
         ]
-    shown = [tuple(_state_cell(column, *row) for column in columns) for row in rows]
+    shown = [tuple(_state_cell(scene, column, *row) for column in columns) for row in rows]
     return table(scene, (heading_of(column) for column in columns), shown)
 
 
 def _state_rows(scene: Scene, config: Doc, wanted: list[str] | None) -> Iterator[tuple[Doc, str, int, Doc]]:
     duration_ms = scene.duration_ms(config)
     if duration_ms:
-        tracks = scene.tracks(config, wanted, duration_ms)
+        # One more than is shown, so that the table says that there are more.
+        tracks = scene.tracks(config, wanted, duration_ms, newest_max=scene.bounds.rows_max + 1)
         points = [(ms, name, data) for name, found in tracks for ms, data in found if data]
         for ms, name, data in sorted(points, key=lambda point: -point[0]):
             yield {"name": name}, "", ms, data
@@ -205,11 +205,11 @@ def _state_rows(scene: Scene, config: Doc, wanted: list[str] | None) -> Iterator
             yield device, device["id"], newest, {name: each["value"] for name, each in found.items()}
 
 
-def _state_cell(column: Doc, device: Doc, id: str, ms: int, data: Doc) -> Cell:
+def _state_cell(scene: Scene, column: Doc, device: Doc, id: str, ms: int, data: Doc) -> Cell:
     type = column.get("type", "attribute")
     if column.get("rowTemplate") and type not in ("deviceId", "deviceName", "timestamp"):
         values = {"value": data.get(column.get("attribute", "")), "data": data, "deviceName": device["name"]}
-        return as_cell(fill(column["rowTemplate"], values))
+        return as_cell(fill(column["rowTemplate"], scene.row_values(values)))
     if type == "deviceName":
         return str(device["name"])
     if type == "deviceId":
@@ -228,12 +228,12 @@ def chosen(scene: Scene, config: Doc) -> list[Doc]:
     found = select(
         scene.reading,
         scene.application,
-        choice.get("device_ids", msgspec.UNSET),
-        choice.get("device_tags", msgspec.UNSET),
-        choice.get("device_query", msgspec.UNSET),
+        choice.get("device_ids", UNSET),
+        choice.get("device_tags", UNSET),
+        choice.get("device_query", UNSET),
         default_all=True,
     )
-    limit = scene.reading.limits.report_rows_max
+    limit = scene.bounds.rows_max
     return [device.found.doc | {"id": device.id.hex()} for device in found[:limit]]
 
 
@@ -242,9 +242,7 @@ def device_log(scene: Scene, config: Doc) -> list[Part]:
     limit = number_of(config.get("maxResultsPerDevice")) or 10
     rows: list[tuple[Cell, ...]] = []
     for device in chosen(scene, config):
-        query = History(
-            limit=min(max(round(limit), 1), scene.reading.limits.report_rows_max), end=scene.now_ms
-        )
+        query = History(limit=min(max(round(limit), 1), scene.bounds.rows_max), end=scene.now_ms)
         message = GetLogEntries(
             application=scene.application,
             device=bytes.fromhex(device["id"]),

@@ -18,6 +18,7 @@ from babel.dates import format_datetime
 from babel.numbers import format_decimal, format_percent
 
 from trunkline.actors.dashboards.report import (
+    Address,
     Cell,
     Chart,
     Moment,
@@ -141,6 +142,8 @@ class _Writer:
     def _text_part(self, part: Part) -> list[str]:
         if isinstance(part, Paragraph):
             return [part.text.replace("\x00", "")]
+        if isinstance(part, Address):
+            return [part.text]
         if isinstance(part, Value):
             at = "" if part.at is None else f"  ({self.time(part.at)})"
             return [f"{self.cell(part.label)}: {self.cell(part.value)}{at}"]
@@ -191,6 +194,8 @@ class _Writer:
         if isinstance(part, Paragraph):
             style = f' style="color:{colors.problem}"' if part.is_problem else ""
             return f"<div{style}>{_paragraph(part.text)}</div>"
+        if isinstance(part, Address):
+            return f"<div>{_paragraph(part.text)}</div>"
         if isinstance(part, Value):
             at = "" if part.at is None else f"<br>{escape(self.time(part.at))}"
             return (

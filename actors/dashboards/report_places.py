@@ -16,14 +16,14 @@ def placed(
     scene: Scene, type: Literal["map", "plane"], tracks: list[tuple[str, list[tuple[int, Any]]]]
 ) -> list[Part]:
     """A chart and a table of places: the name of each device, and when it was where."""
-    limits = scene.reading.limits
+    bounds = scene.bounds
     lines: list[Line] = []
     rows: list[tuple[Cell, ...]] = []
     for name, points in tracks:
         places = [(ms, place) for ms, value in points if (place := _place(value)) is not None]
         if not places:
             continue
-        step = -(-len(places) // limits.report_line_points_max)
+        step = -(-len(places) // bounds.line_points_max)
         # East is to the right: longitude is x.
         turned = [(b, a) if type == "map" else (a, b) for _, (a, b) in places[::step]]
         lines.append(Line(name, turned, COLORS[len(lines) % len(COLORS)]))
@@ -35,7 +35,7 @@ def placed(
         return [Paragraph("No data.")]
     names = ("Latitude", "Longitude") if type == "map" else ("x", "y")
     return [
-        Chart(type, lines[: limits.report_lines_max]),
+        Chart(type, lines[: bounds.lines_max]),
         *table(scene, ("Device", *names, "Time", "Places"), rows),
     ]
 

@@ -34,14 +34,14 @@ def events(scene: Scene, config: Doc) -> list[Part]:
     page = EventPage(
         sort_field=one_of(config.get("sortField"), fields, "creationDate"),
         sort_direction=direction_of(config.get("sortDirection"), "desc"),
-        per_page=scene.reading.limits.report_rows_max,
+        per_page=scene.bounds.rows_max,
         state=state if state in ("new", "acknowledged", "resolved") else None,
         filter_field="subject" if config.get("filter") else None,
         filter=f"*{config['filter']}*" if config.get("filter") else None,
         query=_event_query(scene, config),
     )
     found = list_events(scene.reading, ListEvents(application=scene.application, query=page))
-    rows = [tuple(_event_cell(column, item) for column in columns) for item in found["items"]]
+    rows = [tuple(_event_cell(scene, column, item) for column in columns) for item in found["items"]]
     return table(scene, (heading_of(column) for column in columns), rows, found["totalCount"])
 
 
@@ -52,10 +52,10 @@ def _event_query(scene: Scene, config: Doc) -> dict[str, Any]:
     return {"$and": [*parts, query]} if query else parts[0]
 
 
-def _event_cell(column: Doc, item: Doc) -> Cell:
+def _event_cell(scene: Scene, column: Doc, item: Doc) -> Cell:
     type = column.get("type", "subject")
     if type == "custom":
-        return as_cell(fill(column.get("rowTemplate", ""), {"event": item, **item}))
+        return as_cell(fill(column.get("rowTemplate", ""), scene.row_values({"event": item, **item})))
     if type == "subjectWithMessage":
         return f"{item['subject']}: {item['message']}" if item.get("message") else str(item["subject"])
     if type.startswith("creationDate"):
@@ -93,14 +93,14 @@ def rows(scene: Scene, config: Doc) -> list[Part]:
     """Rows of a data table."""
     if not config.get("dataTableId"):
         raise Invalid("The block names no data table.")
-    wanted = number_of(config.get("defaultLimit")) or scene.reading.limits.report_rows_max
+    wanted = number_of(config.get("defaultLimit")) or scene.bounds.rows_max
     query = parse_query(config.get("query") or "", "query")
     if isinstance(query, list):
         query = {"$or" if config.get("queryMode") == "$or" else "$and": query} if query else {}
     page = RowsPage(
         sort_column=config.get("defaultSortColumn") or None,
         sort_direction=direction_of(config.get("defaultSortDirection"), "asc"),
-        limit=max(0, min(round(wanted), scene.reading.limits.report_rows_max)),
+        limit=max(0, min(round(wanted), scene.bounds.rows_max)),
         offset=max(0, round(number_of(config.get("defaultOffset")) or 0)),
     )
     message = ListRows(
@@ -114,13 +114,13 @@ def rows(scene: Scene, config: Doc) -> list[Part]:
     columns = config.get("columns") or [
         {"type": name} for name in (items[0] if items else ()) if name not in ("id", "createdAt", "updatedAt")
     ]
-    cells = [tuple(_row_cell(column, item) for column in columns) for item in items]
+    cells = [tuple(_row_cell(scene, column, item) for column in columns) for item in items]
     return table(scene, (heading_of(column) for column in columns), cells, found["totalCount"])
 
 
-def _row_cell(column: Doc, item: Doc) -> Cell:
+def _row_cell(scene: Scene, column: Doc, item: Doc) -> Cell:
     if column.get("rowTemplate"):
-        return as_cell(fill(column["rowTemplate"], {"row": item, **item}))
+        return as_cell(fill(column["rowTemplate"], scene.row_values({"row": item, **item})))
     value = item.get(column.get("type", ""))
     if column.get("type") in ("createdAt", "updatedAt") and isinstance(value, str):
         return Moment(parse_iso(value))

@@ -1,4 +1,4 @@
-"""What the blocks of a report read: devices, values and tracks, by the reads of the API, on one snapshot.
+"""What the blocks of a dashboard read: devices, values and tracks, by the reads of the API, on one snapshot.
 
 Owns the choice of devices of a block, and the range that it shows.
 """
@@ -16,6 +16,7 @@ from trunkline.actors.dashboards.report import Moment, number_of
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.measurement_messages import (
     AggregationChoice,
+    Downsampling,
     LastValueQuery,
     PlainAggregation,
     QueryLastValues,
@@ -53,8 +54,21 @@ class Track(NamedTuple):
     points: list[tuple[int, Any]]
 
 
+class Bounds(NamedTuple):
+    """How much a block shows: rows of a table, lines of a chart, points of a line.
+
+    `downsampled`: raw series are reduced while they are read, and tables of states have their newest rows only. A
+    report reads all values instead, because it gives their minimum, mean and maximum.
+    """
+
+    rows_max: int
+    lines_max: int
+    line_points_max: int
+    downsampled: bool = False
+
+
 class Scene:
-    """What one block may read. `dashboard` are its duration and resolution, `now_ms` is the moment of the report."""
+    """What one block may read. `dashboard` are its duration and resolution, `now_ms` is the moment that it shows."""
 
     def __init__(
         self,
@@ -64,8 +78,10 @@ class Scene:
         context: Context,
         dashboard: Doc,
         now_ms: int,
+        bounds: Bounds,
     ) -> None:
         self.reading = reading
+        self.bounds = bounds
         self.context = context
         self.dashboard = dashboard
         self.now_ms = now_ms
@@ -80,6 +96,15 @@ class Scene:
         self._check(self._application)
         return self._application
 
+    @property
+    def values_of_templates(self) -> dict[str, Any]:
+        """What the templates of the block name."""
+        return {"ctx": self.context, "dashboard": self.dashboard}
+
+    def row_values(self, row: Doc) -> dict[str, Any]:
+        """What the templates of a row name."""
+        return {**self.values_of_templates, **row}
+
     # Devices.
 
     def choice(self, node: Doc) -> dict[str, Any]:
@@ -87,7 +112,7 @@ class Scene:
         found: dict[str, Any] = {}
         if node.get("deviceIds"):
             found["device_ids"] = self._existing(node["deviceIds"])
-        tags = [tag for tag in map(self._tag, node.get("deviceTags", ())) if tag is not None]
+        tags = self.tags({"tags": node.get("deviceTags", ())})
         if tags:
             found["device_tags"] = tags
         query = parse_query(node.get("query") or "", "query")
@@ -106,6 +131,10 @@ class Scene:
         if not ids:
             raise Invalid("None of the devices of the block exists.")
         return ids
+
+    def tags(self, node: Doc) -> list[TagFilter]:
+        """The tags that a choice names, those of parameters among them."""
+        return [tag for tag in map(self._tag, node.get("tags", ())) if tag is not None]
 
     def _tag(self, node: Doc) -> TagFilter | None:
         given = self.context.get(node["fromCtx"]) if node.get("fromCtx") else node
@@ -146,25 +175,46 @@ class Scene:
         ]
 
     def tracks(
-        self, node: Doc, attributes: list[str] | None, duration_ms: int, resolution_ms: int | None = None
+        self,
+        node: Doc,
+        attributes: list[str] | None,
+        duration_ms: int,
+        resolution_ms: int | None = None,
+        *,
+        newest_max: int = 0,
+        downsample: int = 0,
     ) -> list[tuple[str, list[tuple[int, Doc]]]]:
-        """The points of each device in the range, by its name; aggregated if the node says how."""
+        """The points of each device in the range, by its name; aggregated if the node says how.
+
+        If they are not aggregated, and the bounds say that blocks are downsampled: the newest `newest_max` of each
+        device, or as many as `downsample` says (0: all).
+        """
         aggregation = msgspec.convert(node.get("aggregation", "NONE"), _AGGREGATION)
         kind = aggregation if isinstance(aggregation, str) else aggregation.type
+        if kind != "NONE" or not self.bounds.downsampled:
+            newest_max = downsample = 0
         body = TimeSeriesQuery(
             end=self.now_ms,
             duration=duration_ms,
             aggregation=aggregation,
             attributes=UNSET if attributes is None else attributes,
             resolution=UNSET if kind == "NONE" or resolution_ms is None else resolution_ms,
+            limit=newest_max or UNSET,
+            order="desc" if newest_max else "asc",
             **self.choice(node),
         )
-        message = QueryTimeSeries(application=self.application, body=body, now_ms=self.now_ms, reach=None)
-        devices = query_time_series(self.reading, message)["devices"].values()
-        return [
-            (each["name"], [(parse_iso(point["time"]), point["data"]) for point in each["points"]])
-            for each in devices
-        ]
+        message = QueryTimeSeries(
+            application=self.application,
+            body=body,
+            now_ms=self.now_ms,
+            reach=None,
+            query=Downsampling(downsample=downsample),
+        )
+        found = []
+        for each in query_time_series(self.reading, message)["devices"].values():
+            points = reversed(each["points"]) if newest_max else each["points"]
+            found.append((each["name"], [(parse_iso(point["time"]), point["data"]) for point in points]))
+        return found
 
     def series(self, node: Doc, config: Doc) -> Iterator[Track]:
         """The values of an attribute over the range of a graph, by device."""
@@ -173,7 +223,9 @@ class Scene:
             raise Invalid("The segment names no attribute.")
         duration_ms = self.graph_ms(config)
         resolution_ms = self.resolution_ms(config, duration_ms)
-        for name, points in self.tracks(node, [attribute], duration_ms, resolution_ms):
+        # A sum needs all values.
+        downsample = 0 if node.get("cumulative") else self.bounds.line_points_max
+        for name, points in self.tracks(node, [attribute], duration_ms, resolution_ms, downsample=downsample):
             yield Track(name, [(ms, data[attribute]) for ms, data in points if attribute in data])
 
     def values(self, node: Doc, config: Doc) -> list[Reached]:

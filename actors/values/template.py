@@ -7,8 +7,10 @@ language are left as they are: a client of the dashboard understands them, a rep
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Final
+
+import msgspec
 
 _PATH: Final = re.compile(r"\{\{\{?\s*([0-9A-Za-z_.$-]{1,255})\s*\}?\}\}")
 
@@ -30,14 +32,44 @@ def fill(text: str, values: Mapping[str, Any]) -> Any:
     return _PATH.sub(lambda match: _text(_look_up(match[1], values)), text)
 
 
-def fill_all(value: Any, values: Mapping[str, Any]) -> Any:
-    """Replace the paths of all texts within a value."""
+def fill_json(text: str, values: Mapping[str, Any]) -> str:
+    """Replace the paths of a JSON text. A value stays within the JSON string in which its path stands.
+
+    A text that is one path only becomes the value as text: then the value is the JSON text.
+    """
+    whole = _PATH.fullmatch(text.strip())
+    if whole is not None:
+        return _text(_look_up(whole[1], values))
+    return _PATH.sub(
+        lambda match: msgspec.json.encode(_text(_look_up(match[1], values))).decode()[1:-1], text
+    )
+
+
+def fill_all(
+    value: Any,
+    values: Mapping[str, Any],
+    *,
+    queries: Set[str] = frozenset(),
+    later: Set[str] = frozenset(),
+) -> Any:
+    """Replace the paths of all texts within a value.
+
+    The texts of the fields `queries` are JSON (`fill_json`), those of the fields `later` stay as they are.
+    """
     if isinstance(value, str):
         return fill(value, values) if has_template(value) else value
     if isinstance(value, Mapping):
-        return {name: fill_all(each, values) for name, each in value.items()}
+        filled = {}
+        for name, each in value.items():
+            if name in later:
+                filled[name] = each
+            elif name in queries and isinstance(each, str):
+                filled[name] = fill_json(each, values)
+            else:
+                filled[name] = fill_all(each, values, queries=queries, later=later)
+        return filled
     if isinstance(value, list):
-        return [fill_all(each, values) for each in value]
+        return [fill_all(each, values, queries=queries, later=later) for each in value]
     return value
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trunkline.http.calls.auth import Tokens
     from trunkline.http.calls.login_failures import LoginFailures
     from trunkline.http.calls.login_throttle import LoginThrottle
+    from trunkline.http.calls.public_answers import PublicAnswers
     from trunkline.http.calls.request import Request, Response
     from trunkline.http.calls.route import Route
 
@@ -27,6 +28,7 @@ class Service(Protocol):
     tokens: Tokens
     login_throttle: LoginThrottle
     login_failures: LoginFailures
+    public_answers: PublicAnswers
     token_ttl_s: int
 
     def route_of(self, operation: str) -> Route | None:

@@ -48,6 +48,7 @@ from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
+from trunkline.http.calls.public_answers import PublicAnswers
 from trunkline.http.calls.request import Headers, Request, Response
 from trunkline.http.calls.route import USER_AREAS, Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
@@ -72,6 +73,7 @@ class Dispatcher:
         self.token_ttl_s = token_ttl_s
         self.login_throttle = LoginThrottle(system.limits)
         self.login_failures = LoginFailures(system.limits.logged_logins_per_minute_max)
+        self.public_answers = PublicAnswers(system.limits)
         self.idempotent_calls = IdempotentCalls(system)
         self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)

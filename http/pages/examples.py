@@ -314,6 +314,8 @@ BODIES: Final[Mapping[str, Any]] = {
     # Reports of dashboards.
     "dashboards.post": {"name": "my view"},
     "dashboard.validateContext": {},
+    "dashboard.data": {},
+    "applicationDashboard.data": {"duration": 3600000},
     "dashboard.sendReport": {"toEmail": ["admin@localhost"]},
     "applicationDashboard.sendReport": {
         "toEmail": ["admin@localhost"],

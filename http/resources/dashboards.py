@@ -52,7 +52,7 @@ from trunkline.http.resources.jobs import queue_job
 DASHBOARDS_PATH = "/dashboards"
 DASHBOARD_PATH = DASHBOARDS_PATH + "/{dashboardId}"
 _KIND = USER_DASHBOARDS.kind
-_PASSWORD_ERRORS = {
+PASSWORD_ERRORS = {
     401: "The token is not valid, or the password of the public dashboard is missing or wrong",
     429: "Too many wrong passwords",
 }
@@ -131,7 +131,7 @@ async def send_report(call: Call) -> Response:
     body: SendReport = call.body
     if body.to_email is UNSET and body.callback_url is UNSET:
         raise Invalid("toEmail: name who gets the report, or give a callbackUrl.")
-    held = await (_find_in_application(call) if "application" in call.ids else find_reached(call))
+    held = await (find_in_application(call) if "application" in call.ids else find_reached(call))
     options = await trio.to_thread.run_sync(report_options, body, call.now_ms)
     with call.service.system.store.snapshot() as snapshot:
         resolve_context(snapshot, held.holder, held.found.doc, options["ctx"])
@@ -149,7 +149,7 @@ async def send_report(call: Call) -> Response:
 # Access.
 
 
-async def _find_in_application(call: Call) -> Held:
+async def find_in_application(call: Call) -> Held:
     message = FindDashboard(dashboard=call.ids["dashboard"], first=call.application)
     held: Held = await call.service.read_message(message)
     if held.holder.id != call.application:
@@ -208,10 +208,13 @@ async def _check_password(call: Call, held: Held) -> None:
     if given is None:
         raise Unauthorized("This dashboard has a password; give it as the parameter `password`.")
     service, clock = call.service, call.service.system.clock
+    if service.public_answers.knows_password(held.found.id, stored, given):
+        return
     id = held.found.id.hex()
     async with service.login_throttle.attempt(f"dashboard {id}", call.request.address, clock.monotonic_s):
         if not await verify_password(stored, given):
             raise Unauthorized("password: is not the password of this dashboard.")
+    service.public_answers.note_password(held.found.id, stored, given)
 
 
 ROUTES = (
@@ -254,7 +257,7 @@ ROUTES = (
         resource=USER_DASHBOARDS,
         area="organization",
         anonymous=True,
-        also=_PASSWORD_ERRORS,
+        also=PASSWORD_ERRORS,
     ),
     Route(
         method="POST",
@@ -268,7 +271,7 @@ ROUTES = (
         refusal=ContextRefusal,
         area="organization",
         anonymous=True,
-        also=_PASSWORD_ERRORS,
+        also=PASSWORD_ERRORS,
     ),
     Route(
         method="POST",

@@ -50,7 +50,14 @@ DEVICE_WRITES = frozenset(
     }
 )
 READS_BY_POST = frozenset(
-    {"data.lastValueQuery", "data.timeSeriesQuery", "dataTableRows.query", "dashboard.validateContext"}
+    {
+        "applicationDashboard.data",
+        "dashboard.data",
+        "dashboard.validateContext",
+        "data.lastValueQuery",
+        "data.timeSeriesQuery",
+        "dataTableRows.query",
+    }
 )
 EXPORTS = frozenset(
     {

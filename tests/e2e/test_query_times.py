@@ -47,6 +47,8 @@ BODIES = ["data.timeSeriesQuery", "data.lastValueQuery"]
 EXPORTS = ["data.export", "device.export"]
 ELSEWHERE = {
     "application.importLogs": "test_application_contents.py",
+    "applicationDashboard.data": "test_dashboard_data.py",
+    "dashboard.data": "test_dashboard_data.py",
     "dashboard.validateContext": "test_dashboards.py",
     "device.removeData": "test_remove_data.py",
     "devices.payloadCounts": "test_remove_data.py",
