@@ -1,0 +1,104 @@
+// The counters of `/metrics`, read from the text format of Prometheus, and what follows from two readings of them.
+
+import { request } from "./api.js";
+import { useEffect, useState } from "./ui.js";
+
+const EVERY_MS = 3000;
+const KEPT = 200;
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+
+// {at (ms), values: Map of name -> [{labels, value}]}
+export function parse(text, at) {
+  const values = new Map();
+  for (const line of text.split("\n")) {
+    const found = line[0] === "#" ? null : LINE.exec(line);
+    if (!found) continue;
+    const labels = {};
+    for (const [, name, value] of (found[2] || "").matchAll(LABEL)) labels[name] = value;
+    const number = found[3] === "+Inf" ? Infinity : Number(found[3]);
+    if (!values.has(found[1])) values.set(found[1], []);
+    values.get(found[1]).push({ labels, value: number });
+  }
+  return { at, values };
+}
+
+const fits = (labels, wanted) => Object.entries(wanted).every(([name, value]) => labels[name] === value);
+
+// The sum of the samples of a metric whose labels fit; 0 if there is none.
+export function total(reading, name, wanted = {}) {
+  return (reading.values.get(name) || []).reduce((sum, { labels, value }) => sum + (fits(labels, wanted) ? value : 0), 0);
+}
+
+// What a counter grew by in a second, between two readings. A server that was started again begins at 0.
+export function perSecond(before, after, name, wanted) {
+  const grown = total(after, name, wanted) - total(before, name, wanted);
+  const seconds = (after.at - before.at) / 1000;
+  return seconds > 0 ? Math.max(0, grown) / seconds : null;
+}
+
+// A quantile of what a histogram counted between two readings, in its unit; null if it counted nothing.
+// Linear within a bucket, as `histogram_quantile` of Prometheus does.
+export function quantile(before, after, name, share, wanted = {}) {
+  const earlier = new Map((before?.values.get(name + "_bucket") || []).filter((each) => fits(each.labels, wanted)).map((each) => [each.labels.le, each.value]));
+  const buckets = (after.values.get(name + "_bucket") || [])
+    .filter((each) => fits(each.labels, wanted))
+    .map((each) => ({ bound: each.labels.le === "+Inf" ? Infinity : Number(each.labels.le), count: each.value - (earlier.get(each.labels.le) || 0) }))
+    .sort((one, other) => one.bound - other.bound);
+  const all = buckets.at(-1)?.count || 0;
+  if (all <= 0) return null;
+  const rank = share * all;
+  let low = 0, below = 0;
+  for (const { bound, count } of buckets) {
+    if (count >= rank) return bound === Infinity ? low : low + ((bound - low) * (rank - below)) / Math.max(count - below, 1e-9);
+    low = bound;
+    below = count;
+  }
+  return low;
+}
+
+// The readings of the last ten minutes, oldest first; one list for all views, so that changing the view keeps it.
+const kept = [];
+
+// {readings, error}: read every 3 s while a view shows them and the tab is seen.
+export function useMetrics() {
+  const [state, setState] = useState({ readings: [...kept] });
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer = 0, reading = false;
+    const read = async () => {
+      clearTimeout(timer);
+      if (document.hidden || reading) return;
+      reading = true;
+      try {
+        const answer = await request("GET", "/metrics", { signal: abort.signal, token: false });
+        const last = kept.at(-1);
+        const next = parse(await answer.text(), Date.now());
+        if (last && total(next, "process_start_time_seconds") !== total(last, "process_start_time_seconds")) kept.length = 0;
+        kept.push(next);
+        if (kept.length > KEPT) kept.shift();
+        setState({ readings: [...kept] });
+      } catch (error) {
+        if (!abort.signal.aborted) setState({ readings: [...kept], error });
+      }
+      reading = false;
+      if (!abort.signal.aborted) timer = setTimeout(read, EVERY_MS);
+    };
+    document.addEventListener("visibilitychange", read);
+    read();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", read);
+    };
+  }, []);
+  return state;
+}
+
+// The newest reading, and one of `seconds` before it or the oldest there is; null while there are not two.
+export function lastSpan(readings, seconds) {
+  const after = readings.at(-1);
+  if (readings.length < 2) return null;
+  const before = readings.find((each) => each.at >= after.at - seconds * 1000 && each !== after) || readings.at(-2);
+  return { before, after };
+}

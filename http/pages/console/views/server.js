@@ -1,0 +1,135 @@
+// The machine at a glance, for operators: the counters of `/metrics`, as figures, rates and times.
+
+import { bytes, count, duration, rate } from "../lib/format.js";
+import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
+import { html, useMemo } from "../lib/ui.js";
+import { Card, Facts, Page, Problem, Tile, Time } from "../parts/basics.js";
+import { Chart } from "../parts/chart.js";
+import { Table } from "../parts/table.js";
+
+const SPAN_S = 60;
+const CLASSES = ["state", "command", "write", "read", "backlog", "stream", "public"];
+const CLASS_TIMES = "trunkline_call_duration_seconds";
+const NAMED = [["calls", "Calls/s"], ["messages_handled", "Messages/s"], ["commits", "Commits/s"]];
+
+export function Server() {
+  const { readings, error } = useMetrics();
+  const span = lastSpan(readings, SPAN_S);
+  const lead = "Everything here is of the whole server, and comes from /metrics, which Prometheus can read too. Rates and times are those of the last minute.";
+  return html`<${Page} title="Server" lead=${lead}>
+    ${error && html`<${Problem} error=${{ message: `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
+    ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
+    ${span && html`<${Health} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
+      <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /></div>`}
+  </${Page}>`;
+}
+
+function Health({ before, after }) {
+  const cpu = perSecond(before, after, "process_cpu_seconds_total");
+  const refused = perSecond(before, after, "trunkline_messages_refused_total");
+  const restarts = total(after, "trunkline_actor_restarts_total");
+  return html`<div class="tiles">
+    <${Tile} label="Calls" value=${rate(perSecond(before, after, "trunkline_calls_total"))} detail=${`${count(total(after, "trunkline_connections_open"))} connections open`} />
+    <${Tile} label="Messages handled" value=${rate(perSecond(before, after, "trunkline_messages_handled_total"))} detail=${`${count(total(after, "trunkline_actors_active"))} actors in memory`} />
+    <${Tile} label="Messages refused" value=${rate(refused)} tone=${refused ? "warn" : ""} detail=${`${count(total(after, "trunkline_messages_refused_total"))} since the start`} />
+    <${Tile} label="Actor restarts" value=${count(restarts)} tone=${restarts ? "bad" : ""} detail="since the start" />
+    <${Tile} label="Links and streams" value=${count(total(after, "trunkline_links_open") + total(after, "trunkline_streams_open"))}
+      detail=${`${count(total(after, "trunkline_links_open"))} links, ${count(total(after, "trunkline_streams_open"))} streams`} />
+    <${Tile} label="CPU" value=${`${Math.round(100 * cpu)} %`} detail="of one core" tone=${cpu > 0.9 ? "warn" : ""} />
+    <${Tile} label="Memory" value=${bytes(total(after, "process_resident_memory_bytes"))} detail=${`peak ${bytes(total(after, "trunkline_memory_peak_bytes"))}`} />
+  </div>`;
+}
+
+function Rates({ readings }) {
+  const data = useMemo(() => {
+    const steps = readings.slice(1).map((after, at) => [after.at / 1000, ...NAMED.map(([name]) => perSecond(readings[at], after, `trunkline_${name}_total`))]);
+    return [0, ...NAMED].map((_, column) => steps.map((step) => step[column]));
+  }, [readings]);
+  return html`<${Card} title="Calls, messages and commits a second">
+    <${Chart} label="Rates of the last ten minutes" height=${200} series=${NAMED.map(([, name]) => ({ name }))} data=${data} /></${Card}>`;
+}
+
+function Calls({ before, after }) {
+  const rows = CLASSES.map((name) => ({
+    id: name,
+    rate: perSecond(before, after, CLASS_TIMES + "_count", { class: name }),
+    times: [0.5, 0.99].map((share) => quantile(before, after, CLASS_TIMES, share, { class: name })),
+    all: total(after, CLASS_TIMES + "_count", { class: name }),
+  }));
+  const time = (value) => (value === null ? "-" : duration(value * 1000));
+  const failed = (after.values.get("trunkline_calls_total") || []).filter(({ labels, value }) => labels.status >= "400" && value);
+  const errors = failed.sort((one, other) => other.value - one.value).slice(0, 10);
+  return html`<div class="columns">
+    <${Card} flush title="Calls by class"><${Table} label="Calls by class" rows=${rows} columns=${[
+      { label: "Class", render: (row) => row.id },
+      { label: "Rate", number: true, render: (row) => rate(row.rate) },
+      { label: "p50", number: true, render: (row) => time(row.times[0]) },
+      { label: "p99", number: true, render: (row) => time(row.times[1]) },
+      { label: "Since the start", number: true, render: (row) => count(row.all) },
+    ]} /></${Card}>
+    <${Card} flush title="Calls that were refused, since the start">
+      ${errors.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="Refused calls" rows=${errors} rowKey=${(row) => row.labels.operation + row.labels.status} columns=${[
+        { label: "Operation", render: (row) => html`<code>${row.labels.operation}</code>` },
+        { label: "Status", render: (row) => row.labels.status },
+        { label: "Calls", number: true, render: (row) => count(row.value) },
+      ]} />`}</${Card}>
+  </div>`;
+}
+
+function Store({ before, after }) {
+  const time = (share) => quantile(before, after, "trunkline_commit_duration_seconds", share);
+  const shown = (value) => (value === null ? "no commit" : duration(value * 1000));
+  const quota = total(after, "trunkline_store_quota_bytes");
+  return html`<${Card} title="Store"><${Facts} rows=${[
+    ["Commit, p50 and p99", `${shown(time(0.5))}, ${shown(time(0.99))}`],
+    ["Longest commit", duration(total(after, "trunkline_commit_longest_seconds") * 1000)],
+    ["Commits", rate(perSecond(before, after, "trunkline_commits_total"))],
+    ["Failed commits", count(total(after, "trunkline_commit_failures_total"))],
+    ["Written", `${bytes(perSecond(before, after, "trunkline_bytes_written_total"))}/s`],
+    ["In use", `${bytes(total(after, "trunkline_store_used_bytes"))}${quota === Infinity ? "" : ` of ${bytes(quota)}`}`],
+    ["Waiting for a commit", bytes(total(after, "trunkline_journal_pending_bytes"))],
+    ["Refused by the journal", count(total(after, "trunkline_journal_refusals_total"))],
+    ["Disk free", `${bytes(total(after, "trunkline_disk_free_bytes"))} of ${bytes(total(after, "trunkline_disk_size_bytes"))}`],
+  ]} /></${Card}>`;
+}
+
+function Actors({ after }) {
+  return html`<${Card} title="Actors"><${Facts} rows=${[
+    ["In memory", count(total(after, "trunkline_actors_active"))],
+    ["Fullest mailbox", `${count(total(after, "trunkline_mailbox_depth_max"))} messages`],
+    ["Oldest message", duration(total(after, "trunkline_mailbox_oldest_message_age_max_seconds") * 1000)],
+    ["Loaded", count(total(after, "trunkline_actor_activations_total"))],
+    ["Dropped when idle", count(total(after, "trunkline_actor_deactivations_total"))],
+    ["Restarted", count(total(after, "trunkline_actor_restarts_total"))],
+  ]} /></${Card}>`;
+}
+
+function Process({ after }) {
+  const build = after.values.get("trunkline_build_info")?.[0]?.labels || {};
+  const started = total(after, "process_start_time_seconds") * 1000;
+  return html`<${Card} title="Process"><${Facts} rows=${[
+    ["Trunkline", build.version],
+    ["Python", build.python_version],
+    started && ["Started", html`<${Time} at=${started} />`],
+    started && ["Runs for", duration(Date.now() - started)],
+    ["Open files", count(total(after, "process_open_fds"))],
+    ["Connections refused", count(total(after, "trunkline_connections_refused_total"))],
+    ["Slow streams closed", count(total(after, "trunkline_slow_consumers_closed_total"))],
+    ["Log-ins failed", count(total(after, "trunkline_logins_failed_total"))],
+    ["Longest pause of the garbage collector", duration(total(after, "trunkline_gc_pause_longest_seconds") * 1000)],
+  ].filter(Boolean)} /></${Card}>`;
+}
+
+function Work({ before, after }) {
+  return html`<${Card} title="Background work"><${Facts} rows=${[
+    ["Workflow runs", rate(perSecond(before, after, "trunkline_flow_runs_total"))],
+    ["Failed runs", count(total(after, "trunkline_flow_runs_failed_total"))],
+    ["Triggers waiting", count(total(after, "trunkline_flow_triggers_waiting"))],
+    ["Oldest of them", duration(total(after, "trunkline_flow_oldest_trigger_age_seconds") * 1000)],
+    ["Jobs running", count(total(after, "trunkline_jobs_running"))],
+    ["Jobs waiting", count(total(after, "trunkline_jobs_waiting"))],
+    ["Calls in the backlog lane", count(total(after, "trunkline_backlog_calls_waiting"))],
+    ["Integrations connected", count(total(after, "trunkline_integrations_connected"))],
+    ["Files being uploaded", count(total(after, "trunkline_uploads_open"))],
+  ]} /></${Card}>`;
+}
