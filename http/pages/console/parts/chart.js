@@ -26,7 +26,7 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
       legend: { show: legend, live: true },
       cursor: { drag: { x: Boolean(onSelect), y: false, setScale: false }, points: { size: 7 } },
       scales: { x: { time: true, range: (_, low, high) => xRange(given.current.range, low, high) } },
-      axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) }],
+      axes: [{ ...axis, space: 70, values: timeTicks }, { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) }],
       series: [
         { label: "Time", value: (_, at) => (at === null ? "-" : exactTime(at * 1000)) },
         ...series.map((each, at) => ({
@@ -34,8 +34,8 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
           stroke: colour(`chart-${(at % COLOURS) + 1}`),
           width: 1.75,
           spanGaps: !each.gaps,
-          points: { show: data[0].length < 60 ? undefined : false },
-          paths: each.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
+          ...(data[0].length < 60 ? {} : { points: { show: false } }),
+          ...(each.step ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
           value: (_, value) => (value === null || value === undefined ? "-" : valueText(value) + unit),
         })),
       ],
@@ -66,10 +66,23 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
   return html`<div class="chart" ref=${box} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
 }
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+
+// The texts of the time axis; `step` is the time between two of them in s. Midnight is shown as the day.
+function timeTicks(_, ticks, axis, space, step) {
+  return ticks.map((tick) => {
+    const at = new Date(tick * 1000);
+    if (step >= 86_400 || at.getHours() + at.getMinutes() + at.getSeconds() === 0) return day.format(at);
+    return (step >= 60 ? clock : seconds).format(at);
+  });
+}
+
 function xRange(range, low, high) {
   if (range) return range;
-  if (low === null || high === null) return [Date.now() / 1000 - 3600, Date.now() / 1000];
-  return low === high ? [low - 60, high + 60] : [low, high];
+  if (low === null || high === null || low === undefined) return [Date.now() / 1000 - 3600, Date.now() / 1000];
+  return high - low < 1 ? [low - 30, high + 30] : [low, high];
 }
 
 // The newest value of each series, for readers who do not see the chart.
