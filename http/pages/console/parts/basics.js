@@ -62,7 +62,7 @@ export function Time({ at, age = false }) {
 
 function ageText(ms) {
   if (ms < -1500) return `in ${duration(-ms)}`;
-  return ms < 1500 ? "just now" : `${duration(ms)} ago`;
+  return ms < 1500 ? "just now" : `${duration(Math.floor(ms / 1000) * 1000)} ago`;
 }
 
 // Names and values: rows are [name, value]; rows whose value is undefined or null are left out.

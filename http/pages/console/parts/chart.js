@@ -14,7 +14,7 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
   const box = useRef(null);
   const plot = useRef(null);
   const given = useRef({});
-  given.current = { range, onSelect };
+  given.current = { range, data, onSelect };
   const shape = JSON.stringify(series) + theme.value + height + unit + legend;
 
   useEffect(() => {
@@ -25,7 +25,7 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
       height,
       legend: { show: legend, live: true },
       cursor: { drag: { x: Boolean(onSelect), y: false, setScale: false }, points: { size: 7 } },
-      scales: { x: { time: true, range: (_, low, high) => xRange(given.current.range, low, high) } },
+      scales: { x: { time: true, range: () => given.current.range || timeRange(given.current.data[0]) } },
       axes: [{ ...axis, space: 70, values: timeTicks }, { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) }],
       series: [
         { label: "Time", value: (_, at) => (at === null ? "-" : exactTime(at * 1000)) },
@@ -79,10 +79,10 @@ function timeTicks(_, ticks, axis, space, step) {
   });
 }
 
-function xRange(range, low, high) {
-  if (range) return range;
-  if (low === null || high === null || low === undefined) return [Date.now() / 1000 - 3600, Date.now() / 1000];
-  return high - low < 1 ? [low - 30, high + 30] : [low, high];
+// From the first time to the last in s; a minute where there is one time or none.
+function timeRange(times) {
+  const last = times.length ? times.at(-1) : Date.now() / 1000;
+  return [times.length ? Math.min(times[0], last - 60) : last - 60, last];
 }
 
 // The newest value of each series, for readers who do not see the chart.
