@@ -148,6 +148,12 @@ class BacklogLane:
         finally:
             self._leave(call)
 
+    def peek(self, application: bytes) -> Verdict | None:
+        """What is left of the budget of an application, without spending any; None if there is no budget."""
+        waiting, rate = self._applications.get(application), self._limits.backlog_states
+        window = waiting.window if waiting is not None else None if rate is None else VolumeWindow(rate)
+        return None if window is None else window.peek(self._clock.monotonic_s())
+
     async def run(self) -> None:
         """Give out turns until cancelled. Then who waits is refused."""
         try:

@@ -1,1 +1,1 @@
-"""The overview of an application."""
+"""The overview of an application, and its actors in memory."""

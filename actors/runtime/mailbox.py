@@ -100,6 +100,11 @@ class Mailbox:
         """Messages that wait for their turn or their commit. Queued messages of cancelled callers count as well."""
         return self.awaiting_commit if self.queue is None else self.awaiting_commit + len(self.queue)
 
+    @property
+    def subscriber_count(self) -> int:
+        """The open streams of the actor."""
+        return sum(map(len, self.subscribers.values())) if self.subscribers else 0
+
     def admit(self, message: Message, limits: Limits, now_s: float) -> Verdict | None:
         """Admit `message` and count it, or refuse it. Never waits.
 

@@ -476,12 +476,16 @@ class System:
         return self._registry.deactivations
 
     def mailboxes(self) -> Iterable[Mailbox]:
-        """The mailboxes of all active actors, for the metrics."""
+        """The mailboxes of all active actors."""
         return self._mailboxes.values()
+
+    def mailbox(self, ref: Ref) -> Mailbox | None:
+        """The mailbox of an actor; None if it is not active."""
+        return self._mailboxes.get(ref)
 
     def statistics(self, ref: Ref) -> Statistics | None:
         """The statistics of the actor at `ref`; None if it is not active."""
-        box = self._mailboxes.get(ref)
+        box = self.mailbox(ref)
         if box is None:
             return None
         age_s = box.oldest_message_age_s(self.clock.monotonic_s())

@@ -1,19 +1,36 @@
-"""The overview of an application."""
+"""The overview of an application, and its actors in memory."""
 
 from __future__ import annotations
 
+from trunkline.actors.overview.actor_messages import (
+    ActorList,
+    ActorPage,
+    DeviceActorView,
+)
+from trunkline.actors.overview.actors import list_actors, show_device_actor
 from trunkline.actors.overview.fleet import Fleets
 from trunkline.actors.overview.messages import GetOverview, Overview, OverviewChoice
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
 
 
 async def get_overview(call: Call) -> Response:
     """Show the overview; its fleet is counted before, if that is due."""
     await call.service.system.component(Fleets).count(call.application)
     return json_response(call, 200, await call.service.read(call, GetOverview))
+
+
+async def get_actors(call: Call) -> Response:
+    """List the active actors of the application."""
+    return json_response(call, 200, await list_actors(call.service.system, call.application, call.query))
+
+
+async def get_device_actor(call: Call) -> Response:
+    """Show the actor of a device and its throttles."""
+    system = call.service.system
+    return json_response(call, 200, show_device_actor(system, call.application, call.ids["device"]))
 
 
 ROUTES = (
@@ -26,5 +43,22 @@ ROUTES = (
         query=OverviewChoice,
         handler=get_overview,
         reply=Overview,
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/actors",
+        operation="application.actors",
+        summary="List the actors of the application that are in memory, the busiest first",
+        query=ActorPage,
+        handler=get_actors,
+        reply=ActorList,
+    ),
+    Route(
+        method="GET",
+        path=DEVICE_PATH + "/actor",
+        operation="device.actor",
+        summary="Show the actor of a device, and what is left of its throttles",
+        handler=get_device_actor,
+        reply=DeviceActorView,
     ),
 )

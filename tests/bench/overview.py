@@ -1,10 +1,10 @@
-"""Measures the overview of an application with many devices. Run it from the checkout:
+"""Measures the overview and the list of actors of an application with many devices. Run it from the checkout:
 
     .venv/bin/python -m tests.bench.overview --work DIR [--devices 100000]
 
 It writes devices with a record and a head each, of which a third was connected and a third only reported. Then it
 prints how long a count of the fleet takes in its worker thread, how long the event loop waits meanwhile, and how long
-the rest of the answer takes.
+the rest of the answer takes. At last it brings all devices into memory, and prints the same for pages of their actors.
 """
 
 from __future__ import annotations
@@ -15,22 +15,32 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import trio
+from msgspec import convert
 
 from tests.actors.house import running_house
+from trunkline.actors.devices.attributes import Attributes
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
+from trunkline.actors.devices.messages import FireInactivity
+from trunkline.actors.devices.terms import Attribute
+from trunkline.actors.overview.actor_messages import ActorPage
+from trunkline.actors.overview.actors import list_actors
 from trunkline.actors.overview.fleet import Fleets
 from trunkline.actors.overview.messages import CountFleet, GetOverview, OverviewChoice
 from trunkline.actors.readers import read
-from trunkline.actors.records.records import entries
+from trunkline.actors.records.records import entries, scan
+from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode
 
-_ATTRIBUTES = [{"name": f"value{number}", "dataType": "number", "number": number} for number in range(10)]
+_ATTRIBUTES = Attributes([], 0).replaced(
+    [Attribute(name=f"value{number}", data_type="number") for number in range(10)]
+)
 
 
 def add_devices(system: System, application: bytes, count: int, now_ms: int) -> list[Batch]:
@@ -46,8 +56,8 @@ def add_devices(system: System, application: bytes, count: int, now_ms: int) -> 
                 "lastUpdated": now_ms + number,
                 "tags": [{"key": "site", "value": str(number % 100)}],
                 "deviceClass": "standalone",
-                "attributes": _ATTRIBUTES,
-                "attributeNext": 10,
+                "attributes": _ATTRIBUTES.docs,
+                "attributeNext": _ATTRIBUTES.next_number,
             }
             if number % 3 == 0:
                 doc["connection"] = {"connected": number % 2, "time": now_ms - number, "connectedAt": now_ms}
@@ -98,6 +108,23 @@ async def measure(work: Path, devices: int) -> None:
             await read(system, message)
             times_ms.append((time.perf_counter() - began_s) * 1e3)
         sys.stdout.write(f"the rest of the answer: {statistics.median(times_ms):.2f} ms\n")
+        with system.store.snapshot() as snapshot:
+            ids = [id for id, _ in scan(snapshot, DEVICE, application)]
+        for id in ids:
+            system.begin(Ref(DEVICE.name, application, id), FireInactivity())
+        for page in ("perPage=100", "sortField=lastUsed", "sortField=mailboxDepth&page=99"):
+            query = convert(dict(parse_qsl(page)), ActorPage, strict=False)
+            async with trio.open_nursery() as nursery:
+                waits = await nursery.start(longest_wait)
+                began_s = time.perf_counter()
+                listed = await list_actors(system, application, query)
+                took_ms = (time.perf_counter() - began_s) * 1e3
+                nursery.cancel_scope.cancel()
+            waits.sort()
+            sys.stdout.write(
+                f"{page} of {listed.total_count} actors: {took_ms:.0f} ms; the event loop waited "
+                f"{statistics.median(waits) * 1e3:.1f} ms in the median, {waits[-1] * 1e3:.1f} ms at most\n"
+            )
 
 
 def main() -> None:
