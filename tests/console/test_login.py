@@ -1,0 +1,66 @@
+"""Logging in to the console: the password, the second factor, and where the token is and is not."""
+
+from __future__ import annotations
+
+import json
+
+import pyotp
+import pytest
+
+from tests.console.console_page import ConsolePage
+from tests.e2e.conftest import EMAIL, PASSWORD, Server
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "JSON.parse(sessionStorage.getItem('trunkline.session'))?.token"
+
+
+async def test_a_wrong_password_is_told_and_the_right_one_opens_the_console(
+    server: Server, page: ConsolePage
+) -> None:
+    await page.at("textbox", "E-mail address").fill(EMAIL)
+    await page.at(css="input[type=password]").fill("Wrong-horse-77")
+    async with page.expecting("status of 401"):
+        await page.at("button", "Log in").click()
+        await page.at(css="[role=alert]").shown()
+    await page.log_in(EMAIL, PASSWORD)
+    await page.sees("There are no applications yet")
+    await page.reload()
+    await page.sees("There are no applications yet")
+    token = await page.run(TOKEN)
+    assert token
+    for place in ("location.href", "JSON.stringify(localStorage)", "document.cookie"):
+        assert token not in await page.run(place)
+
+
+async def test_a_second_factor_is_asked_for(server: Server, page: ConsolePage) -> None:
+    made = await server.call("PATCH", "/me/generateTwoFactorAuth")
+    app = pyotp.TOTP(made["key"])
+    now_s = server.system.clock.wall_ms() // 1000
+    body = {"twoFactorAuthKey": made["key"], "password": PASSWORD, "twoFactorCode": app.at(now_s)}
+    codes = (await server.call("PATCH", "/me/enableTwoFactorAuth", body))["recoveryCodes"]
+    await page.at("textbox", "E-mail address").fill(EMAIL)
+    await page.at(css="input[type=password]").fill(PASSWORD)
+    async with page.expecting("status of 401"):
+        await page.at("button", "Log in").click()
+        await page.at("textbox", "Code of your second factor").fill(codes[0])
+    await page.at("button", "Log in").click()
+    await page.sees("There are no applications yet")
+
+
+async def test_a_token_that_is_not_valid_any_more_leads_to_the_login(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application("house")
+    await console.go("#/applications")
+    await console.sees("house")
+    token = await console.run(TOKEN)
+    body = {"password": PASSWORD, "newPassword": "Other-horse-99", "invalidateExistingTokens": True}
+    await server.call("PATCH", "/me/changePassword", body, token=token)
+    async with console.expecting("status of 401"):
+        await console.go(f"#{application}")
+        await console.sees("You are logged out")
+    assert await console.run(f"{TOKEN} ?? null") is None
+    await console.log_in(EMAIL, "Other-horse-99")
+    await console.sees("no devices yet")
+    assert json.dumps(token) not in await console.run("JSON.stringify(sessionStorage)")

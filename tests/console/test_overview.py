@@ -1,0 +1,100 @@
+"""The first screen: the fleet, what is refused and what is on disk, live while devices report; then the server."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+import trio
+
+from tests.console.console_page import ConsolePage
+from tests.e2e.conftest import Server
+
+pytestmark = pytest.mark.slow
+
+DEVICES = 3
+
+
+async def figure(page: ConsolePage, label: str) -> str:
+    """The figure of a tile by its label."""
+    found = f"[...document.querySelectorAll('.tile')].find((each) => each.innerText.startsWith({json.dumps(label)}))"
+    return str(await page.run(f"({found})?.querySelector('.figure')?.innerText ?? ''"))
+
+
+async def shows(page: ConsolePage, label: str, figures: str) -> None:
+    """Wait until a tile shows this figure."""
+
+    async def look() -> bool:
+        return await figure(page, label) == figures
+
+    await page.soon(look, f"{label}: {figures}")
+
+
+async def moving(page: ConsolePage, label: str) -> None:
+    """Wait until a tile shows a rate above 0."""
+
+    async def look() -> bool:
+        shown = await figure(page, label)
+        return shown.endswith("/s") and float(shown[:-2].replace(",", "")) > 0
+
+    await page.soon(look, f"{label}: above 0/s")
+
+
+async def report(server: Server, device: str, data: object) -> int:
+    """Send a state and return the status of the answer."""
+    async with server.client() as client:
+        return (await client.post(f"{device}/state", json={"data": data})).status_code
+
+
+async def test_the_first_screen_is_live_while_a_load_runs(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    devices = [await server.device(application, f"pump-{number}") for number in range(DEVICES)]
+    await console.go(f"#{application}")
+    await shows(console, "Never seen", "3")
+    await console.sees("Nothing was refused since")
+    async with trio.open_nursery() as nursery:
+
+        async def load() -> None:
+            number = 0
+            while True:
+                number += 1
+                assert await report(server, devices[number % 2], {"temp": number}) in (200, 429)
+
+        nursery.start_soon(load)
+        await shows(console, "Reporting", "2")
+        await shows(console, "Never seen", "1")
+        await moving(console, "States stored")
+        await console.sees("send_state")
+        nursery.cancel_scope.cancel()
+    assert await report(server, devices[2], {"nothing": 1}) == 400
+    await console.sees("invalid")
+    await console.at("region", "Refused last").at("link", "pump-2").shown()
+    await server.call("POST", f"{devices[0]}/setConnectionStatus", {"status": "connected"})
+    await shows(console, "Connected", "1")
+    await server.call("POST", f"{devices[0]}/command", {"name": "start"})
+    await console.sees("1 since the start")
+    event = {"level": "critical", "subject": "Too hot", "state": "new"}
+    await server.call("POST", f"{application}/events", event)
+    await shows(console, "critical", "1")
+    assert (await figure(console, "Group size")) != "-"
+    await console.at("link", "pump-2").click()
+    assert await console.place() == f"#{devices[2]}"
+
+
+async def test_the_server_is_shown_from_its_counters(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    await console.go("#/server")
+    await console.sees("Calls by class")
+    async with trio.open_nursery() as nursery:
+
+        async def load() -> None:
+            while True:
+                await report(server, device, {"temp": 1})
+
+        nursery.start_soon(load)
+        await moving(console, "Messages handled")
+        nursery.cancel_scope.cancel()
+    async with httpx.AsyncClient(base_url=server.url) as client:
+        assert "trunkline_commits_total" in (await client.get("/metrics")).text
