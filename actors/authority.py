@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trunkline.actors.accounts.actor import email_key, token_generation
+from trunkline.actors.accounts.actor import email_key
 from trunkline.actors.accounts.messages import Session
 from trunkline.actors.accounts.reach import Reach, key_admits
+from trunkline.actors.accounts.sessions import is_valid, session_of
 from trunkline.actors.accounts.tokens import API_TOKEN
 from trunkline.actors.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_secret
 from trunkline.actors.devices.kind import DEVICE, GATEWAYS
@@ -123,8 +124,8 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     Raises `Unauthorized` if a record that they depend on is missing or inactive.
 
     Claims: `typ` (user, device, application), `sub` (id), `iat` (seconds, fractions), `exp` (seconds,
-    optional), `app`, `key` or `certificate` with its `fingerprint` (device tokens), `jti` (API tokens), `gen`, `auth`
-    (users' sessions).
+    optional), `app`, `key` or `certificate` with its `fingerprint` (device tokens), `jti` (API tokens), `gen`, `auth`,
+    `sid` (users' sessions).
     """
     expires_ms = None if claims.get("exp") is None else round(claims["exp"] * 1000)
     ttl_s = None if claims.get("exp") is None else round(claims["exp"] - claims["iat"], 3)
@@ -132,8 +133,8 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     token_id = bytes.fromhex(claims["jti"]) if "jti" in claims else None
     if claims["typ"] == "user":
         user = _live(records.find(snapshot, USER, ROOT, subject))
-        session = session_of(claims, user)
-        if session.generation != token_generation(user) or session.since_ms < user["tokenCutoff"]:
+        session = session_of(claims, user, is_api_token=token_id is not None)
+        if not is_valid(snapshot, subject, user, session):
             raise Unauthorized(NO_LONGER_VALID)
         name = _check_api_token(snapshot, subject, token_id, user["email"])
         return Principal(
@@ -180,17 +181,6 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     )
     principal.add_subject(key_id)
     return principal
-
-
-def session_of(claims: Mapping[str, Any], user: Doc) -> Session:
-    """Return the session of a user's token. Without a session in its claims, it began when the token was issued."""
-    since_ms = claims.get("auth", round(claims["iat"] * 1000))
-    return Session(claims.get("gen", token_generation(user)), since_ms)
-
-
-def session_claims(session: Session) -> dict[str, Any]:
-    """Return the claims of a session."""
-    return {"gen": session.generation, "auth": session.since_ms}
 
 
 def stored_bearer(principal: Principal) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from trunkline.actors.accounts.actor import User
+from trunkline.actors.accounts.ended_logins import ENDED_LOGINS
 from trunkline.actors.accounts.recent_items import RECENT_ITEMS
 from trunkline.actors.accounts.sso import SSO_LOGINS
 from trunkline.actors.accounts.tokens import API_TOKEN, APPLICATION_TOKENS, USER_TOKENS
@@ -164,6 +165,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
     RECENT_ITEMS,
     SSO_LOGINS,
     TWO_FACTOR,
+    ENDED_LOGINS,
     JOB,
     DATA_TABLE,
     EVENT,

@@ -586,6 +586,13 @@ class Limits:
     recovery_codes_max: int = _bound(
         10, "codes", "A list that fits on a card; each replaces the second factor once.", "user"
     )
+    ended_logins_max: int = _bound(
+        500,
+        "logins",
+        "Log-ins that the user has ended and whose tokens have not expired; one more ends the oldest for good, "
+        "with all that began before it.",
+        "user",
+    )
     recent_list_items_max: int = _bound(
         10, "items", "What one looks at is a short list; items of a type in a parent.", "list"
     )

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import ClassVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from trunkline.actors.accounts import single_use
+from trunkline.actors.accounts import ended_logins, single_use
+from trunkline.actors.accounts.ended_logins import ENDED_LOGINS, EndLogin
 from trunkline.actors.accounts.messages import (
     ChangePassword,
     CreateUser,
@@ -61,7 +63,8 @@ from trunkline.store.codec import decode, encode
 from trunkline.store.keyring import Keyring
 
 _CREDENTIAL_FIELDS = ("email", "password", "token_cutoff")
-_OWN_RECORDS = (RECENT_ITEMS, SSO_LOGINS, TWO_FACTOR)
+_OWN_RECORDS = (RECENT_ITEMS, SSO_LOGINS, TWO_FACTOR, ENDED_LOGINS)
+_SESSION_ID_BYTES = 12
 """The kinds of which each user has at most one record, with the id of the user."""
 
 
@@ -96,6 +99,12 @@ class User(RecordOwner):
             return None
         self._use_second_factor(message.two_factor_code, "twoFactorCode")
         return self._new_session()
+
+    def on_end_login(self, message: EndLogin) -> None:
+        """End one log-in, with the tokens that were renewed from its first one."""
+        with self._own_record(ENDED_LOGINS) as doc:
+            ended_logins.end(doc, message, self.system.clock.wall_ms(), self.system.limits.ended_logins_max)
+        self.after_commit(partial(self.system.revocations.revoke, self.ref.id))
 
     async def on_verify_credentials(self, message: VerifyCredentials) -> None:
         """Verify the password and the code. Raises `Unauthorized`."""
@@ -255,8 +264,10 @@ class User(RecordOwner):
 
     def _new_session(self) -> Session:
         # Never before the cutoff, so that a clock that was set back does not lock the user out.
-        since_ms = max(self.system.clock.wall_ms(), self.doc["tokenCutoff"])
-        return Session(token_generation(self.doc), since_ms)
+        ended_until_ms = ended_logins.ended_until(self._read_own(ENDED_LOGINS) or {})
+        since_ms = max(self.system.clock.wall_ms(), self.doc["tokenCutoff"], ended_until_ms + 1)
+        id = self.system.random_bytes(_SESSION_ID_BYTES).hex()
+        return Session(token_generation(self.doc), since_ms, id)
 
     async def _new_password(self, password: str) -> Doc:
         """The fields that change with the password. The new generation ends earlier tokens, regardless of clocks."""
@@ -312,11 +323,14 @@ class User(RecordOwner):
     @contextmanager
     def _own_record(self, kind: Kind) -> Iterator[Doc]:
         """The user's only record of a kind. What the body changes in it is stored with this turn, unless it raises."""
+        old, doc = self._read_own(kind), self._read_own(kind) or {}
+        yield doc
+        records.write(self, kind, self.ref.id, self.ref.id, old, doc)
+
+    def _read_own(self, kind: Kind) -> Doc | None:
         id = self.ref.id
         raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, id, id))
-        doc: Doc = {} if raw is None else decode(raw)
-        yield doc
-        records.write(self, kind, id, id, None if raw is None else decode(raw), doc)
+        return None if raw is None else decode(raw)
 
     def _claim_email(self, email: str) -> None:
         """Claim an e-mail address, which only one user can have. Case is ignored. Raises `Invalid`."""

@@ -167,11 +167,13 @@ class Session(msgspec.Struct, frozen=True):
     """The log-in from which a user's token originates, also if the token was renewed since.
 
     `generation` is the number of password changes, `since_ms` the time of the log-in. A token is valid while its
-    generation is the user's and its session did not begin before the user's token cutoff.
+    generation is the user's, its session did not begin before the user's token cutoff, and the user has not ended it.
+    `id` is random, and empty for the session of an API token, which no log-out ends.
     """
 
     generation: int
     since_ms: int
+    id: str = ""
 
 
 class CreateUser(Message, frozen=True):

@@ -259,6 +259,7 @@ NOT_PORTABLE: Final[dict[str, str]] = {
     "recentItems": _OTHER_OWNER,
     "ssoLogins": _OTHER_OWNER,
     "twoFactor": _OTHER_OWNER,
+    "endedLogins": _OTHER_OWNER,
     "auditLog": _OTHER_OWNER,
     "apiToken": _GIVES_ACCESS,
     "applicationKey": _GIVES_ACCESS,

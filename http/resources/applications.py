@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from trunkline.actors.accounts.messages import Session
+from trunkline.actors.accounts.sessions import session_claims
 from trunkline.actors.accounts.tokens import APPLICATION_TOKENS, USER_TOKENS, TokenPost
 from trunkline.actors.applications.keys import KEYS
 from trunkline.actors.applications.messages import (
@@ -34,7 +35,6 @@ from trunkline.actors.applications.payload_counts import (
     PayloadPeriods,
     PayloadStats,
 )
-from trunkline.actors.authority import session_claims
 from trunkline.actors.bundles.messages import PartProblems
 from trunkline.actors.devices.counts import CountDevices, CountRange, DeviceCounts
 from trunkline.actors.devices.period_summaries import ListPeriodSummaries, PeriodPage, PeriodSummary

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
+from trunkline.actors.accounts.ended_logins import EndLogin
 from trunkline.actors.accounts.messages import (
     AuthedDevice,
     AuthedUser,
@@ -16,7 +17,8 @@ from trunkline.actors.accounts.messages import (
 )
 from trunkline.actors.accounts.passwords import simulate_verification
 from trunkline.actors.accounts.reach import key_admits_address
-from trunkline.actors.authority import Admitted, admit_device, find_user, session_claims
+from trunkline.actors.accounts.sessions import session_claims
+from trunkline.actors.authority import Admitted, admit_device, find_user
 from trunkline.actors.certificate_login import AdmitCertificate
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import USER
@@ -27,7 +29,7 @@ from trunkline.actors.values.timestamps import parse_iso
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, Handler, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Handler, Route
 
 _TTL_S_MAX = 10 * 366 * 86_400
 
@@ -167,6 +169,18 @@ async def refresh_token(call: Call) -> Response:
     return user_token(call, principal.user_id, principal.session, principal.scopes, principal.ttl_s)
 
 
+async def log_out(call: Call) -> Response:
+    """End the log-in of the token of the call: this token, and all that were renewed from the same log-in."""
+    service, principal = call.service, call.principal
+    if principal.token_id is not None:
+        raise Invalid(
+            f"An API token belongs to no log-in; delete it with `DELETE /me/tokens/{principal.token_id.hex()}`."
+        )
+    assert principal.session is not None
+    await service.system.ask(service.ref(call), EndLogin(session=principal.session, ttl_s=principal.ttl_s))
+    return json_response(call, 200, {"success": True})
+
+
 def user_token(
     call: Call, user: bytes, session: Session, scopes: Iterable[str], ttl_s: float | None
 ) -> Response:
@@ -223,5 +237,15 @@ ROUTES = (
         access="read",
         area="user",
         handler=refresh_token,
+    ),
+    Route(
+        method="POST",
+        path=ME_PATH + "/logout",
+        operation="me.logout",
+        summary="Log out: end the log-in of the token",
+        to=USER_ACTOR,
+        access="read",
+        area="user",
+        handler=log_out,
     ),
 )

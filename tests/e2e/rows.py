@@ -72,6 +72,8 @@ EXPORTS = frozenset(
     }
 )
 """They change nothing that a reader sees, so they accept what reads accept."""
+ENDS_OWN_TOKEN = frozenset({"me.logout"})
+"""Readers may give up what they have."""
 CLI = frozenset(
     {
         "application.get",
@@ -93,7 +95,9 @@ ROWS = [route for route in TABLE.routes if route.access != "none"]
 
 
 def is_read(route: Route) -> bool:
-    return (route.method == "GET" and not route.upgrades) or route.operation in READS_BY_POST | EXPORTS
+    return (route.method == "GET" and not route.upgrades) or route.operation in (
+        READS_BY_POST | EXPORTS | ENDS_OWN_TOKEN
+    )
 
 
 def expected_scopes(route: Route) -> set[str]:

@@ -67,12 +67,13 @@ class Example:
         self.is_stream = "text/event-stream" in operation["responses"].get("200", {}).get("content", {})
 
     @property
-    def order(self) -> tuple[bool, bool, int, bool]:
+    def order(self) -> tuple[bool, bool, bool, int, bool]:
         """Its place in the run."""
         removes = self.method == "DELETE" and not self.id.startswith("webhookAddress.")
         deletes = removes or self.path.endswith(("/delete", "/truncate"))
         return (
             self.id == "me.delete",
+            self.id == "me.logout",
             deletes,
             -self.path.count("/") if deletes else 0,
             self.method != "DELETE",
@@ -240,6 +241,10 @@ async def test_every_example_works_on_the_demo(tmp_path: Path) -> None:
                     assert response.status_code == NOT_EXECUTED[example.id]
                     continue
                 assert response.is_success, (example.id, example.path, response.text)
+                if example.id == "me.logout":
+                    assert (await client.get("/me")).status_code == 401
+                    password = examples["me.changePassword"].body["newPassword"]
+                    client.headers["Authorization"] = f"Bearer {await server.log_in(password=password)}"
         assert await server.terminate() == 0
         assert "Traceback" not in server.log
 

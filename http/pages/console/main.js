@@ -4,7 +4,7 @@ import { get, path, request } from "./lib/api.js";
 import { useData } from "./lib/hooks.js";
 import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
 import { link, match, route } from "./lib/router.js";
-import { endSession, keepFresh, session } from "./lib/session.js";
+import { keepFresh, logOut, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
 import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
 import { Problem } from "./parts/basics.js";
@@ -51,15 +51,11 @@ function Side({ section }) {
       <div class="row">
         <button class="small" onClick=${() => chooseTheme(dark ? "light" : "dark")}>${dark ? "Light" : "Dark"}</button>
         <button class="small" onClick=${showHelp}>Keys</button>
-        <button class="small" onClick=${logOut}>Log out</button>
+        <button class="small" onClick=${() => logOut(request)}>Log out</button>
       </div>
       <a href="/docs" target="_blank" rel="noopener">API</a>
     </div>
   </aside>`;
-}
-
-function logOut() {
-  endSession("you have logged out.");
 }
 
 function showHelp() {

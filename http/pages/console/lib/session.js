@@ -40,6 +40,20 @@ export function endSession(reason) {
   keep(null);
 }
 
+// End the log-in on the server, so that its token is of no use to anybody, and then in this tab, whatever came of it.
+export async function logOut(send) {
+  const now = session.value;
+  if (!now) return;
+  let reason = "you have logged out.";
+  try {
+    await send("POST", "/me/logout");
+  } catch (error) {
+    const until = new Date(now.expiresAt).toLocaleString();
+    reason = `you have logged out in this tab only, and the token is valid until ${until}. ${error.message}`;
+  }
+  if (session.value?.token === now.token) endSession(reason);
+}
+
 // Replace the token when half of its life is over. Ends when the page does.
 export function keepFresh(send) {
   setInterval(async () => {
