@@ -17,6 +17,13 @@ export function path(...segments) {
   return "/" + segments.map(encodeURIComponent).join("/");
 }
 
+// The path and query of a URL that the server made. It may name another of the server's names than this page was
+// loaded from, and the console asks nothing of another origin.
+export function ownPath(url) {
+  const { pathname, search } = new URL(url, location.origin);
+  return pathname + search;
+}
+
 // A query string from an object. Leaves out undefined, null and ""; objects are sent as JSON, arrays with commas.
 export function queryString(query) {
   const parts = new URLSearchParams();

@@ -3,16 +3,19 @@
 import { openStream } from "./stream.js";
 import { useEffect, useRef, useState } from "./ui.js";
 
+const AGAIN_MS = 5000; // after a first load that failed, if `every` is a function
+
 // Load something and keep it: {value, error, loading, at, reload}.
 // `load(signal)` gives a promise; it is called again when `deps` change, by `reload()`, and every `every` ms while the
-// page is visible. `value` stays while it is loaded again, and while a later load fails; then `error` is set as well.
+// page is visible. `every` may be a function of the value; then 0 ends the repetition. `value` stays while it is loaded
+// again, and while a later load fails; then `error` is set as well.
 export function useData(load, deps, { every = 0 } = {}) {
   const [state, setState] = useState({ loading: true });
   const again = useRef(() => {});
   const latest = useRef(load);
   latest.current = load;
   useEffect(() => {
-    let abort = null, timer = 0, over = false;
+    let abort = null, timer = 0, over = false, wait = typeof every === "function" ? AGAIN_MS : every;
     const run = async () => {
       clearTimeout(timer);
       abort?.abort();
@@ -21,13 +24,14 @@ export function useData(load, deps, { every = 0 } = {}) {
       try {
         const value = await latest.current(mine.signal);
         if (!mine.signal.aborted) setState({ value, loading: false, at: Date.now() });
+        wait = typeof every === "function" ? every(value) : every;
       } catch (error) {
         if (!mine.signal.aborted) setState((before) => ({ ...before, error, loading: false }));
       }
-      if (every && !over && mine === abort) timer = setTimeout(tick, every);
+      if (wait && !over && mine === abort) timer = setTimeout(tick, wait);
     };
     const tick = () => (document.hidden ? (timer = 0) : run());
-    const seen = () => !document.hidden && every && !timer && run();
+    const seen = () => !document.hidden && wait && !timer && run();
     document.addEventListener("visibilitychange", seen);
     again.current = run;
     run();
@@ -37,7 +41,7 @@ export function useData(load, deps, { every = 0 } = {}) {
       abort?.abort();
       document.removeEventListener("visibilitychange", seen);
     };
-  }, [...deps, every]);
+  }, [...deps, typeof every === "function" ? 0 : every]);
   return { ...state, reload: () => again.current() };
 }
 

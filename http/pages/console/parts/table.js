@@ -5,7 +5,7 @@ import { count, plural } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
-import { Problem } from "./basics.js";
+import { Fresh, Problem } from "./basics.js";
 
 const PER_PAGE = 50;
 const TYPING_MS = 250;
@@ -44,7 +44,7 @@ function toggled(set, key) {
 // A list of the API, a page at a time. The page, the order and the search are in the address of the view.
 // source: the path of the list, or load({page, perPage, sortField, sortDirection, filterField, filter}, signal) -> list.
 // noun, many: what a row is. params: more query parameters. search: the filterField for the search box, none without it. filters: markup that
-// stands beside it. empty: markup for when there is nothing at all. refresh: change it to load again; every: ms.
+// stands beside it. empty: markup for when there is nothing at all. refresh: change it to load again; every: as useData.
 export function RecordTable({ noun = "row", many = noun + "s", source, params = {}, columns, href, search = "name", filters, empty, rowKey, refresh, every = 0, sortField, sortDirection, selected, select, onLoaded }) {
   const { query } = route.value;
   const page = Number(query.page) || 0;
@@ -77,7 +77,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     ${list && html`<div class=${data.loading && !every ? "busy" : ""}>
       ${list.items.length === 0 ? html`<p class="empty">Nothing matches. Change the search to see more.</p>`
         : html`<${Table} ...${{ label: many, columns, rows: list.items, href, rowKey, sort, selected, select }} />`}
-      <div class="table-foot"><span role="status">${plural(list.totalCount, noun, many)}</span>
+      <div class="table-foot"><span class="row"><span role="status">${plural(list.totalCount, noun, many)}</span>${every && html`<${Fresh} data=${data} />`}</span>
         ${pages > 1 && html`<span class="row">
           <button class="small" disabled=${page === 0} onClick=${() => setQuery({ page: page - 1 || "" }, { push: true })}>Previous</button>
           <span>Page ${count(page + 1)} of ${count(pages)}</span>
