@@ -98,3 +98,18 @@ async def test_the_server_is_shown_from_its_counters(server: Server, console: Co
         nursery.cancel_scope.cancel()
     async with httpx.AsyncClient(base_url=server.url) as client:
         assert "trunkline_commits_total" in (await client.get("/metrics")).text
+
+
+async def test_actors_are_listed_by_what_is_wrong_with_them(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    busy = await server.device(application, "busy")
+    refused = await server.device(application, "refused")
+    for number in range(3):
+        assert await report(server, busy, {"temp": number}) == 200
+    assert await report(server, refused, {"nothing": 1}) == 400
+    await console.go(f"#{application}/actors?kind=device")
+    await console.sees("2 actors")
+    assert await console.at(css="tbody tr td a", nth=0).text() == "busy"
+    await console.at("button", "Most refused").click()
+    await console.at(css="tbody tr:first-child").says("refused")
+    assert "sort=refused" in await console.place()
