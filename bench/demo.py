@@ -106,7 +106,7 @@ async def _find_or_create(session: Session, application_id: str, models: list[De
             "name": model.name,
             "description": model.description,
             "attributes": [{"name": name, "dataType": kind} for name, kind in model.attributes.items()],
-            "tags": [{"key": "demo", "value": "yes"}],
+            "tags": [{"key": "demo", "value": "yes"}, {"key": "place", "value": model.place}],
         }
         for model in new
     ]

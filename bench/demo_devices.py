@@ -25,6 +25,7 @@ class DemoDevice(ABC):
 
     name: ClassVar[str]
     description: ClassVar[str]
+    place: ClassVar[str]
     attributes: ClassVar[Mapping[str, str]]
     commands: ClassVar[Mapping[str, str]]
 
@@ -56,6 +57,7 @@ class Greenhouse(DemoDevice):
 
     name = "greenhouse-north"
     description = "Climate of a greenhouse with a heater and a vent."
+    place = "greenhouse"
     attributes: ClassVar = {
         "temperature": "number",
         "humidity": "number",
@@ -102,6 +104,7 @@ class Pump(DemoDevice):
 
     name = "well-pump"
     description = "A well pump that keeps a tank filled."
+    place = "well"
     attributes: ClassVar = {"running": "boolean", "flow": "number", "pressure": "number", "level": "number"}
     commands: ClassVar = {"switch": '{"on": false}', "setTarget": '{"value": 80} (upper mark in percent)'}
 
@@ -140,6 +143,7 @@ class Van(DemoDevice):
 
     name = "delivery-van-7"
     description = "A delivery van with a position, on its round."
+    place = "road"
     attributes: ClassVar = {
         "position": "gps",
         "speed": "number",
@@ -199,6 +203,7 @@ class Meter(DemoDevice):
 
     name = "workshop-meter"
     description = "The power meter of a workshop, with a relay."
+    place = "workshop"
     attributes: ClassVar = {"power": "number", "energy": "number", "voltage": "number", "relay": "boolean"}
     commands: ClassVar = {"switch": '{"on": false} (the relay)'}
 
@@ -230,6 +235,7 @@ class ColdStore(DemoDevice):
 
     name = "cold-store-2"
     description = "A cold store with a door."
+    place = "cold-store"
     attributes: ClassVar = {
         "temperature": "number",
         "target": "number",
@@ -281,6 +287,7 @@ class Mast(DemoDevice):
 
     name = "weather-mast"
     description = "A weather mast on the roof."
+    place = "roof"
     attributes: ClassVar = {
         "wind": "number",
         "direction": "number",

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 import trio
 
 from trunkline.bench.demo import DemoReady
+from trunkline.bench.demo_flows import EDGE_FLOW, EMBEDDED_FLOW, FLOW, FLOW_VERSION, WATCH_FLOW
+from trunkline.bench.demo_past import make_past
 from trunkline.bench.errors import BenchError, TryLater
 from trunkline.bench.session import Json, Session, record_id, refusal
 
@@ -24,10 +26,11 @@ TABLE: Json = {
         {"name": "note", "dataType": "string", "constraint": "optional"},
     ],
 }
+_PLACES = ("greenhouse", "cold store", "well", "workshop", "orchard", "roof")
+_NOTES = ("All is well.", "The vent is slow.", "The tank has rust.", "The door does not close.", None)
 ROWS: list[Json] = [
-    {"place": "greenhouse", "score": 8, "note": "The vent is slow."},
-    {"place": "cold store", "score": 9, "note": None},
-    {"place": "well", "score": 7, "note": "The tank has rust."},
+    {"place": _PLACES[number % 6], "score": 5 + number * 7 % 6, "note": _NOTES[number % 5]}
+    for number in range(40)
 ]
 KEY: Json = {"name": "key of the demo", "description": "All devices may log in with it."}
 APPLICATION_TOKEN: Json = {"name": "token of the demo", "scope": ["all.Application.read"]}
@@ -82,6 +85,30 @@ DASHBOARD: Json = {
             },
         ),
         _block((4, 3), "device-list", "Devices", {"sortField": "name"}),
+        _block(
+            (8, 0),
+            "indicator",
+            "Cold store",
+            {
+                "segments": [
+                    {"attribute": "temperature", "query": '{"name": "cold-store-2"}'},
+                ],
+                "conditions": [{"color": "#c62828", "condition": "{{value-0}} > 8", "label": "Too warm"}],
+                "defaultCondition": {"color": "#2e7d32", "label": "Cold enough"},
+            },
+        ),
+        _block(
+            (8, 3),
+            "bar",
+            "Levels and targets",
+            {
+                "segments": [
+                    {"attribute": "level", "label": "Tank in percent", "query": '{"name": "well-pump"}'},
+                    {"attribute": "humidity", "label": "Humidity in percent", **_GREENHOUSE},
+                ]
+            },
+        ),
+        _block((8, 6), "open-event-indicator", "Open events", {}),
         _block((0, 6), "event-list", "Events", {"query": '{"state": {"$ne": "resolved"}}'}),
         _block((4, 6), "device-state-table", "Greenhouse", _GREENHOUSE),
     ],
@@ -133,27 +160,6 @@ GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "dev
 EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
 INVITATION: Json = {"email": "colleague@example.com", "role": "view"}
 ORGANIZATION: Json = {"name": "farm", "description": "Who looks after the farm together."}
-FLOW: Json = {
-    "name": "close the vents",
-    "description": "Closes the vents of the greenhouse when somebody presses the button.",
-    "triggers": [
-        {
-            "type": "virtualButton",
-            "key": "press",
-            "meta": {"category": "trigger", "name": "virtualButton", "label": "Close", "id": "press"},
-            "outputIds": [["command"]],
-        }
-    ],
-    "nodes": [
-        {
-            "id": "command",
-            "type": "DeviceSendCommandNode",
-            "config": {"nameTemplate": "closeVents"},
-            "meta": {"category": "output", "name": "device-command", "label": "Close the vents"},
-            "outputIds": [],
-        }
-    ],
-}
 NOTEBOOK: Json = {
     "name": "events of the week",
     "description": "Which device needs attention most often.",
@@ -161,10 +167,7 @@ NOTEBOOK: Json = {
 }
 RESOURCE_JOB: Json = {"name": "look at every van", "resourceType": "device"}
 EDGE_DEVICE: Json = {"name": "edge of the demo", "deviceClass": "edgeCompute"}
-EDGE_FLOW: Json = {"name": "count visitors", "flowClass": "edge"}
 EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
-EMBEDDED_FLOW: Json = {"name": "blink", "flowClass": "embedded"}
-FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
 FILE: Json = {"name": "notes.txt", "type": "file", "contentType": "text/plain"}
 FILE_TEXT = "The vent of the greenhouse is slow.\n"
 _BOUNDARY = "part-of-the-demo"
@@ -192,6 +195,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
         table = await _named(session, f"{application}/data-tables", TABLE)
         rows = f"{application}/data-tables/{table}/rows"
         flow = await _named(session, f"{application}/flows", FLOW)
+        watch = await _named(session, f"{application}/flows", WATCH_FLOW)
         if "archiveConfig" not in await session.call("GET", application):
             await session.call("PATCH", application, {"archiveConfig": ARCHIVE})
         versions = f"{application}/flows/{flow}/versions"
@@ -200,7 +204,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "deviceId": demo.device_ids["greenhouse-north"],
             "dataTableId": table,
             "rowId": await _first_row(session, rows),
-            "eventId": await _first_event(session, application, demo.device_ids),
+            "eventId": await _first_event(session, application, demo.device_ids, table, watch),
             "applicationKeyId": await _named(session, f"{application}/keys", KEY),
             "applicationApiTokenId": await _named(session, f"{application}/tokens", APPLICATION_TOKEN),
             "userApiTokenId": await _named(session, "/me/tokens", USER_TOKEN),
@@ -310,12 +314,16 @@ async def _first_certificate(session: Session, path: str) -> str:
     return record_id(found[0] if found else await session.call("POST", path, CERTIFICATE))
 
 
-async def _first_event(session: Session, application: str, device_ids: Mapping[str, str]) -> str:
+async def _first_event(
+    session: Session, application: str, device_ids: Mapping[str, str], table: str, flow: str
+) -> str:
+    """The id of an event about the cold store. An application without any event gets a past first."""
     events = (await session.call("GET", f"{application}/events", query={"perPage": 1}))["items"]
-    if not events:
-        event = {**EVENT, "deviceId": device_ids["cold-store-2"]}
-        return record_id(await session.call("POST", f"{application}/events", event))
-    return record_id(events[0])
+    if events:
+        return record_id(events[0])
+    await make_past(session, application, device_ids, table, flow)
+    event = {**EVENT, "deviceId": device_ids["cold-store-2"]}
+    return record_id(await session.call("POST", f"{application}/events", event))
 
 
 async def _first_job(session: Session, application: str) -> str:

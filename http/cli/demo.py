@@ -54,6 +54,12 @@ async def run_demo_on(server: RunningServer) -> None:
         pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
 
 
+def log_in_hint(server: RunningServer) -> str:
+    """Who logs in to the console when the password is not known to this process."""
+    email = boot.users(server.dispatcher.system)[0].email
+    return f"Log in as {email} with the password that was set or shown at the first start."
+
+
 def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
     """A token of the oldest user."""
     dispatcher = server.dispatcher

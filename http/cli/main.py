@@ -28,7 +28,7 @@ from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.cli import link as bench_link
 from trunkline.http import control_socket
 from trunkline.http.cli.archive import archive_app
-from trunkline.http.cli.demo import run_demo_on
+from trunkline.http.cli.demo import log_in_hint, run_demo_on
 from trunkline.http.cli.flow import flow_app
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
@@ -201,10 +201,13 @@ def serve_command(
 
 async def _announce_start(server: RunningServer, *, settings: Settings, demo: bool) -> None:
     """Print the URL of the server and the first user, if one was created; then run the demo if requested."""
-    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
+    announce(f"The console: {server.url}/console")
     first = server.first_user
     if first is not None and first.password is not None:
         announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
+    elif demo:
+        announce(log_in_hint(server))
+    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
     if demo:
         await run_demo_on(server)
 

@@ -38,6 +38,10 @@ async def test_the_printed_lines_work_as_they_stand(tmp_path: Path) -> None:
             assert json.loads(await pasted([export, command], path)) == {"success": True}
             assert b"event: deviceState" in await pasted([export, watch], path, until=b"deviceState")
             assert ("First user" in server.printed) == (start == 0)
+            console, person, *_ = server.printed.splitlines()
+            assert await server.listens()
+            assert console == f"The console: {server.url}/console"
+            assert person.startswith("First user: " if start == 0 else "Log in as admin@localhost ")
             assert await server.terminate() == 0
             assert "Traceback" not in server.log
 
