@@ -1,0 +1,31 @@
+// One device: its tabs, each with an address of its own.
+
+import { get, path } from "../lib/api.js";
+import { useData } from "../lib/hooks.js";
+import { link } from "../lib/router.js";
+import { html } from "../lib/ui.js";
+import { Badge, Copy, Loaded, Page, Tabs, Tags } from "../parts/basics.js";
+import { Connection } from "./devices/connection.js";
+import { LiveTab } from "./device/live.js";
+
+const REPEAT_MS = 10_000;
+const TABS = [
+  ["live", "Live", LiveTab],
+];
+
+export function Device({ app, device, tab = "live" }) {
+  const data = useData((signal) => get(path("applications", app, "devices", device), {}, { signal }), [app, device], { every: REPEAT_MS });
+  const record = data.value;
+  const home = link("/applications", app, "devices");
+  const Shown = (TABS.find(([key]) => key === tab) || TABS[0])[2];
+  const items = TABS.map(([key, text]) => [key, text, link("/applications", app, "devices", device, key)]);
+  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} record=${record} />`}>
+    <${Tabs} items=${items} current=${tab} label="Parts of the device" />
+    <${Loaded} data=${data}>${(value) => html`<${Shown} ...${{ app, device, reload: data.reload }} record=${value} />`}</${Loaded}>
+  </${Page}>`;
+}
+
+const About = ({ record }) => html`<span class="row">
+  <${Connection} info=${record.connectionInfo} /><${Badge}>${record.deviceClass}</${Badge}>
+  ${record.tags.length > 0 && html`<${Tags} tags=${record.tags} />`}
+  <code>${record.id}</code><${Copy} text=${record.id} label="Copy the id" /></span>`;

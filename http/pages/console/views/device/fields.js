@@ -1,0 +1,26 @@
+// The fields of the forms that create and change a device.
+
+import { CLASSES } from "../devices/choice.js";
+
+export const DATA_TYPES = ["number", "string", "boolean", "gps", "blob"];
+
+// `created`: with the attributes, which are declared one by one on a device that is there.
+export function deviceFields({ created = true } = {}) {
+  return [
+    { name: "name", label: "Name", required: true },
+    { name: "deviceClass", label: "Class", type: "select", options: CLASSES },
+    { name: "gatewayId", label: "Id of its gateway", show: (values) => values.deviceClass === "peripheral" },
+    { name: "parentId", label: "Id of the system above it", blank: created ? undefined : null },
+    { name: "description", label: "Description", type: "longtext", rows: 2, blank: created ? undefined : "" },
+    { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },
+    created && {
+      name: "attributes", label: "Attributes", type: "tags", rows: 4, placeholder: "temperature=number",
+      hint: `One name=type a line. Types: ${DATA_TYPES.join(", ")}. Only declared attributes are accepted in states.`,
+    },
+  ].filter(Boolean);
+}
+
+// The body of the call from the values of the form.
+export function toDevice({ attributes, ...values }) {
+  return { ...values, ...(attributes ? { attributes: attributes.map(({ key, value }) => ({ name: key, dataType: value })) } : {}) };
+}

@@ -1,0 +1,101 @@
+// A device live: charts of its attributes, and the newest value of each.
+
+import { path, post } from "../../lib/api.js";
+import { valueText } from "../../lib/format.js";
+import { link, route, setQuery } from "../../lib/router.js";
+import { html } from "../../lib/ui.js";
+import { Card, Empty, Live, now, Problem, Time } from "../../parts/basics.js";
+import { Chart } from "../../parts/chart.js";
+import { openForm } from "../../parts/form.js";
+import { Table } from "../../parts/table.js";
+import { attributeFields, editAttribute, removeAttribute } from "./attributes.js";
+import { useLive } from "./live_data.js";
+import { currentRange, RangeChoice, setRange } from "./range.js";
+
+const CHARTS_MAX = 8;
+const CHARTS_FIRST = 4;
+const HEIGHT = 170;
+const VALUE_CHARS = 200;
+
+export function LiveTab({ app, device, record, reload }) {
+  const range = currentRange();
+  const names = charted(record);
+  const live = useLive({ app, device, names, range });
+  const source = path("applications", app, "devices", device);
+  const declare = async () => {
+    if (await openForm("Declare an attribute", { fields: attributeFields(), button: "Declare", submit: (values) => post(`${source}/attributes`, values) })) reload();
+  };
+  if (!record.attributes.length) {
+    return html`<${Empty} title="This device declares no attributes" call=${{ method: "POST", path: `${source}/attributes`, body: { name: "temperature", dataType: "number" } }}>
+      <p>A device reports values of the attributes that it declares.</p>
+      <div><button class="primary" data-create onClick=${declare}>Declare an attribute</button></div></${Empty}>`;
+  }
+  const silent = live.at && !live.newest.size;
+  return html`
+    <${Card} title="Charts" actions=${html`<${Live} stream=${live.stream} /><${RangeChoice} />`}>
+      <${Problem} error=${live.error} retry=${live.reload} />
+      ${silent ? html`<${NoStates} source=${source} attribute=${record.attributes[0]} />` : html`<${Charts} ...${{ names, range, live, record }} />`}
+    </${Card}>
+    <${Card} flush title="Attributes" actions=${html`<button data-create onClick=${declare}>Declare an attribute</button>`}>
+      <${Table} label="Attributes" rowKey=${(row) => row.name} columns=${columns({ names, live, source, reload })} rows=${record.attributes} />
+    </${Card}>`;
+}
+
+function Charts({ names, range, live, record }) {
+  if (!names.length) return html`<p class="quiet">None of the attributes is a number or a boolean. Numbers and booleans have charts.</p>`;
+  const toS = range.fixed ? range.toMs / 1000 : Math.max(now.value / 1000, ...names.map((name) => live.series.get(name)?.times.at(-1) || 0));
+  const shown = [toS - range.spanMs / 1000, toS];
+  return html`<p class="quiet">Drag over a chart to show a part of its time.</p>
+    <div class="charts">${names.map((name) => {
+      const series = live.series.get(name);
+      if (!range.fixed) series?.trim(shown[0]);
+      const step = record.attributes.find((each) => each.name === name)?.dataType === "boolean";
+      const newest = live.newest.get(name);
+      return html`<div key=${name}><h3>${name} <span class="quiet">${newest && valueText(newest.value)}</span></h3>
+        ${series?.times.length
+          ? html`<${Chart} label=${name} height=${HEIGHT} series=${[{ name, step }]} data=${[series.times, series.values]} range=${shown}
+              onSelect=${(from, to) => setRange(from * 1000, to * 1000)} />`
+          : html`<p class="chart-empty">${live.loading ? "Loading." : "No values in this range."}</p>`}
+      </div>`;
+    })}</div>`;
+}
+
+const NoStates = ({ source, attribute }) => html`<${Empty} title="This device has not reported yet"
+  call=${{ method: "POST", path: `${source}/state`, body: { data: { [attribute.name]: { number: 21.5, boolean: true }[attribute.dataType] ?? "text" } } }}>
+  <p>Values appear here as soon as a state arrives. <a href=${link(route.value.path.replace(/\/live$/, ""), "states")}>Send a state</a> from here, or by a call:</p></${Empty}>`;
+
+function columns({ names, live, source, reload }) {
+  const toggle = (name) => {
+    const changed = names.includes(name) ? names.filter((each) => each !== name) : [...names, name].slice(-CHARTS_MAX);
+    setQuery({ attributes: changed.length ? changed.join(",") : "-" });
+  };
+  return [
+    { label: "Name", render: (row) => html`<b>${row.name}</b>${row.description && html`<div class="quiet">${row.description}</div>`}` },
+    { label: "Newest value", render: (row) => html`<${Newest} newest=${live.newest.get(row.name)} known=${Boolean(live.at)} />` },
+    { label: "Reported", render: (row) => html`<${Time} at=${live.newest.get(row.name)?.time} age />` },
+    { label: "Type", render: (row) => row.dataType },
+    { label: "Chart", render: (row) => html`<input type="checkbox" aria-label=${`Chart of ${row.name}`} disabled=${!hasChart(row)} checked=${names.includes(row.name)} onChange=${() => toggle(row.name)} />` },
+    { label: "", render: (row) => html`<span class="row"><button class="small" onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>
+      <button class="small danger" onClick=${() => removeAttribute(source, row, reload)}>Delete<span class="hidden-label"> ${row.name}</span></button></span>` },
+  ];
+}
+
+function Newest({ newest, known }) {
+  if (!newest) return html`<span class="quiet">${known ? "none" : "…"}</span>`;
+  const text = valueText(newest.value);
+  return html`<span class="mono">${text.slice(0, VALUE_CHARS)}${text.length > VALUE_CHARS && "…"}</span>`;
+}
+
+const hasChart = (attribute) => ["number", "boolean"].includes(attribute.dataType);
+
+// The attributes with charts: those of the address that are declared, else the first numbers, else the first booleans.
+function charted(record) {
+  const chosen = route.value.query.attributes;
+  const possible = record.attributes.filter(hasChart);
+  if (chosen) {
+    const names = chosen.split(",");
+    return possible.map((each) => each.name).filter((name) => names.includes(name)).slice(0, CHARTS_MAX);
+  }
+  const numbers = possible.filter((each) => each.dataType === "number");
+  return (numbers.length ? numbers : possible).slice(0, CHARTS_FIRST).map((each) => each.name);
+}

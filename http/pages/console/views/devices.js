@@ -1,0 +1,114 @@
+// The devices of an application: a list that the server pages, sorts and searches, and changes of many of them.
+
+import { path, post } from "../lib/api.js";
+import { go, link, route, setQuery } from "../lib/router.js";
+import { html, useEffect, useState } from "../lib/ui.js";
+import { Empty, Page, Tabs, Tags, Time } from "../parts/basics.js";
+import { openForm } from "../parts/form.js";
+import { note } from "../parts/notes.js";
+import { RecordTable } from "../parts/table.js";
+import { CLASSES, deviceQuery, STATUSES } from "./devices/choice.js";
+import { Connection } from "./devices/connection.js";
+import { Many } from "./devices/many.js";
+import { QueryBox } from "./devices/query_box.js";
+import { deviceFields, toDevice } from "./device/fields.js";
+
+const REPEAT_MS = 15_000;
+const LEAD = "A device reports states, gets commands and may be connected.";
+
+export function Devices({ app }) {
+  const { query } = route.value;
+  const source = path("applications", app, "devices");
+  const deleted = query.status === "deleted";
+  const [list, setList] = useState(null);
+  const [refresh, setRefresh] = useState(0);
+  const [selected, setSelected] = useState(new Set());
+  const [all, setAll] = useState(false);
+  const reports = useLastStates(app, deleted ? null : list);
+  const shown = JSON.stringify(query);
+  useEffect(() => clear(), [shown]);
+
+  const clear = () => {
+    setSelected(new Set());
+    setAll(false);
+  };
+  const changed = () => {
+    clear();
+    setRefresh(refresh + 1);
+  };
+  const create = async () => {
+    const made = await openForm("Create a device", {
+      fields: deviceFields(), button: "Create", submit: (values) => post(source, toDevice(values)),
+    });
+    if (made) {
+      note(`The device ${made.name} is created.`);
+      go(link("/applications", app, "devices", made.id));
+    }
+  };
+  const narrowed = ["filter", "status", "class", "tag", "query"].some((name) => query[name]);
+  const chosen = all
+    ? { query: deviceQuery(query, { withName: true }), total: list?.totalCount ?? 0 }
+    : { query: { id: { $in: [...selected] } }, total: selected.size };
+  const recipes = html`<a class="button" href=${link("/applications", app, "recipes")}>Recipes</a>`;
+  const button = html`<button class="primary" data-create onClick=${create}>Create a device</button>`;
+  const statuses = STATUSES.map(([key, text]) => [key, text, link(route.value.path, { ...query, status: key, page: "", sort: "" })]);
+
+  return html`<${Page} title="Devices" lead=${LEAD} actions=${html`${recipes}${button}`}>
+    <${Tabs} label="Connection" items=${statuses} current=${query.status || ""} />
+    <${QueryBox} />
+    ${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}
+    <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${REPEAT_MS}
+      params=${{ query: deviceQuery(query), queryDeleted: deleted || undefined }}
+      columns=${columns(deleted, reports)} sortField="name" filters=${html`<${Filters} />`}
+      href=${deleted ? undefined : (row) => link("/applications", app, "devices", row.id)}
+      selected=${selected} select=${(ids) => { setAll(false); setSelected(ids); }} onLoaded=${setList}
+      empty=${!narrowed && html`<${Empty} title="There are no devices yet" call=${{ method: "POST", path: source, body: { name: "pump-1", attributes: [{ name: "temperature", dataType: "number" }] } }}>
+        <p>${LEAD} Create one here, many from a <a href=${link("/applications", app, "recipes")}>recipe</a>, or one by a call:</p>
+        <div>${button}</div></${Empty}>`} /></div>
+  </${Page}>`;
+}
+
+function columns(deleted, reports) {
+  return [
+    { label: "Name", sort: "name", render: (row) => row.name },
+    deleted
+      ? { label: "Deleted", sort: "deletedAt", render: (row) => html`<${Time} at=${row.deletedAt} age />` }
+      : { label: "Connection", sort: "connectionStatus", render: (row) => html`<${Connection} info=${row.connectionInfo} />` },
+    !deleted && { label: "Last state", render: (row) => html`<${LastState} time=${reports?.[row.id]} known=${reports !== null} />` },
+    { label: "Class", render: (row) => row.deviceClass },
+    { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
+    { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
+    { label: "Id", sort: "id", render: (row) => html`<code>${row.id}</code>` },
+  ].filter(Boolean);
+}
+
+const LastState = ({ time, known }) => (known ? html`<${Time} at=${time} age />` : html`<span class="quiet">…</span>`);
+
+// The time of the newest state of each device of a page: {id: time}, null while it is loaded.
+function useLastStates(app, list) {
+  const [times, setTimes] = useState(null);
+  useEffect(() => {
+    if (!list) return undefined;
+    const abort = new AbortController();
+    const deviceIds = list.items.map((each) => each.id);
+    const load = deviceIds.length
+      ? post(path("applications", app, "data", "last-value-query"), { deviceIds }, { signal: abort.signal })
+      : Promise.resolve({});
+    load.then(
+      (found) => setTimes(Object.fromEntries(Object.entries(found).map(([id, point]) => [id, point.time]))),
+      (error) => error.name === "AbortError" || note(`The times of the last states are missing: ${error.message}`, "bad"),
+    );
+    return () => abort.abort();
+  }, [list]);
+  return times;
+}
+
+// The filters beside the search.
+function Filters() {
+  const { query } = route.value;
+  const set = (name) => (event) => setQuery({ [name]: event.target.value.trim(), page: "" }, { push: true });
+  return html`
+    <select aria-label="Device class" value=${query.class || ""} onChange=${set("class")}>
+      <option value="">All classes</option>${CLASSES.map((each) => html`<option value=${each} selected=${each === query.class}>${each}</option>`)}</select>
+    <input class="tag-filter" aria-label="Tags, such as floor=1, room" placeholder="Tags: floor=1, room" value=${query.tag || ""} onChange=${set("tag")} />`;
+}

@@ -1,0 +1,54 @@
+// Which devices a list shows: the search, the filters and the advanced query of the address, as one query of the server.
+// The list and what is done with all of its devices use the same query, so nothing is changed that was not listed.
+
+export const STATUSES = [
+  ["", "All"],
+  ["connected", "Connected"],
+  ["disconnected", "Disconnected"],
+  ["notConnected", "Never connected"],
+  ["deleted", "Deleted"],
+];
+export const CLASSES = ["standalone", "gateway", "peripheral", "floating", "edgeCompute", "system", "embedded"];
+
+// {query, error}: the advanced query as an object, undefined for none; the text itself where it is no JSON object, so
+// that the server says what is wrong.
+export function deviceQuery(address, { withName = false } = {}) {
+  const { query: text = "", status = "", class: deviceClass = "", tag = "", filter = "" } = address;
+  let query = {};
+  if (text.trim()) {
+    query = parsed(text);
+    if (query === undefined) return text;
+  }
+  if (status && status !== "deleted") query = also(query, "connectionStatus", status);
+  if (deviceClass) query = also(query, "deviceClass", deviceClass);
+  const tags = tagConditions(tag);
+  if (tags.length === 1) query = also(query, "tags", tags[0]);
+  else if (tags.length) query = also(query, "$or", tags.map((each) => ({ tags: each })));
+  if (filter && withName) query = also(query, "name", { $contains: filter, $ci: true });
+  return Object.keys(query).length || withName ? query : undefined;
+}
+
+function parsed(text) {
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === "object" && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// One more condition. The query of the reader stays at the top, so that the place in an error is the place in its text.
+function also(query, key, condition) {
+  if (!(key in query)) return { ...query, [key]: condition };
+  return { ...query, $and: [...(query.$and || []), { [key]: condition }] };
+}
+
+// "floor=1, =north, room" as conditions on tags: a key and a value, a value of any key, a key with any value.
+export function tagConditions(text) {
+  return text.split(",").map((each) => each.trim()).filter(Boolean).map((each) => {
+    const cut = each.indexOf("=");
+    const key = (cut < 0 ? each : each.slice(0, cut)).trim();
+    const value = cut < 0 ? "" : each.slice(cut + 1).trim();
+    return { ...(key ? { $tagKey: key } : {}), ...(value ? { $tagValue: value } : {}) };
+  }).filter((each) => Object.keys(each).length);
+}
