@@ -7,39 +7,41 @@ import uPlot from "../vendor/uplot.mjs";
 
 const COLOURS = 8;
 
-// series: [{name, step: true for values that last until the next, gaps}], data: [times in s, values, values, ...],
+// series: [{name, step: true for values that last until the next, gaps, color, area, bars, right: on an axis of its own}], data: [times in s, values, values, ...],
 // where a value is a number or null. `range`: [from, to] in s that the axis shows, else that of the data.
-// `bands`, `unit` are optional. The chart keeps its elements while only `data` or `range` change.
-export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true }) {
+// `low` and `high` fix the ends of the values; marks: [{from, to, color, label}] are lines, or areas, across them. The chart keeps its elements while only `data` or `range` change.
+export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true, low, high, marks = [] }) {
   const box = useRef(null);
   const plot = useRef(null);
   const given = useRef({});
   given.current = { range, data, onSelect };
-  const shape = JSON.stringify(series) + theme.value + height + unit + legend;
+  const shape = JSON.stringify([series, low, high, marks]) + theme.value + height + unit + legend;
 
   useEffect(() => {
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
+    const values = { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) };
     const options = {
       width: box.current.clientWidth || 300,
       height,
       legend: { show: legend, live: true },
       cursor: { drag: { x: Boolean(onSelect), y: false, setScale: false }, points: { size: 7 } },
-      scales: { x: { time: true, range: () => given.current.range || timeRange(given.current.data[0]) } },
-      axes: [{ ...axis, space: 70, values: timeTicks }, { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) }],
+      scales: { x: { time: true, range: () => given.current.range || timeRange(given.current.data[0]) }, y: { range: (_, from, to) => valueRange(from, to, low, high) } },
+      axes: [{ ...axis, space: 70, values: timeTicks }, values, ...(series.some((each) => each.right) ? [{ ...values, scale: "right", side: 1, grid: { show: false } }] : [])],
       series: [
         { label: "Time", value: (_, at) => (at === null ? "-" : exactTime(at * 1000)) },
         ...series.map((each, at) => ({
           label: each.name,
-          stroke: colour(`chart-${(at % COLOURS) + 1}`),
+          ...strokes(each, colour(`chart-${(at % COLOURS) + 1}`)),
           width: 1.75,
+          scale: each.right ? "right" : "y",
           spanGaps: !each.gaps,
           ...(data[0].length < 60 ? {} : { points: { show: false } }),
-          ...(each.step ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
           value: (_, value) => (value === null || value === undefined ? "-" : valueText(value) + unit),
         })),
       ],
       hooks: {
+        drawAxes: [(shown) => marks.forEach((mark) => drawMark(shown, mark, colour("quiet")))],
         setSelect: [(shown) => {
           if (!given.current.onSelect || shown.select.width < 4) return;
           const { left, width } = shown.select;
@@ -77,6 +79,43 @@ function timeTicks(_, ticks, axis, space, step) {
     if (step >= 86_400 || at.getHours() + at.getMinutes() + at.getSeconds() === 0) return day.format(at);
     return (step >= 60 ? clock : seconds).format(at);
   });
+}
+
+function strokes({ color, step, area, bars }, usual) {
+  const stroke = CSS.supports("color", color || "") ? color : usual;
+  const fill = area || bars ? `color-mix(in srgb, ${stroke} ${bars ? 60 : 20}%, transparent)` : undefined;
+  if (bars) return { stroke, fill, paths: uPlot.paths.bars({ size: [0.8, 60] }) };
+  return step ? { stroke, fill, paths: uPlot.paths.stepped({ align: 1 }) } : { stroke, fill };
+}
+
+// The ends of the values, with some space where they are not fixed.
+function valueRange(from, to, low, high) {
+  const [below, above] = from === null || to === null ? [0, 1] : uPlot.rangeNum(from, to, 0.1, true);
+  return [low ?? below, high ?? above];
+}
+
+function drawMark({ ctx, bbox, valToPos }, { from, to, color, label }, usual) {
+  const stroke = CSS.supports("color", color || "") ? color : usual;
+  const [above, below] = [from, to ?? from].map((value) => valToPos(value, "y", true)).sort((a, b) => a - b);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.strokeStyle = ctx.fillStyle = stroke;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  if (above < below) {
+    ctx.globalAlpha = 0.15;
+    ctx.fillRect(bbox.left, above, bbox.width, below - above);
+  } else {
+    ctx.strokeRect(bbox.left - 5, above, bbox.width + 10, 0);
+  }
+  ctx.globalAlpha = 1;
+  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "bottom";
+  if (label) ctx.fillText(label, bbox.left + 4, above - 2);
+  ctx.restore();
 }
 
 // From the first time to the last in s; a minute where there is one time or none.

@@ -1,0 +1,78 @@
+// One dashboard: its blocks, what they show, and how it is changed and shared. The range, the parameters and the editor
+// are in the address.
+
+import { del, get, patch, path, post } from "../lib/api.js";
+import { useData } from "../lib/hooks.js";
+import { go, link, route, setQuery } from "../lib/router.js";
+import { html } from "../lib/ui.js";
+import { Card, Empty, Loaded, Page } from "../parts/basics.js";
+import { confirmed, openDialog } from "../parts/dialog.js";
+import { openForm } from "../parts/form.js";
+import { JsonEditor } from "../parts/json.js";
+import { note } from "../parts/notes.js";
+import { addBlock } from "./dashboard/add.js";
+import { Board } from "./dashboard/board.js";
+import { Controls, chosen } from "./dashboard/controls.js";
+import { EDITABLE, FIELDS } from "./dashboard/fields.js";
+import { openSharing } from "./dashboard/share.js";
+import { Sharing } from "./dashboards.js";
+
+export function Dashboard({ app, dashboard }) {
+  const home = link("/applications", app, "dashboards");
+  const source = path("applications", app, "dashboards", dashboard);
+  const data = useData((signal) => get(source, {}, { signal }), [source]);
+  const record = data.value;
+  const { query } = route.value;
+  // Changes are refused if somebody else has changed the dashboard since it was read.
+  const change = async (changes) => {
+    await patch(source, changes, { headers: { "if-match": `"${record._etag}"` } });
+    note("The dashboard is saved.");
+    data.reload();
+  };
+  const rename = () => openForm("Change this dashboard", { fields: FIELDS, initial: record, submit: change });
+  const remove = async () => {
+    const text = html`<b>${record.name}</b> is deleted for good, and its link ends.`;
+    if (await confirmed({ title: "Delete this dashboard?", text, act: () => del(source) })) go(home);
+  };
+  const add = () => addBlock(app, record, change);
+  const editBlock = (position) => openDialog("Edit this block", (close) => html`<${BlockEditor}
+    block=${record.blocks[position]} close=${close}
+    save=${(block) => change({ blocks: record.blocks.toSpliced(position, 1, ...(block ? [block] : [])) })} />`);
+  const buttons = record && (query.edit
+    ? html`<button onClick=${() => setQuery({ edit: "" })}>Show the dashboard</button>`
+    : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button onClick=${() => openSharing(record, change)}>Share</button>
+      <button data-create onClick=${add}>Add a block</button>
+      <button onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
+      <button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
+  return html`<${Page} trail=${[["Dashboards", home]]} title=${record?.name || "Dashboard"} lead=${record?.description} actions=${buttons}>
+    <${Loaded} data=${data}>${(found) => (query.edit
+      ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} key=${found._etag} rows=${30}
+          value=${Object.fromEntries(EDITABLE.filter((name) => found[name] !== undefined).map((name) => [name, found[name]]))} save=${change} /></${Card}>`
+      : html`<${Shown} ...${{ app, source, dashboard: found, query, add, editBlock, reload: data.reload }} />`)}</${Loaded}>
+  </${Page}>`;
+}
+
+function Shown({ app, source, dashboard, query, add, editBlock, reload }) {
+  if (!dashboard.blocks.length) {
+    return html`<${Card} flush><${Empty} title="This dashboard has no blocks yet"
+      call=${{ method: "PATCH", path: source, body: { blocks: [{ blockType: "event-list", startX: 0, startY: 0, width: 4, height: 3, title: "Events" }] } }}>
+      <p>A block shows a chart, a value, a list or a text.</p><div><button class="primary" onClick=${add}>Add a block</button></div>
+    </${Empty}></${Card}>`;
+  }
+  const body = chosen(dashboard, query);
+  return html`<${Controls} dashboard=${dashboard} query=${query} app=${app} />
+    <${Board} dashboard=${dashboard} body=${body} load=${(signal) => post(`${source}/data`, body, { signal })} fixed=${Boolean(query.end)} edit=${editBlock} changed=${reload} />`;
+}
+
+function BlockEditor({ block, save, close }) {
+  const done = async (changed) => {
+    await save(changed);
+    close(true);
+  };
+  const remove = async () => {
+    close();
+    await confirmed({ title: "Remove this block?", text: html`<b>${block.title || block.blockType}</b> is removed from the dashboard. Its data stay.`, button: "Remove", act: () => save(null) });
+  };
+  return html`<${JsonEditor} value=${block} save=${done} rows=${20} label="The block as JSON" />
+    <div class="buttons"><button class="danger" onClick=${remove}>Remove the block</button><button onClick=${() => close()}>Cancel</button></div>`;
+}

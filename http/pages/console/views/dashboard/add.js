@@ -1,0 +1,53 @@
+// A new block of one of the usual kinds. Everything else about blocks is in the JSON editor.
+
+import { get, path } from "../../lib/api.js";
+import { openForm } from "../../parts/form.js";
+
+const KINDS = [
+  ["graph", "Values over time"], ["gauge", "One value"], ["bar", "Values of devices as bars"], ["device-list", "Devices"],
+  ["device-count", "Number of devices"], ["device-state-table", "States of devices"], ["event-list", "Events"],
+  ["open-event-indicator", "Open events by level"], ["data-table", "Rows of a data table"], ["map", "Places of devices"], ["section-header", "Text"],
+];
+const OF_ATTRIBUTES = ["graph", "gauge", "bar", "map"];
+const OF_DEVICES = ["graph", "gauge", "bar", "device-state-table", "map"];
+const CHOICES = 100;
+
+// Ask for a block and add it below the others. `change(changes)` stores the dashboard.
+export async function addBlock(app, dashboard, change) {
+  const [{ attributeNames: attributes }, devices, tables] = await Promise.all([
+    get(path("applications", app, "devices", "attributeNames")),
+    get(path("applications", app, "devices"), { perPage: CHOICES, sortField: "name" }),
+    get(path("applications", app, "data-tables"), { perPage: CHOICES, sortField: "name" }),
+  ]);
+  const fields = [
+    { name: "kind", label: "What it shows", type: "select", options: KINDS },
+    { name: "title", label: "Title" },
+    { name: "attribute", label: "Attribute", type: "select", options: attributes.length ? attributes : [["", "no device has an attribute yet"]], show: ({ kind }) => OF_ATTRIBUTES.includes(kind) },
+    {
+      name: "device", label: "Device", type: "select", show: ({ kind }) => OF_DEVICES.includes(kind),
+      options: [["", "all devices"], ...devices.items.map((each) => [each.id, each.name])],
+    },
+    { name: "table", label: "Data table", type: "select", options: tables.items.map((each) => [each.id, each.name]), show: ({ kind }) => kind === "data-table" },
+    { name: "text", label: "Text", type: "longtext", hint: "Markdown: # heading, **bold**, - list, [text](address).", show: ({ kind }) => kind === "section-header" },
+  ];
+  return openForm("Add a block", { fields, button: "Add", submit: (values) => change({ blocks: [...dashboard.blocks, block(values, dashboard.blocks)] }) });
+}
+
+function block({ kind, title, attribute, device, table, text }, others) {
+  const below = Math.max(0, ...others.map((each) => each.startY + each.height));
+  const choice = device ? { deviceIds: [device] } : {};
+  const segment = { attribute, ...choice };
+  const config = {
+    graph: { segments: [segment], duration: "{{dashboard.duration}}" },
+    gauge: { segment, gaugeType: "number" },
+    bar: { segments: [segment] },
+    "device-count": { segments: [{ id: "devices", query: "{}" }] },
+    "device-state-table": choice,
+    "event-list": { query: '{"state": {"$ne": "resolved"}}' },
+    "data-table": { dataTableId: table },
+    map: { attribute, ...choice },
+    "section-header": { content: text || "" },
+  }[kind];
+  const short = ["gauge", "device-count", "open-event-indicator", "section-header"].includes(kind);
+  return { blockType: kind, startX: 0, startY: below, width: short ? 4 : 8, height: short ? 2 : 4, ...(title ? { title } : {}), ...(config ? { config } : {}) };
+}

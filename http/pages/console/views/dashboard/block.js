@@ -1,0 +1,89 @@
+// One block: its title, and the parts that the server gives for it.
+
+import { count, valueText } from "../../lib/format.js";
+import { h, html } from "../../lib/ui.js";
+import { Badge, Problem, Time } from "../../parts/basics.js";
+import { Markdown, Outside } from "../../parts/markdown.js";
+import { Table } from "../../parts/table.js";
+import { Bars, Gauge, Graph, Pie, Places } from "./drawings.js";
+
+const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
+
+// What a person would expect of such a block, and the console does not do.
+const NOT_DRAWN = {
+  "custom-chart": "The chart of this block is a Vega program, which the console does not run. These are the results of its queries.",
+  "custom-html": "The page of this block is HTML of its own, which the console does not run. These are the results of its queries.",
+  heatmap: "The places are drawn without colours for their values.",
+  iframe: "This block is a page of another site, which the console does not load.",
+  "image-overlay": "The values are listed below the picture, not drawn on it.",
+  input: "The controls are shown with their values; the console does not send them.",
+};
+
+export function Block({ block, data, failed, rows, columns, edit, place }) {
+  const title = data?.title ?? block.title ?? "";
+  const name = title || block.blockType;
+  return html`<section class="card board-block" style=${place} aria-label=${name}>
+    <div class="spread"><h2>${title}</h2>${edit && html`<button class="small" aria-label=${`Edit ${name}`} onClick=${edit}>Edit</button>`}</div>
+    ${data?.description && html`<p class="quiet">${data.description}</p>`}
+    <div class="board-body" tabindex="0" role="group" aria-label=${`What ${name} shows`}>
+      ${data ? html`<${Content} type=${block.blockType} data=${data} name=${name} config=${block.config || {}} ...${{ rows, columns }} />` : !failed && html`<p class="quiet" role="status">Loading.</p>`}
+    </div>
+  </section>`;
+}
+
+function Content({ type, data, name, config, rows, columns }) {
+  if (data.problem) return html`<${Problem} error=${{ message: data.problem }} />`;
+  const note = NOT_DRAWN[type];
+  // A table beside a drawing has the same values.
+  const drawn = data.parts.some((part) => part.kind === "chart");
+  return html`${data.parts.map((part) => html`<${Part} ...${{ part, type, name, config, rows, columns, folded: drawn && part.kind === "table" }} />`)}
+    ${note && html`<p class="quiet">${note}</p>`}`;
+}
+
+function Part({ part, type, name, config, rows, columns, folded }) {
+  switch (part.kind) {
+    case "chart": return h(DRAWINGS[part.type], { chart: part, name, config, rows, columns });
+    case "table": return folded
+      ? html`<details><summary>The values</summary><${Rows} part=${part} name=${name} /></details>`
+      : html`<${Rows} part=${part} name=${name} />`;
+    case "value": return html`<div class="board-value"><span class="figure"><${Cell} value=${part.value} /></span>
+      <span class="quiet">${part.label}${part.at && html`, <${Time} at=${part.at} age />`}</span></div>`;
+    case "address": return html`<${Address} part=${part} />`;
+    default: return type === "section-header" ? html`<${Markdown} text=${part.text} />` : html`<p class="quiet board-text">${part.text}</p>`;
+  }
+}
+
+const DRAWINGS = { graph: Graph, bar: Bars, pie: Pie, gauge: Gauge, map: Places, plane: Places };
+
+function Rows({ part, name }) {
+  const columns = part.columns.map((label, at) => ({
+    label,
+    number: part.rows.every((row) => row[at] === null || typeof row[at] === "number") && part.rows.some((row) => row[at] !== null),
+    render: (row) => html`<${Cell} value=${row[at]} />`,
+  }));
+  const left = part.total - part.rows.length;
+  return html`<${Table} label=${name} columns=${columns} rows=${part.rows} rowKey=${(row) => part.rows.indexOf(row)} />
+    ${left > 0 && html`<p class="quiet">The first ${count(part.rows.length)} of ${count(part.total)} are shown.</p>`}`;
+}
+
+const TONES = {
+  critical: "bad", error: "bad", warning: "warn", info: "accent", connected: "good", disconnected: "warn", new: "accent", resolved: "good",
+};
+
+function Cell({ value }) {
+  if (value === null) return html`<span class="quiet">-</span>`;
+  if (value?.kind === "time") return html`<${Time} at=${value.time} />`;
+  if (value?.kind === "share") return percent.format(value.share);
+  if (TONES[value]) return html`<${Badge} tone=${TONES[value]}>${value}</${Badge}>`;
+  return valueText(value);
+}
+
+// A picture that is in the dashboard or on this server is shown; nothing is loaded from elsewhere.
+function Address({ part }) {
+  const { label, url } = part;
+  const own = /^data:image\//i.test(url) || /^\/(?!\/)/.test(url) || url.startsWith(location.origin + "/");
+  if (label === "Picture" && own) return html`<img class="board-picture" src=${url} alt="" />`;
+  if (url.startsWith("data:")) return html`<p class="quiet">The picture has a form that the console does not show.</p>`;
+  return html`<p class="break">${label}: <${Outside} url=${url}>${url}</${Outside}></p>
+    ${label === "Picture" && html`<p class="quiet">It is not shown, because the console loads nothing from other sites.</p>`}`;
+}

@@ -1,0 +1,55 @@
+// The blocks of a dashboard in its grid, with their data, which are read again at the rate of the dashboard.
+
+import { useData } from "../../lib/hooks.js";
+import { html, useEffect } from "../../lib/ui.js";
+import { Fresh, Problem, Time } from "../../parts/basics.js";
+import { Block } from "./block.js";
+
+const REFRESH_S = 60;
+const COLUMNS = 8;
+
+// load(signal): the data. body: what it depends on. fixed: a moment of the past, which is not read again.
+// edit(position), changed(): the dashboard must be read again; both are optional.
+export function Board({ dashboard, body, load, fixed, edit, changed }) {
+  const every = fixed ? 0 : 1000 * (dashboard.refreshRate || REFRESH_S);
+  const data = useData(load, [dashboard.dashboardId, dashboard.lastUpdated, JSON.stringify(body)], { every });
+  const answer = data.value;
+  const stale = Boolean(answer && answer.lastUpdated !== dashboard.lastUpdated);
+  useEffect(() => { if (stale && !data.loading) changed?.(); }, [stale, data.loading]);
+  const shown = new Map((stale ? [] : answer?.blocks || []).map((each) => [each.position, each]));
+  const places = placed(dashboard.blocks);
+  const columns = Math.max(COLUMNS, ...places.map((each) => each.x + each.width));
+  return html`<div class="board-state">
+      ${fixed ? html`<span class="live">${answer ? html`as of <${Time} at=${answer.time} />` : "loading"}</span>` : html`<${Fresh} data=${data} />`}
+      <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
+      ${!fixed && html`<span class="quiet">every ${every / 1000} s</span>`}
+    </div>
+    ${data.error && !answer && html`<${Problem} error=${data.error} retry=${data.reload} />`}
+    <div class="board" style=${{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
+      ${places.map(({ position, x, y, width, height }) => html`<${Block} key=${position}
+        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} columns=${width} edit=${edit && (() => edit(position))}
+        place=${{ gridColumn: `${x + 1} / span ${width}`, gridRow: `${y + 1} / span ${height}` }} />`)}
+    </div>`;
+}
+
+// Where each block stands, in whole columns and rows, from above to below. One that would lie on another moves down.
+function placed(blocks) {
+  const places = blocks.map((block, position) => ({
+    position,
+    x: Math.max(0, Math.round(block.startX)),
+    y: Math.max(0, Math.round(block.startY)),
+    width: Math.max(1, Math.round(block.width)),
+    height: Math.max(1, Math.round(block.height)),
+  }));
+  places.sort((a, b) => a.y - b.y || a.x - b.x || a.position - b.position);
+  places.forEach((each, at) => {
+    const before = places.slice(0, at);
+    let other;
+    while ((other = before.find((one) => overlap(one, each)))) each.y = other.y + other.height;
+  });
+  return places.sort((a, b) => a.y - b.y || a.x - b.x);
+}
+
+function overlap(a, b) {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}

@@ -1,0 +1,112 @@
+// What the charts of blocks look like: lines over time by uPlot, everything else as elements and SVG.
+
+import { valueText } from "../../lib/format.js";
+import { html, useMemo } from "../../lib/ui.js";
+import { Chart } from "../../parts/chart.js";
+import uPlot from "../../vendor/uplot.mjs";
+
+const ROW_PX = 96;
+const COLUMN_PX = 110;
+const HEAD_PX = 84;
+const LEGEND_ROW_PX = 26;
+const LEGEND_ITEM_PX = 260;
+const HEIGHT_MIN_PX = 150;
+const COLOURS = 8;
+const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
+
+// The colour that the block says if the browser knows it, else one of the console's, which fits light and dark.
+function colour(line, at) {
+  return line.color && CSS.supports("color", line.color) ? line.color : `var(--chart-${(at % COLOURS) + 1})`;
+}
+
+export function Graph({ chart, name, config, rows, columns }) {
+  const right = new Set((config.yAxes || []).filter((axis) => axis.position === "right").map((axis) => axis.id));
+  const series = chart.lines.map((line) => ({
+    name: line.label, color: line.color, step: line.style === "step", area: line.style === "area", bars: line.style === "bar", right: right.has(line.axis),
+  }));
+  const data = useMemo(() => joined(chart.lines), [chart]);
+  const marks = chart.marks.map((mark) => ({
+    from: mark.points[0][1], to: mark.style === "area" ? mark.points[1]?.[1] : undefined, color: mark.color, label: mark.label,
+  }));
+  const legend = config.hideLegend ? 0 : LEGEND_ROW_PX * (1 + Math.ceil(series.length / Math.max(1, Math.floor((columns * COLUMN_PX) / LEGEND_ITEM_PX))));
+  const height = Math.max(HEIGHT_MIN_PX, rows * ROW_PX - HEAD_PX - legend);
+  return html`<${Chart} label=${name} ...${{ series, data, marks, height }} range=${chart.span?.map((ms) => ms / 1000)}
+    low=${chart.low ?? undefined} high=${chart.high ?? undefined} legend=${!config.hideLegend} />`;
+}
+
+// The points of all lines by their times, in seconds.
+function joined(lines) {
+  const tables = lines.filter((line) => line.points.length).map((line) => [line.points.map(([ms]) => ms / 1000), line.points.map(([, value]) => value)]);
+  return tables.length > 1 ? uPlot.join(tables) : tables[0];
+}
+
+// Horizontal bars, from zero.
+export function Bars({ chart, name }) {
+  const values = chart.lines.map((line) => line.points[0][1]);
+  const low = Math.min(0, ...values), span = Math.max(0, ...values) - low || 1;
+  return html`<ul class="bars" aria-label=${name}>${chart.lines.map((line, at) => html`<li>
+    <span class="break">${chart.categories[at]}</span>
+    <span class="bar"><span style=${{
+      background: colour(line, at), left: `${(100 * (Math.min(0, values[at]) - low)) / span}%`, width: `${(100 * Math.abs(values[at])) / span}%`,
+    }}></span></span>
+    <span class="number">${valueText(values[at])}</span></li>`)}</ul>`;
+}
+
+export function Pie({ chart, name }) {
+  const values = chart.lines.map((line) => line.points[0][1]);
+  const total = values.reduce((sum, value) => sum + value, 0);
+  let before = 0;
+  const sectors = chart.lines.map((line, at) => {
+    const share = values[at] / total, offset = before;
+    before += share;
+    return { line, at, share, offset };
+  });
+  return html`<div class="pie">
+    <svg viewBox="0 0 42 42" role="img" aria-label=${`${name}: ${sectors.map(({ at, share }) => `${chart.categories[at]} ${percent.format(share)}`).join(", ")}`}>
+      ${sectors.map(({ line, at, share, offset }) => html`<circle cx="21" cy="21" r="14" pathLength="100" fill="none" stroke-width="10"
+        style=${{ stroke: colour(line, at) }} stroke-dasharray=${`${100 * share} ${100 - 100 * share}`} stroke-dashoffset=${25 - 100 * offset} />`)}
+    </svg>
+    <ul>${sectors.map(({ line, at, share }) => html`<li><span class="swatch" style=${{ background: colour(line, at) }}></span>
+      <span class="break">${chart.categories[at]}</span><span class="number">${percent.format(share)}</span></li>`)}</ul>
+  </div>`;
+}
+
+// A half circle from `low` to `high`.
+export function Gauge({ chart, name }) {
+  const { low, high, lines: [line] } = chart;
+  const value = line.points[0][1];
+  const share = Math.min(1, Math.max(0, (value - low) / (high - low)));
+  const arc = "M 6 40 A 34 34 0 0 1 74 40";
+  return html`<svg class="gauge" viewBox="0 0 80 52" role="img" aria-label=${`${name}: ${valueText(value)} of ${valueText(low)} to ${valueText(high)}`}>
+    <path d=${arc} pathLength="100" class="gauge-back" />
+    <path d=${arc} pathLength="100" class="gauge-value" style=${{ stroke: colour(line, 0) }} stroke-dasharray=${`${100 * share} 100`} />
+    <text x="6" y="50" text-anchor="middle">${valueText(low)}</text><text x="74" y="50" text-anchor="middle">${valueText(high)}</text>
+  </svg>`;
+}
+
+const WIDTH = 600, HEIGHT = 300, MARGIN = 40;
+
+// Where devices are and were: on a map to scale, with the north above and no background.
+export function Places({ chart, name }) {
+  const all = chart.lines.flatMap((line) => line.points);
+  const middle = all.reduce((sum, [, y]) => sum + y, 0) / all.length;
+  // A degree of longitude is shorter than one of latitude.
+  const squeeze = chart.type === "map" ? Math.cos((middle * Math.PI) / 180) || 1 : 1;
+  const xs = all.map(([x]) => x * squeeze), ys = all.map(([, y]) => y);
+  const [left, right, bottom, top] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const scale = Math.min((WIDTH - 2 * MARGIN) / (right - left || 1e-9), (HEIGHT - 2 * MARGIN) / (top - bottom || 1e-9));
+  const x = (value) => WIDTH / 2 + (value * squeeze - (left + right) / 2) * scale;
+  const y = (value) => HEIGHT / 2 - (value - (bottom + top) / 2) * scale;
+  return html`<svg class="places" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${`${name}: places of ${chart.lines.map((line) => line.label).join(", ")}`}>
+      ${chart.lines.map((line, at) => {
+        const [lastX, lastY] = line.points.at(-1);
+        const place = x(lastX);
+        return html`<g style=${{ color: colour(line, at) }}>
+          <polyline fill="none" stroke="currentColor" stroke-width="2" stroke-opacity=".6" points=${line.points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")} />
+          <circle cx=${place} cy=${y(lastY)} r="7" fill="currentColor" />
+          <text x=${place + (place > WIDTH * 0.7 ? -12 : 12)} y=${y(lastY) + 5} text-anchor=${place > WIDTH * 0.7 ? "end" : "start"}>${line.label}</text>
+        </g>`;
+      })}
+    </svg>
+    <p class="quiet">${chart.type === "map" ? "North is above. There is no map behind, because the console loads nothing from other sites." : "The places are not drawn on the picture."}</p>`;
+}

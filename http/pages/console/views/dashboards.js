@@ -1,0 +1,32 @@
+// The dashboards of an application.
+
+import { path } from "../lib/api.js";
+import { count } from "../lib/format.js";
+import { link } from "../lib/router.js";
+import { html } from "../lib/ui.js";
+import { Badge, Time } from "../parts/basics.js";
+import { RecordList } from "../parts/records.js";
+import { FIELDS } from "./dashboard/fields.js";
+
+export function Dashboards({ app }) {
+  return html`<${RecordList}
+    title="Dashboards" noun="dashboard" source=${path("applications", app, "dashboards")}
+    lead="A dashboard shows charts, values and lists side by side, and can be shared by a link."
+    columns=${[
+      { label: "Name", sort: "name", render: (row) => row.name },
+      { label: "Description", render: (row) => row.description },
+      { label: "Blocks", number: true, render: (row) => count(row.blocks.length) },
+      { label: "Shared", render: (row) => html`<${Sharing} dashboard=${row} />` },
+      { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
+    ]}
+    fields=${FIELDS}
+    example=${{ name: "My dashboard", blocks: [{ blockType: "device-list", startX: 0, startY: 0, width: 4, height: 3, title: "Devices" }] }}
+    href=${(row) => link("/applications", app, "dashboards", row.id)}
+  />`;
+}
+
+// Who may see a dashboard.
+export function Sharing({ dashboard }) {
+  if (!dashboard.public) return html`<span class="quiet">no</span>`;
+  return html`<${Badge} tone="warn">${dashboard.isPasswordProtected ? "with password" : "public"}</${Badge}>`;
+}

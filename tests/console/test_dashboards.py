@@ -1,0 +1,191 @@
+"""Dashboards in the console: made, drawn, changed, shared with a password, and read without an account."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.console.console_page import ConsolePage, console_page
+from tests.e2e.conftest import Server
+from tests.e2e.test_dashboards import PASSWORD
+from tests.e2e.test_reports import block
+
+pytestmark = pytest.mark.slow
+
+Json = dict[str, Any]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PICTURE = f"data:image/png;base64,{PIXEL}"
+
+
+async def house(server: Server) -> tuple[str, str]:
+    """An application with two devices that reported; its path, and the id of the first device."""
+    application = await server.application("house")
+    ids = []
+    for name, values in (("pump", (1, 2, 3)), ("valve", (5, 6, 9))):
+        device = await server.device(application, name)
+        for value in values:
+            await server.call(
+                "POST", f"{device}/state", {"data": {"temp": value, "label": f"48.{value},9.{value}"}}
+            )
+        ids.append(device.rpartition("/")[2])
+    return application, ids[0]
+
+
+def all_blocks(device: str, table: str) -> list[Json]:
+    """A block of each type that has a look of its own."""
+    temp = {"attribute": "temp"}
+    one = {**temp, "deviceIds": ["{{ctx.device}}"]}
+    area = {"type": "area", "y1": 2, "y2": 4, "yAxisId": "a"}
+    text = "# Farm\n- one **bold** [link](https://example.com)\n<b>no</b>"
+    return [
+        block(0, "section-header", "Start", {"content": text}),
+        block(2, "graph", "Course", {"segments": [temp], "decorators": [area]}),
+        block(4, "gauge", "Newest", {"segment": one, "gaugeMin": 0, "gaugeMax": 10}),
+        block(6, "pie", "Shares", {"segments": [temp]}),
+        block(8, "bar", "Bars", {"segments": [temp]}),
+        block(10, "map", "Places", {"attribute": "label"}),
+        block(12, "device-list", "Devices", {"additionalAttributes": ["temp"]}),
+        block(14, "event-list", "Events", {}),
+        block(16, "device-count", "Count", {"segments": [{"id": "all devices", "query": "{}"}]}),
+        block(18, "data-table", "Rows", {"dataTableId": table}),
+        block(20, "image", "Picture", {"imageUrl": PICTURE}),
+        block(22, "image", "Elsewhere", {"imageUrl": "https://example.com/a.png"}),
+        block(24, "iframe", "Page", {"url": "javascript:alert(1)"}),
+        block(26, "gauge", "Broken", {"segment": {**temp, "query": "{{ctx.q}}"}}),
+    ]  # fmt: skip
+
+
+async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console: ConsolePage) -> None:
+    application, device = await house(server)
+    columns = [{"name": "place", "dataType": "string", "constraint": "optional"}]
+    table = (await server.call("POST", f"{application}/data-tables", {"name": "t", "columns": columns}))["id"]
+    await server.call("POST", f"{application}/data-tables/{table}/rows", [{"place": "cellar"}])
+    await server.call(
+        "POST", f"{application}/events", {"level": "critical", "subject": "Leak", "state": "new"}
+    )
+    other = (await server.call("GET", f"{application}/devices?filterField=name&filter=valve"))["items"][0][
+        "id"
+    ]
+    parameters = [
+        {"name": "device", "type": "deviceId", "defaultValue": device,
+         "validationConfig": {"deviceIds": [device, other]}},
+        {"name": "q", "type": "string", "defaultValue": "no query"},
+    ]  # fmt: skip
+    body = {
+        "name": "all",
+        "blocks": all_blocks(device, table),
+        "contextConfiguration": parameters,
+        "refreshRate": 5,
+    }
+    made = await server.call("POST", f"{application}/dashboards", body)
+    await console.go(f"#{application}/dashboards/{made['id']}")
+
+    def at(name: str) -> Any:
+        return console.at("region", name)
+
+    await at("Start").says("Farm")
+    await at("Start").says("one bold link")
+    await at("Start").says("<b>no</b>")  # not as HTML
+    await at("Course").at("image", re.compile(r"^Course\. temp, pump: 3, temp, valve: 9$")).shown()
+    await at("Newest").at("image", "Newest: 3 of 0 to 10").shown()
+    await at("Shares").at("image", "Shares: temp, pump 25%, temp, valve 75%").shown()
+    await at("Bars").says("temp, valve")
+    await at("Places").at("image", "Places: places of pump, valve").shown()
+    await at("Devices").says("never connected")
+    await at("Events").says("Leak")
+    await at("Count").says("2")
+    await at("Rows").says("cellar")
+    await at("Picture").at(css="img").shown()
+    await at("Elsewhere").says("the console loads nothing from other sites")
+    await at("Page").says("Page: javascript:alert(1)")
+    assert await at("Page").at("link").count() == 0
+    await at("Broken").says("query: is not JSON")
+    # It is read again by itself.
+    await server.call("POST", f"{application}/devices/{device}/state", {"data": {"temp": 4}})
+    await at("Newest").at("image", "Newest: 4 of 0 to 10").shown()
+    # A parameter and the range are in the address.
+    await console.at("combobox", "device").choose("valve")
+    await at("Newest").at("image", "Newest: 9 of 0 to 10").shown()
+    await console.at("combobox", "Range").choose("1 hour")
+    assert f"ctx.device={other}" in await console.place()
+    assert "duration=3600000" in await console.place()
+    await console.reload()
+    await at("Newest").at("image", "Newest: 9 of 0 to 10").shown()
+
+
+async def test_a_dashboard_is_made_changed_and_deleted(server: Server, console: ConsolePage) -> None:
+    application, _ = await house(server)
+    await console.go(f"#{application}/dashboards")
+    await console.sees("There are no dashboards yet")
+    await console.at("button", "Create a dashboard").click()
+    await console.at("textbox", re.compile("^Name")).fill("Pumps")
+    await console.at("dialog").at("button", "Create").click()
+    await console.sees("This dashboard has no blocks yet")
+    await console.at(css=".actions").at("button", "Add a block").click()
+    await console.at("combobox", "What it shows").choose("Values of devices as bars")
+    await console.at("textbox", re.compile("^Title")).fill("Temperatures")
+    await console.at("combobox", "Attribute").choose("temp")
+    await console.at("button", "Add").click()
+    await console.at("region", "Temperatures").says("temp, valve")
+    await console.at("button", "Edit as JSON").click()
+    async with console.expecting("status of 400"):
+        await console.at("textbox", "JSON").fill('{"name": "Pumps", "refreshRate": 1}')
+        await console.at("button", "Save").click()
+        await console.sees("refreshRate: ")  # the server's sentence
+    await console.at("textbox", "JSON").fill('{"name": "All pumps", "refreshRate": 30}')
+    await console.at("button", "Save").click()
+    await console.at("heading", "All pumps").shown()
+    await console.at("button", "Show the dashboard").click()
+    await console.sees("every 30 s")
+    await console.at("button", "Edit Temperatures").click()
+    await console.at("button", "Remove the block").click()
+    await console.at("button", "Remove").click()
+    await console.sees("This dashboard has no blocks yet")
+    await console.at("button", "Delete").click()
+    await console.at("dialog").at("button", "Delete").click()
+    await console.sees("There are no dashboards yet")
+
+
+async def test_a_dashboard_is_shared_with_a_password(
+    server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    application, device = await house(server)
+    gauge = block(0, "gauge", "Newest", {"segment": {"attribute": "temp", "deviceIds": [device]}})
+    made = await server.call("POST", f"{application}/dashboards", {"name": "Pumps", "blocks": [gauge]})
+    place = f"{application}/dashboards/{made['id']}"
+    await console.go(f"#{place}")
+    await console.at("button", "Share").click()
+    async with console.expecting("status of 400"):
+        await console.at("dialog").at("textbox", re.compile("^Password")).fill("short")
+        await console.at("button", "Make it public").click()
+        await console.sees("password: has 5 characters; give 12 to")
+    await console.at("dialog").at("textbox", re.compile("^Password")).fill(PASSWORD)
+    await console.at("button", "Make it public").click()
+    await console.sees("with password")
+    await console.at("button", "Share").click()
+    link = await console.at("dialog").at("link").text()
+    assert link == f"{server.url}/console#/shared/{made['id']}"
+    async with (
+        console_page(
+            server.url, tmp_path / "reader", place=link.removeprefix(f"{server.url}/console")
+        ) as reader,
+        reader.expecting("status of 401", "status of 401", "status of 404"),
+    ):
+        await reader.viewport(390, 844, mobile=True)
+        await reader.sees("This dashboard has a password")
+        await reader.at("textbox", re.compile("^Password")).fill("wrong")
+        await reader.press("Enter")
+        await reader.sees("password: is not the password of this dashboard.")
+        await reader.at("textbox", re.compile("^Password")).fill(PASSWORD)
+        await reader.press("Enter")
+        await reader.at("region", "Newest").says("3")
+        assert await reader.at("button", "Edit Newest").count() == 0
+        assert await reader.run("document.documentElement.scrollWidth <= innerWidth")
+        await console.at("button", "Make it private").click()
+        await reader.at("button", "Read again").click()
+        await reader.sees("There is no dashboard")
+        await reader.reload()
+        await reader.sees("There is no public dashboard at this link.")
