@@ -267,9 +267,10 @@ class Dispatcher:
         return route.message(**fields)
 
     def _note_refusal(self, route: Route, ids: Mapping[str, bytes], refusal: DomainError) -> None:
-        """Count the refusal of a call that is traffic: of an operation with a throttle, in an application."""
-        if route.throttle is not None and "application" in route.id_names:
-            device = ids["device"] if "device" in route.id_names else None
+        """Count the refusal of a call for the overview of its application."""
+        of = route.counts_refusals_of
+        if of is not None:
+            device = ids["device"] if of == "device" else None
             self.system.component(Traffic).refuse(ids["application"], device, route.operation, refusal)
 
     # Admission.

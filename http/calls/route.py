@@ -169,6 +169,9 @@ class Route:
     """Whether a call has an entry in the audit log, if it concerns an organization."""
     latency_class: LatencyClass = field(init=False)
     """The class of operations with which the times of its calls are counted."""
+    counts_refusals_of: Literal["device", "application"] | None = field(init=False)
+    """Whose refused calls are counted for the overview of the application (`devices/traffic.py`): those of operations
+    with a throttle."""
     level: Level = field(init=False)
     scopes: frozenset[str] = field(init=False)
     parser: QueryParser = field(init=False)
@@ -185,6 +188,7 @@ class Route:
         put(self, "parser", QueryParser(self.query))
         put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
         put(self, "path_parameters", parse_path(self.path))
+        put(self, "counts_refusals_of", _counts_refusals_of(self))
         if self.to is not None and self.to.parent is not None and self.to.parent not in self.id_names:
             raise TypeError(
                 f"{self.operation}: {self.path} has no {{{self.to.parent}Id}}, which {self.to.kind} needs"
@@ -239,6 +243,12 @@ NOT_AUDITED: frozenset[str] = frozenset(
 
 def _is_audited(route: Route) -> bool:
     return route.access == "write" and route.area != "user" and route.operation not in NOT_AUDITED
+
+
+def _counts_refusals_of(route: Route) -> Literal["device", "application"] | None:
+    if route.throttle is None or "application" not in route.id_names:
+        return None
+    return "device" if "device" in route.id_names else "application"
 
 
 def _latency_class_of(route: Route) -> LatencyClass:
