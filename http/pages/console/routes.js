@@ -37,7 +37,7 @@ export const ROUTES = [
   view(`${APP}/experience/:tab`, "experience", "experience", "Experience"),
   view(`${APP}/experience/:tab/:record`, "experience", "experience", "ExperienceRecord"),
   view(`${APP}/keys`, "keys", "keys", "Keys"),
-  view(`${APP}/keys/:key`, "keys", "keys", "Key"),
+  view(`${APP}/keys/:accessKey`, "keys", "keys", "Key"),
   view(`${APP}/tokens`, "tokens", "tokens", "Tokens"),
   view(`${APP}/tokens/:token`, "tokens", "tokens", "Token"),
   view(`${APP}/certificates`, "certificates", "certificates", "Certificates"),

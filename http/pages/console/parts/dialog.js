@@ -52,12 +52,19 @@ export function Dialogs() {
     element.current.showModal();
     element.current.querySelector("input, select, textarea")?.focus();
   }, [dialog]);
-  if (!dialog) return null;
+  // A dialog belongs to the view over which it was opened.
+  useEffect(() => {
+    if (!dialog) return undefined;
+    const left = () => close();
+    addEventListener("hashchange", left);
+    return () => removeEventListener("hashchange", left);
+  }, [dialog]);
   const close = (value) => {
     element.current?.close();
     if (shown.value === dialog) shown.value = null;
     dialog.resolve(value);
   };
+  if (!dialog) return null;
   return html`<dialog ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }}>
     <h2 id=${title}>${dialog.title}</h2>
     ${dialog.body(close)}

@@ -1,16 +1,23 @@
 // Forms from descriptions of their fields. What is wrong with a value, the server says; the form shows its sentence,
 // and marks the field that the sentence begins with.
 
-import { html, useId, useState } from "../lib/ui.js";
+import { html, useId, useRef, useState } from "../lib/ui.js";
 import { openDialog } from "./dialog.js";
 import { Problem } from "./basics.js";
 
+const SEARCHED_FROM = 12;
+
 // A field: {name, label, type, hint, options, required, placeholder, rows, value, show(values), autocomplete}
 // type: "text" (default), "password", "email", "number", "checkbox", "select", "lines", "longtext", "json", "tags",
-// "time", "secret". `options` of a select: texts or [value, text]. "lines" gives an array of texts, "json" a value,
-// "tags" [{key, value}] from "key=value" lines. A field that is empty and not required gives undefined.
-export function Form({ fields, initial = {}, submit, button = "Save", close, extra }) {
-  const [texts, setTexts] = useState(() => Object.fromEntries(fields.map((each) => [each.name, toText(each, initial)])));
+// "time", "secret", "map", "choices". `options` of a select and of choices: texts or [value, text]. "lines" gives an
+// array of texts, "json" a value, "tags" [{key, value}] and "map" an object from "key=value" lines, "choices" an array.
+// A field that is empty and not required gives its `blank`, by default undefined. A "longtext" with `file` (the types of
+// files) can be read from a file.
+// A dot in a name leads into an object: "mqttConfig.host". With `changesOnly`, `submit` gets what the reader changed.
+export function Form({ fields, initial = {}, submit, button = "Save", close, extra, changesOnly = false }) {
+  const first = useRef(null);
+  first.current ||= Object.fromEntries(fields.map((each) => [each.name, toText(each, initial)]));
+  const [texts, setTexts] = useState(first.current);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const shown = fields.filter((each) => !each.show || each.show(texts));
@@ -22,8 +29,9 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     try {
       const values = {};
       for (const field of shown) {
+        if (changesOnly && String(texts[field.name]) === String(first.current[field.name])) continue;
         const value = toValue(field, texts[field.name]);
-        if (value !== undefined) values[field.name] = value;
+        if (value !== undefined) put(values, field.name, value);
       }
       const answer = await submit(values);
       close?.(answer ?? true);
@@ -59,35 +67,73 @@ function Field({ field, text, set, wrong }) {
   if (type === "checkbox") {
     return html`<div class="field inline"><input type="checkbox" ...${common} checked=${text} />${label}${hint}</div>`;
   }
+  if (type === "choices") return html`<${Choices} field=${field} chosen=${text} set=${set} />`;
   let input;
   if (type === "select") {
     const options = field.options.map((each) => (Array.isArray(each) ? each : [each, each]));
     input = html`<select ...${common} value=${text}>${options.map(([value, shown]) => html`<option value=${value} selected=${value === text}>${shown}</option>`)}</select>`;
-  } else if (["lines", "longtext", "json", "tags"].includes(type)) {
-    input = html`<textarea ...${common} rows=${field.rows || (type === "json" ? 10 : 4)} spellcheck=${type === "longtext"} placeholder=${field.placeholder || (type === "tags" ? "key=value" : "")} value=${text}></textarea>`;
+  } else if (["lines", "longtext", "json", "tags", "map"].includes(type)) {
+    input = html`<textarea ...${common} rows=${field.rows || (type === "json" ? 10 : 4)} spellcheck=${type === "longtext"} placeholder=${field.placeholder || (type === "tags" || type === "map" ? "key=value" : "")} value=${text}></textarea>`;
   } else {
     const html_type = { number: "text", secret: "password", time: "datetime-local" }[type] || type;
     input = html`<input ...${common} type=${html_type} step="any" inputmode=${type === "number" ? "decimal" : undefined} autocomplete=${field.autocomplete || "off"} placeholder=${field.placeholder || ""} value=${text} />`;
   }
-  return html`<div class="field">${label}${input}${hint}</div>`;
+  const file = field.file && html`<input type="file" accept=${field.file} aria-label=${`Read ${field.label} from a file`}
+    onChange=${async (event) => event.target.files[0] && set(await event.target.files[0].text())} />`;
+  return html`<div class="field">${label}${input}${file}${hint}</div>`;
+}
+
+// A list of boxes to check. A long list has a box to search in it; what is checked is always shown.
+function Choices({ field, chosen, set }) {
+  const [search, setSearch] = useState("");
+  const options = field.options.map((each) => (Array.isArray(each) ? each : [each, each]));
+  const wanted = search.toLowerCase();
+  const shown = options.filter(([value, text]) => chosen.includes(value) || `${value} ${text}`.toLowerCase().includes(wanted));
+  const toggle = (value) => set(chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value]);
+  return html`<fieldset class="field choices"><legend>${field.label}</legend>
+    ${options.length > SEARCHED_FROM && html`<input type="search" aria-label=${`Search in ${field.label}`} placeholder="Search" value=${search} onInput=${(event) => setSearch(event.target.value)} />`}
+    <div class="choice-list">${shown.map(([value, text]) => html`<label key=${value}><input type="checkbox" name=${field.name} value=${value} checked=${chosen.includes(value)} onChange=${() => toggle(value)} /> <span>${text}</span></label>`)}
+      ${shown.length === 0 && html`<span class="quiet">${options.length ? "Nothing matches." : "There is nothing to choose yet."}</span>`}</div>
+    ${field.hint && html`<span class="hint">${field.hint}</span>`}
+  </fieldset>`;
 }
 
 function toText(field, initial) {
-  const value = initial[field.name] ?? field.value;
+  const value = field.name.split(".").reduce((inner, name) => inner?.[name], initial) ?? field.value;
   switch (field.type) {
     case "checkbox": return Boolean(value);
     case "select": return value ?? (Array.isArray(field.options[0]) ? field.options[0][0] : field.options[0]);
     case "lines": return (value || []).join("\n");
     case "json": return value === undefined ? "" : JSON.stringify(value, null, 2);
+    case "choices": return value || [];
+    case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
     case "tags": return (value || []).map((tag) => `${tag.key}=${tag.value}`).join("\n");
+    case "time": return value ? localTime(value) : "";
     default: return value === undefined || value === null ? "" : String(value);
   }
 }
 
+// A time as the browser's field for local times takes it: 2026-11-23T05:20
+function localTime(time) {
+  const at = new Date(time);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function put(values, name, value) {
+  const path = name.split(".");
+  const last = path.pop();
+  path.reduce((inner, each) => (inner[each] ||= {}), values)[last] = value;
+}
+
 function toValue(field, text) {
   if (field.type === "checkbox") return text;
-  if (text === "" && !field.required) return field.blank;
+  if (text.length === 0 && !field.required) return field.blank;
   const lines = () => text.split("\n").map((each) => each.trim()).filter(Boolean);
+  const pairs = () => lines().map((line) => {
+    const cut = line.indexOf("=");
+    if (cut < 1) throw new Error(`${field.name}: "${line}" must have the form key=value.`);
+    return { key: line.slice(0, cut).trim(), value: line.slice(cut + 1).trim() };
+  });
   switch (field.type) {
     case "number": {
       const number = Number(text);
@@ -95,12 +141,8 @@ function toValue(field, text) {
       return number;
     }
     case "lines": return lines();
-    case "tags":
-      return lines().map((line) => {
-        const cut = line.indexOf("=");
-        if (cut < 1) throw new Error(`${field.name}: "${line}" must have the form key=value.`);
-        return { key: line.slice(0, cut).trim(), value: line.slice(cut + 1).trim() };
-      });
+    case "tags": return pairs();
+    case "map": return Object.fromEntries(pairs().map(({ key, value }) => [key, value]));
     case "json":
       try {
         return JSON.parse(text);

@@ -14,8 +14,8 @@ import { RecordTable } from "./table.js";
 // noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
 // as RecordTable; fields: of the form that creates one, with `example` for the call that is shown; href(row): the page
 // of a record; lead: what they are for; created(answer): what is done with a new one, such as showing its secret;
-// more: further properties of RecordTable.
-export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, created, actions, more }) {
+// above: markup between the title and the list; more: further properties of RecordTable.
+export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, created, actions, above, more }) {
   const [refresh, setRefresh] = useState(0);
   const create = async () => {
     const answer = await openForm(`Create ${article(noun)}`, {
@@ -29,18 +29,21 @@ export function RecordList({ trail, title, noun, many = noun + "s", lead, source
   const button = fields && html`<button class="primary" data-create onClick=${create}>Create ${article(noun)}</button>`;
   const empty = html`<${Empty} title=${`There are no ${many} yet`} call=${example && { method: "POST", path: source, body: example }}>
     <p>${lead}</p>${button && html`<div>${button}</div>`}</${Empty}>`;
-  return html`<${Page} ...${{ trail, title, lead, actions: html`${actions}${button}` }}>
+  return html`<${Page} ...${{ trail, title, lead, actions: html`${actions}${button}` }}>${above}
     <${RecordTable} ...${{ noun, many, source, columns, search, sortField, href, empty, refresh }} ...${more} />
   </${Page}>`;
 }
 
 // A page of one record: its facts, its fields in a form, all of it as JSON, and its deletion.
-// source: path of the record; facts(record): rows of Facts; fields: of the form that changes it; editable: the names of
+// source: path of the record; facts(record): rows of Facts; fields: of the form that changes it, or fields(record); editable: the names of
 // what PATCH takes, for the JSON editor; home: where to go when it is deleted; children(record, reload): more cards.
 export function RecordPage({ trail, noun, source, title = (record) => record.name || record.id, facts, fields, editable, home, actions, typed, children }) {
   const data = useData((signal) => get(source, {}, { signal }), [source]);
   const change = async (record) => {
-    const answer = await openForm(`Change this ${noun}`, { fields, initial: record, submit: (values) => patch(source, values) });
+    const answer = await openForm(`Change this ${noun}`, {
+      fields: typeof fields === "function" ? fields(record) : fields, initial: record, changesOnly: true,
+      submit: (values) => patch(source, values),
+    });
     if (answer) data.reload();
   };
   const edit = (record) => openDialog(`Edit this ${noun} as JSON`, (close) => html`<${JsonEditor}
@@ -72,11 +75,11 @@ export const stamps = (record) => [
   record.lastUpdated && ["Changed", html`<${Time} at=${record.lastUpdated} />`],
 ].filter(Boolean);
 
-// Show a secret that the server shows once.
-export function showOnce(title, text, secret) {
+// Show a secret that the server shows once. `more`: markup below it, such as a call that uses the secret.
+export function showOnce(title, text, secret, more) {
   return openDialog(title, (close) => html`<div class="stack">
     <p>${text} <b>It is shown now and never again.</b> Copy it before you close this.</p>
-    <${Snippet} text=${secret} label="The secret" />
+    <${Snippet} text=${secret} label="The secret" />${more}
     <div class="buttons"><button class="primary" onClick=${() => close(true)}>I have copied it</button></div></div>`);
 }
 

@@ -1,0 +1,83 @@
+// Forms from the API document: the fields of a body, with the names, bounds and descriptions that the server has itself.
+
+import { get } from "../lib/api.js";
+import { useData } from "../lib/hooks.js";
+
+const LONG_FROM = 2000;
+// Descriptions that say no more than the label of the field.
+const PLAIN = /^(The name; 1 to|A text for people)/;
+const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
+
+let asked = null;
+
+function load() {
+  asked ||= get("/openapi.json").catch((error) => {
+    asked = null;
+    throw error;
+  });
+  return asked;
+}
+
+// The API document, undefined until it is there. It is loaded once.
+export const useDocument = () => useData(load, []).value;
+
+// The fields of the body with the name `name`, for Form; undefined while `document` is.
+// only: the names that are taken, in this order; hide: names that are left out; more: {name: properties of its field};
+// change: the form changes a record, so what is emptied is sent as empty, and no defaults are set.
+export function fieldsOf(document, name, { only, hide = [], more = {}, change = false, prefix = "" } = {}) {
+  if (!document) return undefined;
+  const { properties, required = [] } = document.components.schemas[name];
+  return (only || Object.keys(properties)).filter((each) => properties[each] && !hide.includes(each)).map((each) => ({
+    ...fieldOf(document, each, properties[each], { required: required.includes(each), change }),
+    ...more[each],
+    name: prefix + each,
+  }));
+}
+
+// The name of the schema of a property, such as "AwsPost" of "awsConfig" of "CredentialPost".
+export function schemaOf(document, name, property) {
+  return reference(document.components.schemas[name].properties[property]);
+}
+
+const reference = (schema) => (schema.$ref || schema.anyOf?.find((each) => each.$ref)?.$ref)?.split("/").at(-1);
+
+function fieldOf(document, name, given, { required, change }) {
+  const choices = given.anyOf || [given];
+  const nullable = choices.some((each) => each.type === "null");
+  const first = choices.find((each) => each.type !== "null");
+  const schema = { ...(first.$ref ? document.components.schemas[reference(first)] : first), ...given };
+  const told = PLAIN.test(given.description) ? undefined : given.description;
+  const field = { label: labelOf(name), hint: told, required: required && !change, value: change ? undefined : given.default };
+  const cleared = nullable ? null : undefined;
+  if (schema.enum) {
+    const options = schema.enum.filter((each) => each !== null);
+    return { ...field, type: "select", options: required || change || given.default !== undefined ? options : ["", ...options] };
+  }
+  if (schema.type === "boolean" || first.type === "boolean") return { ...field, type: "checkbox" };
+  if (["integer", "number"].includes(first.type)) return { ...field, type: "number", blank: change ? cleared : undefined };
+  if (first.type === "array") {
+    const item = reference(first.items);
+    const type = item === "TagFilter" ? "tags" : first.items.type === "string" ? "lines" : "json";
+    return { ...field, type, blank: change ? [] : undefined };
+  }
+  if (first.type === "object" && first.additionalProperties?.type === "string") return { ...field, type: "map", blank: change ? {} : undefined };
+  if (first.type !== "string") return { ...field, type: "json", blank: change ? cleared : undefined };
+  const secret = /never shown/.test(given.description || "") || name === "password";
+  const long = first.maxLength >= LONG_FROM;
+  const empty = nullable ? null : first.minLength ? undefined : "";
+  return {
+    ...field,
+    type: long ? "longtext" : secret ? "secret" : "text",
+    autocomplete: secret ? "new-password" : "off",
+    hint: change && secret ? `${told}. Leave it empty to keep it` : told,
+    blank: change && !secret ? empty : undefined,
+    rows: long ? (name === "description" ? 2 : 4) : undefined,
+  };
+}
+
+// "basicAuthUsername" as "Basic auth username"
+export function labelOf(name) {
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2").split(/[ _-]/);
+  const text = words.map((each) => ACRONYMS[each.toLowerCase()] || each.toLowerCase()).join(" ");
+  return text[0].toUpperCase() + text.slice(1);
+}
