@@ -149,6 +149,26 @@ async def test_a_dashboard_is_made_changed_and_deleted(server: Server, console: 
     await console.sees("There are no dashboards yet")
 
 
+async def test_a_dashboard_of_a_user_shows_several_applications(server: Server, console: ConsolePage) -> None:
+    await house(server)
+    await server.application("barn")
+    await console.go("#/dashboards")
+    await console.at("button", "Create a dashboard").click()
+    await console.at("textbox", re.compile("^Name")).fill("Mine")
+    await console.at("dialog").at("button", "Create").click()
+    for application, count in (("house", "2"), ("barn", "0")):
+        await console.at("heading", "Mine").shown()
+        await console.at(css=".actions").at("button", "Add a block").click()
+        await console.at("combobox", "Application").choose(application)
+        await console.at("button", "Next").click()
+        await console.at("combobox", "What it shows").choose("Number of devices")
+        await console.at("textbox", re.compile("^Title")).fill(application)
+        await console.at("button", "Add").click()
+        await console.at("region", application).says(count)
+    await console.go("#/dashboards")
+    await console.at("link", "Mine").shown()
+
+
 async def test_a_dashboard_is_shared_with_a_password(
     server: Server, console: ConsolePage, tmp_path: Path
 ) -> None:
@@ -164,8 +184,7 @@ async def test_a_dashboard_is_shared_with_a_password(
         await console.sees("password: has 5 characters; give 12 to")
     await console.at("dialog").at("textbox", re.compile("^Password")).fill(PASSWORD)
     await console.at("button", "Make it public").click()
-    await console.sees("with password")
-    await console.at("button", "Share").click()
+    await console.sees("This dashboard is public, with a password.")
     link = await console.at("dialog").at("link").text()
     assert link == f"{server.url}/console#/shared/{made['id']}"
     async with (

@@ -41,7 +41,7 @@ function Side({ section }) {
   return html`<aside id="side" class=${menuOpen.value ? "side open" : "side"}>
     <a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
     <nav aria-label="Console">
-      ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].map(item)}
+      ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["boards", "Dashboards", link("/dashboards")], ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].map(item)}
     </nav>
     ${app && html`<nav aria-label="Application"><h2 class="application">${name.value?.name || "Application"}</h2>
       ${SECTIONS.map(([title, items]) => html`${title && html`<h2>${title}</h2>`}

@@ -50,6 +50,8 @@ export const ROUTES = [
   view("/organizations", "organizations", "organizations", "Organizations"),
   view("/organizations/:org", "organizations", "organization", "Organization"),
   view("/organizations/:org/:tab", "organizations", "organization", "Organization"),
+  view("/dashboards", "boards", "dashboards", "AllDashboards"),
+  view("/dashboards/:dashboard", "boards", "dashboard", "Dashboard"),
   view("/account", "account", "account", "Account"),
   view("/account/:tab", "account", "account", "Account"),
   view("/server", "server", "server", "Server"),

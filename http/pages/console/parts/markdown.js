@@ -71,7 +71,7 @@ function inline(text) {
 
 // A link that somebody else has written: only addresses of pages and of mail become one.
 export function Outside({ url, children }) {
-  if (!/^(https?:|mailto:|#|\/(?!\/))/i.test(url)) return html`<span>${children}</span>`;
+  if (!/^(https?:|mailto:|#|\/(?![/\\]))/i.test(url)) return html`<span>${children}</span>`;
   const own = url.startsWith("#") || url.startsWith("/");
   return html`<a href=${url} ...${own ? {} : { target: "_blank", rel: "noopener noreferrer" }}>${children}</a>`;
 }

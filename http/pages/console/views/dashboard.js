@@ -4,7 +4,7 @@
 import { del, get, patch, path, post } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { go, link, route, setQuery } from "../lib/router.js";
-import { html } from "../lib/ui.js";
+import { html, useRef } from "../lib/ui.js";
 import { Card, Empty, Loaded, Page } from "../parts/basics.js";
 import { confirmed, openDialog } from "../parts/dialog.js";
 import { openForm } from "../parts/form.js";
@@ -17,17 +17,22 @@ import { EDITABLE, FIELDS } from "./dashboard/fields.js";
 import { openSharing } from "./dashboard/share.js";
 import { Sharing } from "./dashboards.js";
 
+// `app` is the application of the dashboard; one of a user or an organization has none.
 export function Dashboard({ app, dashboard }) {
-  const home = link("/applications", app, "dashboards");
-  const source = path("applications", app, "dashboards", dashboard);
+  const home = app ? link("/applications", app, "dashboards") : link("/dashboards");
+  const source = app ? path("applications", app, "dashboards", dashboard) : path("dashboards", dashboard);
   const data = useData((signal) => get(source, {}, { signal }), [source]);
   const record = data.value;
+  const revision = useRef("");
+  revision.current = record?._etag;
   const { query } = route.value;
   // Changes are refused if somebody else has changed the dashboard since it was read.
   const change = async (changes) => {
-    await patch(source, changes, { headers: { "if-match": `"${record._etag}"` } });
+    const changed = await patch(source, changes, { headers: { "if-match": `"${revision.current}"` } });
+    revision.current = changed._etag;
     note("The dashboard is saved.");
     data.reload();
+    return changed;
   };
   const rename = () => openForm("Change this dashboard", { fields: FIELDS, initial: record, submit: change });
   const remove = async () => {
@@ -60,7 +65,7 @@ function Shown({ app, source, dashboard, query, add, editBlock, reload }) {
     </${Empty}></${Card}>`;
   }
   const body = chosen(dashboard, query);
-  return html`<${Controls} dashboard=${dashboard} query=${query} app=${app} />
+  return html`<${Controls} dashboard=${dashboard} query=${query} app=${app} whole />
     <${Board} dashboard=${dashboard} body=${body} load=${(signal) => post(`${source}/data`, body, { signal })} fixed=${Boolean(query.end)} edit=${editBlock} changed=${reload} />`;
 }
 

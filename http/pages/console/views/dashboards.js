@@ -1,4 +1,4 @@
-// The dashboards of an application.
+// The dashboards of an application, and all that the user reaches.
 
 import { path } from "../lib/api.js";
 import { count } from "../lib/format.js";
@@ -8,18 +8,26 @@ import { Badge, Time } from "../parts/basics.js";
 import { RecordList } from "../parts/records.js";
 import { FIELDS } from "./dashboard/fields.js";
 
+const LEAD = "A dashboard shows charts, values and lists side by side, and can be shared by a link.";
+const COLUMNS = [
+  { label: "Name", sort: "name", render: (row) => row.name },
+  { label: "Description", render: (row) => row.description },
+  { label: "Blocks", number: true, render: (row) => count(row.blocks.length) },
+  { label: "Shared", render: (row) => html`<${Sharing} dashboard=${row} />` },
+  { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
+];
+
+export function AllDashboards() {
+  const owner = (row) => row.applicationName || row.organizationName || "you";
+  return html`<${RecordList} title="Dashboards" noun="dashboard" source="/dashboards" lead=${LEAD + " These are yours, and those of your applications and organizations."}
+    columns=${COLUMNS.toSpliced(1, 0, { label: "Of", render: owner })} fields=${FIELDS} example=${{ name: "My dashboard" }}
+    href=${(row) => (row.applicationId ? link("/applications", row.applicationId, "dashboards", row.id) : link("/dashboards", row.id))} />`;
+}
+
 export function Dashboards({ app }) {
   return html`<${RecordList}
     title="Dashboards" noun="dashboard" source=${path("applications", app, "dashboards")}
-    lead="A dashboard shows charts, values and lists side by side, and can be shared by a link."
-    columns=${[
-      { label: "Name", sort: "name", render: (row) => row.name },
-      { label: "Description", render: (row) => row.description },
-      { label: "Blocks", number: true, render: (row) => count(row.blocks.length) },
-      { label: "Shared", render: (row) => html`<${Sharing} dashboard=${row} />` },
-      { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
-    ]}
-    fields=${FIELDS}
+    lead=${LEAD} columns=${COLUMNS} fields=${FIELDS}
     example=${{ name: "My dashboard", blocks: [{ blockType: "device-list", startX: 0, startY: 0, width: 4, height: 3, title: "Devices" }] }}
     href=${(row) => link("/applications", app, "dashboards", row.id)}
   />`;

@@ -13,7 +13,9 @@ const OF_DEVICES = ["graph", "gauge", "bar", "device-state-table", "map"];
 const CHOICES = 100;
 
 // Ask for a block and add it below the others. `change(changes)` stores the dashboard.
-export async function addBlock(app, dashboard, change) {
+export async function addBlock(given, dashboard, change) {
+  const app = given || (await chooseApplication());
+  if (!app) return undefined;
   const [{ attributeNames: attributes }, devices, tables] = await Promise.all([
     get(path("applications", app, "devices", "attributeNames")),
     get(path("applications", app, "devices"), { perPage: CHOICES, sortField: "name" }),
@@ -30,7 +32,14 @@ export async function addBlock(app, dashboard, change) {
     { name: "table", label: "Data table", type: "select", options: tables.items.map((each) => [each.id, each.name]), show: ({ kind }) => kind === "data-table" },
     { name: "text", label: "Text", type: "longtext", hint: "Markdown: # heading, **bold**, - list, [text](address).", show: ({ kind }) => kind === "section-header" },
   ];
-  return openForm("Add a block", { fields, button: "Add", submit: (values) => change({ blocks: [...dashboard.blocks, block(values, dashboard.blocks)] }) });
+  return openForm("Add a block", { fields, button: "Add", submit: (values) => change({ blocks: [...dashboard.blocks, { ...block(values, dashboard.blocks), ...(given ? {} : { applicationId: app }) }] }) });
+}
+
+// A dashboard of a user may show any application that the user reaches.
+async function chooseApplication() {
+  const { items } = await get("/applications", { perPage: CHOICES, sortField: "name" });
+  const options = items.length ? items.map((each) => [each.id, each.name]) : [["", "there is none yet"]];
+  return openForm("Of which application?", { fields: [{ name: "app", label: "Application", type: "select", options }], button: "Next", submit: ({ app }) => app || undefined });
 }
 
 function block({ kind, title, attribute, device, table, text }, others) {

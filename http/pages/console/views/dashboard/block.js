@@ -81,7 +81,7 @@ function Cell({ value }) {
 // A picture that is in the dashboard or on this server is shown; nothing is loaded from elsewhere.
 function Address({ part }) {
   const { label, url } = part;
-  const own = /^data:image\//i.test(url) || /^\/(?!\/)/.test(url) || url.startsWith(location.origin + "/");
+  const own = /^data:image\//i.test(url) || /^\/(?![/\\])/.test(url) || url.startsWith(location.origin + "/");
   if (label === "Picture" && own) return html`<img class="board-picture" src=${url} alt="" />`;
   if (url.startsWith("data:")) return html`<p class="quiet">The picture has a form that the console does not show.</p>`;
   return html`<p class="break">${label}: <${Outside} url=${url}>${url}</${Outside}></p>

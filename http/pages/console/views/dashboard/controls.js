@@ -28,14 +28,14 @@ function tag(text) {
 
 const tagText = ({ key = "", value }) => (value === undefined ? key : `${key}=${value}`);
 
-// `app`: the names of devices are read there, and the range can be chosen. Without it: for a reader without a token,
-// who may choose only what the dashboard checks.
-export function Controls({ dashboard, query, app }) {
-  const parameters = dashboard.contextConfiguration.filter((each) => app || each.validationEnabled);
-  if (!app && !parameters.length) return null;
+// `whole`: also the range, and parameters that the dashboard does not check; for this the reader needs a token. `app` is
+// the application of the dashboard, if it has one.
+export function Controls({ dashboard, query, app, whole }) {
+  const parameters = dashboard.contextConfiguration.filter((each) => whole || each.validationEnabled);
+  if (!whole && !parameters.length) return null;
   return html`<div class="board-controls">
-    ${app && html`<${Range} query=${query} />`}
-    ${parameters.map((each) => html`<${Parameter} key=${each.name} parameter=${each} text=${query[PREFIX + each.name]} app=${app} />`)}
+    ${whole && html`<${Range} query=${query} />`}
+    ${parameters.map((each) => html`<${Parameter} key=${each.name} parameter=${each} text=${query[PREFIX + each.name]} app=${whole && (each.applicationId || app)} />`)}
   </div>`;
 }
 
