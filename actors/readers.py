@@ -70,8 +70,8 @@ from trunkline.actors.organizations import invitations
 from trunkline.actors.organizations import reads as organizations
 from trunkline.actors.organizations.messages import GetOrg, ListOrgs
 from trunkline.actors.overview.fleet import count_fleet
-from trunkline.actors.overview.messages import CountFleet, GetOverview
-from trunkline.actors.overview.reads import get_overview
+from trunkline.actors.overview.messages import CountFleet, GetOverview, ListSilentDevices
+from trunkline.actors.overview.reads import get_overview, list_silent_devices
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
 from trunkline.actors.recipes import bulk_create
 from trunkline.actors.recipes.messages import OpenRecipe
@@ -111,6 +111,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     GetReadme: get_readme,
     CountFleet: count_fleet,
     GetOverview: get_overview,
+    ListSilentDevices: list_silent_devices,
     Search: partial(search, KINDS),
     ListImportLogs: list_import_logs,
     GetOrg: partial(organizations.get_org, COUNTED),

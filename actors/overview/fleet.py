@@ -47,14 +47,15 @@ class Fleet(NamedTuple):
     """The devices of an application at `as_of_ms`.
 
     `seen_ms` are the last signs of life of the devices that are not connected, ascending, without those that were never
-    seen; `ids` are their ids in the same order. `events` are the open events: by state, then by level.
+    seen; `ids` are their ids in the same order, `never_seen` those of the others. `events` are the open events: by
+    state, then by level.
     """
 
     as_of_ms: int
     took_s: float
     connected: int
     disconnected: int
-    never_seen: int
+    never_seen: NDArray[np.void]
     seen_ms: NDArray[np.int64]
     ids: NDArray[np.void]
     events: dict[str, dict[str, int]]
@@ -124,9 +125,10 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
     reading.check_time(is_long=True)
     snapshot, application = reading.snapshot, message.application
     began_s = perf_counter()
-    connected = disconnected = never_seen = 0
+    connected = disconnected = 0
     seen: list[int] = []
     ids: list[bytes] = []
+    never_seen: list[bytes] = []
     _, low, high = index_range(DEVICE, application, "connectionStatus")
     status_at = len(low)
     for key in snapshot.keys(keys.INDEXES, low, high):
@@ -139,16 +141,29 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
             disconnected += 1
             seen_ms = max(seen_ms, _disconnected_ms(snapshot, application, id))
         if seen_ms < 0:
-            never_seen += 1
+            never_seen.append(id)
         else:
             seen.append(seen_ms)
             ids.append(id)
     times = np.array(seen, np.int64)
     order = np.argsort(times, kind="stable")
-    by_time = np.frombuffer(b"".join(ids), f"V{keys.ID_BYTES}")[order]
     events = {state: _count_events(snapshot, application, state) for state in OPEN_STATES}
     took_s = perf_counter() - began_s
-    return Fleet(message.now_ms, took_s, connected, disconnected, never_seen, times[order], by_time, events)
+    return Fleet(
+        message.now_ms,
+        took_s,
+        connected,
+        disconnected,
+        _packed(sorted(never_seen)),
+        times[order],
+        _packed(ids)[order],
+        events,
+    )
+
+
+def _packed(ids: list[bytes]) -> NDArray[np.void]:
+    """The ids as an array."""
+    return np.frombuffer(b"".join(ids), f"V{keys.ID_BYTES}")
 
 
 def _disconnected_ms(snapshot: Snapshot, application: bytes, device: bytes) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from trunkline.actors.values.structs import Message, Query, View
-from trunkline.actors.values.terms import Id, IsoTime
+from trunkline.actors.values.terms import Id, IsoTime, SortDirection
 
 
 class OverviewChoice(Query, frozen=True):
@@ -29,6 +29,22 @@ class GetOverview(Message, frozen=True):
     application: bytes
     query: OverviewChoice
     now_ms: int
+
+
+class SilentPage(OverviewChoice, frozen=True):
+    """Which devices are listed, and their order: by their last sign of life; devices never seen by their creation."""
+
+    state: Literal["silent", "neverSeen"] = "silent"
+    page: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
+    per_page: Annotated[int, Meta(ge=1, le=100)] = 100
+    sort_direction: SortDirection = "desc"
+
+
+class ListSilentDevices(Message, frozen=True):
+    """A page of the silent devices of an application whose fleet was counted (`Fleets.count`)."""
+
+    application: bytes
+    query: SilentPage
 
 
 # Answers.
@@ -81,11 +97,26 @@ class ChangedDevice(View, frozen=True):
 
 
 class SilentDevice(View, frozen=True):
-    """A silent device and its last sign of life. One that was deleted since has no name."""
+    """A silent device and its last sign of life, if it gave one. One that was deleted since has no name."""
 
     device_id: Id
-    last_seen: IsoTime
+    last_seen: IsoTime | None = None
     name: str | None = None
+
+
+class SilentDevices(View, frozen=True):
+    """A page of the devices that were silent, or had never been seen, at `asOf`."""
+
+    items: list[SilentDevice]
+    count: int
+    total_count: int
+    page: int
+    per_page: int
+    sort_direction: SortDirection
+    state: Literal["silent", "neverSeen"]
+    silent_after_seconds: int
+    as_of: IsoTime
+    application_id: Id
 
 
 class RefusalView(View, frozen=True):

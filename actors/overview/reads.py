@@ -1,9 +1,9 @@
-"""The overview of an application: its counted fleet, its traffic, and what happened last. A short read."""
+"""The overview of an application: its counted fleet, its traffic, and what happened last. Short reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,14 @@ from trunkline.actors.overview.messages import (
     ChangedDevice,
     FleetView,
     GetOverview,
+    ListSilentDevices,
     OpenEvents,
     Overview,
     RecentConnection,
     RecentView,
     RefusalView,
     SilentDevice,
+    SilentDevices,
     TrafficView,
 )
 from trunkline.actors.records import records
@@ -61,28 +63,24 @@ def _show_fleet(fleet: Fleet, after_s: int, now_ms: int) -> FleetView:
     return FleetView(
         as_of=iso(fleet.as_of_ms),
         age_ms=max(0, now_ms - fleet.as_of_ms),
-        total=fleet.connected + seen + fleet.never_seen,
+        total=fleet.connected + seen + len(fleet.never_seen),
         connected=fleet.connected,
         disconnected=fleet.disconnected,
         reporting=fleet.connected + seen - silent,
         silent=silent,
-        never_seen=fleet.never_seen,
+        never_seen=len(fleet.never_seen),
     )
 
 
 def _show_recent(
     snapshot: Snapshot, application: bytes, fleet: Fleet, after_s: int, traffic: ApplicationTraffic
 ) -> RecentView:
-    @lru_cache
-    def name_of(device: bytes) -> str | None:
-        found = records.find(snapshot, DEVICE, application, device)
-        return None if found is None else str(found.doc["name"])
-
+    name_of = lru_cache(partial(_name_of, snapshot, application))
     return RecentView(
         changed=[*_changed(snapshot, application)],
         silent=[
             SilentDevice(device_id=id.hex(), last_seen=iso(seen_ms), name=name_of(id))
-            for id, seen_ms in _last_silent(fleet, after_s)
+            for id, seen_ms in _silent(fleet, range(fleet.silent(after_s))[::-1][:RECENT_MAX])
         ],
         refused=[
             RefusalView(
@@ -108,6 +106,11 @@ def _show_recent(
     )
 
 
+def _name_of(snapshot: Snapshot, application: bytes, device: bytes) -> str | None:
+    found = records.find(snapshot, DEVICE, application, device)
+    return None if found is None else str(found.doc["name"])
+
+
 def _changed(snapshot: Snapshot, application: bytes) -> Iterable[ChangedDevice]:
     """The devices whose records were changed last."""
     index = index_range(DEVICE, application, "lastUpdated")
@@ -120,8 +123,44 @@ def _changed(snapshot: Snapshot, application: bytes) -> Iterable[ChangedDevice]:
             )
 
 
-def _last_silent(fleet: Fleet, after_s: int) -> Iterable[tuple[bytes, int]]:
-    """The devices that fell silent last, with their last sign of life."""
-    silent = fleet.silent(after_s)
-    for at in range(silent - 1, max(silent - RECENT_MAX, 0) - 1, -1):
-        yield fleet.ids[at].tobytes(), int(fleet.seen_ms[at])
+def _silent(fleet: Fleet, places: range) -> Iterable[tuple[bytes, int]]:
+    """The devices at these places in the order of their last signs of life, with the times of these."""
+    return ((fleet.ids[at].tobytes(), int(fleet.seen_ms[at])) for at in places)
+
+
+# Lists.
+
+
+def list_silent_devices(reading: Reading, message: ListSilentDevices) -> SilentDevices:
+    """A page of the devices that are silent, or were never seen."""
+    system, application, query = reading.system, message.application, message.query
+    assert system is not None
+    fleet = system.component(Fleets).of(application)
+    is_silent = query.state == "silent"
+    places = range(fleet.silent(query.silent_after_seconds) if is_silent else len(fleet.never_seen))
+    total = len(places)
+    if query.sort_direction == "desc":
+        places = places[::-1]
+    places = places[query.page * query.per_page :][: query.per_page]
+    never_seen = ((fleet.never_seen[at].tobytes(), None) for at in places)
+    found: Iterable[tuple[bytes, int | None]] = _silent(fleet, places) if is_silent else never_seen
+    items = [
+        SilentDevice(
+            device_id=id.hex(),
+            last_seen=None if seen_ms is None else iso(seen_ms),
+            name=_name_of(reading.snapshot, application, id),
+        )
+        for id, seen_ms in found
+    ]
+    return SilentDevices(
+        items=items,
+        count=len(items),
+        total_count=total,
+        page=query.page,
+        per_page=query.per_page,
+        sort_direction=query.sort_direction,
+        state=query.state,
+        silent_after_seconds=query.silent_after_seconds,
+        as_of=iso(fleet.as_of_ms),
+        application_id=application.hex(),
+    )

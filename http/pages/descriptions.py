@@ -260,6 +260,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "RecentView.silent": "The devices that fell silent last",
     "RecentView.refused": "The calls and frames that were refused last",
     "connections": "The changes of connections that happened last",
+    "SilentPage.state": "Whether silent devices are listed, or those that were never seen",
+    "SilentDevices.state": "Whether silent devices are listed, or those that were never seen",
     "lastSeen": "The last sign of life: a report that arrived, or the end of the connection",
     "RefusalView.operation": "The operation that was called, `device.link` for a frame",
     "reason": "Why it was refused: the bucket of a throttle, or another limit",

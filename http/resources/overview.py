@@ -9,7 +9,14 @@ from trunkline.actors.overview.actor_messages import (
 )
 from trunkline.actors.overview.actors import list_actors, show_device_actor
 from trunkline.actors.overview.fleet import Fleets
-from trunkline.actors.overview.messages import GetOverview, Overview, OverviewChoice
+from trunkline.actors.overview.messages import (
+    GetOverview,
+    ListSilentDevices,
+    Overview,
+    OverviewChoice,
+    SilentDevices,
+    SilentPage,
+)
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
@@ -20,6 +27,12 @@ async def get_overview(call: Call) -> Response:
     """Show the overview; its fleet is counted before, if that is due."""
     await call.service.system.component(Fleets).count(call.application)
     return json_response(call, 200, await call.service.read(call, GetOverview))
+
+
+async def list_silent_devices(call: Call) -> Response:
+    """List devices that are silent; the fleet is counted before, if that is due."""
+    await call.service.system.component(Fleets).count(call.application)
+    return json_response(call, 200, await call.service.read(call, ListSilentDevices))
 
 
 async def get_actors(call: Call) -> Response:
@@ -43,6 +56,16 @@ ROUTES = (
         query=OverviewChoice,
         handler=get_overview,
         reply=Overview,
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/silentDevices",
+        operation="application.silentDevices",
+        summary="List the devices that are silent, or were never seen",
+        message=ListSilentDevices,
+        query=SilentPage,
+        handler=list_silent_devices,
+        reply=SilentDevices,
     ),
     Route(
         method="GET",

@@ -78,6 +78,35 @@ async def test_devices_are_counted_by_their_last_sign_of_life(start_server: Any)
         await server.call("GET", f"{application}/overview?silentAfterSeconds=0", status=400)
 
 
+async def test_silent_devices_are_listed(start_server: Any) -> None:
+    clock = ManualClock()
+    async with start_server(clock=clock) as server:
+        application = await server.application()
+        for number in range(5):
+            clock.pass_s(10)
+            device = await server.device(application, f"pump {number}")
+            if number < 3:
+                await server.call("POST", f"{device}/state", STATE)
+        clock.pass_s(280)
+
+        async def names(query: str) -> list[str]:
+            shown = await server.call("GET", f"{application}/silentDevices?{query}")
+            assert shown["count"] == len(shown["items"])
+            return [each["name"] for each in shown["items"]]
+
+        assert await names("") == ["pump 1", "pump 0"]
+        assert await names("sortDirection=asc") == ["pump 0", "pump 1"]
+        assert await names("silentAfterSeconds=10&perPage=2&page=1") == ["pump 0"]
+        assert await names("page=1") == []
+        assert await names("state=neverSeen") == ["pump 4", "pump 3"]
+        assert await names("state=neverSeen&sortDirection=asc&perPage=1") == ["pump 3"]
+        shown = await server.call("GET", f"{application}/silentDevices?perPage=1")
+        assert (shown["totalCount"], shown["asOf"]) == (2, "2024-05-01T12:05:30.000Z")
+        assert shown["items"][0]["lastSeen"] == "2024-05-01T12:00:20.000Z"
+        shown = await server.call("GET", f"{application}/silentDevices?state=neverSeen")
+        assert "lastSeen" not in shown["items"][0]
+
+
 async def test_a_count_is_kept_for_a_second_and_shared(start_server: Any) -> None:
     clock = ManualClock()
     async with start_server(clock=clock, limits={"counted_fleets_max": 1}) as server:
