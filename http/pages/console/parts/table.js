@@ -69,7 +69,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
   const pages = list ? Math.max(1, Math.ceil(list.totalCount / PER_PAGE)) : 1;
   return html`<section class="card flush">
     ${(search || filters) && html`<div class="filters">
-      ${search && html`<${SearchBox} value=${filter} set=${(text) => setQuery({ filter: text, page: "" })} label=${`Search ${many}`} />`}
+      ${search && html`<${SearchBox} value=${filter} set=${(text) => setQuery({ filter: text, page: "" })} label=${`Search ${many}`} placeholder=${`Search by ${search}`} />`}
       ${filters}
     </div>`}
     <${Problem} error=${data.error} retry=${data.reload} />
