@@ -14,7 +14,8 @@ const SEARCHED_FROM = 12;
 // A field that is empty and not required gives its `blank`, by default undefined. A "longtext" with `file` (the types of
 // files) can be read from a file.
 // A dot in a name leads into an object: "mqttConfig.host". With `changesOnly`, `submit` gets what the reader changed.
-export function Form({ fields, initial = {}, submit, button = "Save", close, extra, changesOnly = false }) {
+// `wide`: as wide as the page, for long texts.
+export function Form({ fields, initial = {}, submit, button = "Save", close, extra, changesOnly = false, wide = false }) {
   const first = useRef(null);
   first.current ||= Object.fromEntries(fields.map((each) => [each.name, toText(each, initial)]));
   const [texts, setTexts] = useState(first.current);
@@ -41,7 +42,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     setBusy(false);
   };
   const wrong = error && shown.find((each) => error.message.startsWith(each.name));
-  return html`<form class="form" onSubmit=${send} noValidate>
+  return html`<form class=${wide ? "form wide" : "form"} onSubmit=${send} noValidate>
     ${shown.map((field) => html`<${Field} key=${field.name} field=${field} text=${texts[field.name]} set=${(value) => set(field.name, value)} wrong=${wrong === field} />`)}
     ${extra}
     <${Problem} error=${error} />

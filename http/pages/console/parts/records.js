@@ -14,12 +14,12 @@ import { RecordTable } from "./table.js";
 // noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
 // as RecordTable; fields: of the form that creates one, with `example` for the call that is shown; href(row): the page
 // of a record; lead: what they are for; created(answer): what is done with a new one, such as showing its secret;
-// above: markup between the title and the list; more: further properties of RecordTable.
-export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, created, actions, above, more }) {
+// toBody(values): the body from the values of the form; above: markup between the title and the list; more: further properties of RecordTable.
+export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, more }) {
   const [refresh, setRefresh] = useState(0);
   const create = async () => {
     const answer = await openForm(`Create ${article(noun)}`, {
-      fields, initial, button: "Create", submit: (values) => post(source, values),
+      fields, initial, button: "Create", submit: (values) => post(source, toBody(values)),
     });
     if (!answer) return;
     setRefresh(refresh + 1);
@@ -35,14 +35,15 @@ export function RecordList({ trail, title, noun, many = noun + "s", lead, source
 }
 
 // A page of one record: its facts, its fields in a form, all of it as JSON, and its deletion.
-// source: path of the record; facts(record): rows of Facts; fields: of the form that changes it, or fields(record); editable: the names of
-// what PATCH takes, for the JSON editor; home: where to go when it is deleted; children(record, reload): more cards.
-export function RecordPage({ trail, noun, source, title = (record) => record.name || record.id, facts, fields, editable, home, actions, typed, children }) {
+// source: path of the record; facts(record): rows of Facts; fields: of the form that changes it, or fields(record);
+// initial(record): its values at first; toBody(values, record): the body from the values that were changed; editable: the
+// names of what PATCH takes, for the JSON editor; home: where to go when it is deleted; children(record, reload): more cards.
+export function RecordPage({ trail, noun, source, title = (record) => record.name || record.id, facts, fields, initial = (record) => record, toBody = (values) => values, editable, home, actions, typed, children }) {
   const data = useData((signal) => get(source, {}, { signal }), [source]);
   const change = async (record) => {
     const answer = await openForm(`Change this ${noun}`, {
-      fields: typeof fields === "function" ? fields(record) : fields, initial: record, changesOnly: true,
-      submit: (values) => patch(source, values),
+      fields: typeof fields === "function" ? fields(record) : fields, initial: initial(record), changesOnly: true,
+      submit: (values) => patch(source, toBody(values, record)),
     });
     if (answer) data.reload();
   };
@@ -83,4 +84,4 @@ export function showOnce(title, text, secret, more) {
     <div class="buttons"><button class="primary" onClick=${() => close(true)}>I have copied it</button></div></div>`);
 }
 
-export const article = (noun) => `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
+export const article = (noun) => `${/^(?!use)[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;

@@ -6,6 +6,7 @@ import { useData } from "../lib/hooks.js";
 const LONG_FROM = 2000;
 // Descriptions that say no more than the label of the field.
 const PLAIN = /^(The name; 1 to|A text for people)/;
+const PEM_FILES = ".pem,.crt,.cer,.key,.txt";
 const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
 let asked = null;
@@ -71,6 +72,7 @@ function fieldOf(document, name, given, { required, change }) {
     autocomplete: secret ? "new-password" : "off",
     hint: change && secret ? `${told}. Leave it empty to keep it` : told,
     blank: change && !secret ? empty : undefined,
+    file: long && /PEM/.test(given.description || "") ? PEM_FILES : undefined,
     rows: long ? (name === "description" ? 2 : 4) : undefined,
   };
 }
@@ -80,4 +82,35 @@ export function labelOf(name) {
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2").split(/[ _-]/);
   const text = words.map((each) => ACRONYMS[each.toLowerCase()] || each.toLowerCase()).join(" ");
   return text[0].toUpperCase() + text.slice(1);
+}
+
+// Records whose type decides which configuration they have: "aws" has the object `awsConfig`.
+
+// The types with what they are, for a select: [["aws", "An account of Amazon Web Services"], ...]
+export function typeChoices(document, name, field) {
+  const { properties } = document.components.schemas[name];
+  const told = (type) => `${properties[`${type}Config`].description} (${type})`;
+  return properties[field].enum.map((type) => [type, told(type)]).sort(([, one], [, other]) => (one < other ? -1 : 1));
+}
+
+// The fields of the configurations: of the one `type`, or of all, each shown when the field `field` has its type.
+export function configFields(document, name, field, { type, change = false } = {}) {
+  const { properties } = document.components.schemas[name];
+  const types = type ? [type] : properties[field].enum;
+  return types.flatMap((each) => {
+    const config = schemaOf(document, name, `${each}Config`);
+    const shown = type ? {} : { show: (values) => values[field] === each };
+    return fieldsOf(document, config, { prefix: `${each}Config.`, change }).map((one) => ({ ...one, ...shown }));
+  });
+}
+
+// A configuration as rows of Facts, and its long texts, such as certificates, as [label, text].
+export function configFacts(config) {
+  const given = Object.entries(config || {}).filter(([, value]) => value !== null && value !== "");
+  const isLong = (value) => typeof value === "string" && value.includes("\n");
+  const shown = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "object" ? JSON.stringify(value) : value);
+  return {
+    rows: given.filter(([, value]) => !isLong(value)).map(([name, value]) => [labelOf(name), shown(value)]),
+    texts: given.filter(([, value]) => isLong(value)).map(([name, value]) => [labelOf(name), value]),
+  };
 }

@@ -77,7 +77,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     ${list && html`<div class=${data.loading && !every ? "busy" : ""}>
       ${list.items.length === 0 ? html`<p class="empty">Nothing matches. Change the search to see more.</p>`
         : html`<${Table} ...${{ label: many, columns, rows: list.items, href, rowKey, sort, selected, select }} />`}
-      <div class="table-foot"><span class="row"><span role="status">${plural(list.totalCount, noun, many)}</span>${every && html`<${Fresh} data=${data} />`}</span>
+      <div class="table-foot"><span class="row"><span role="status">${plural(list.totalCount, noun, many)}</span>${every > 0 && html`<${Fresh} data=${data} />`}</span>
         ${pages > 1 && html`<span class="row">
           <button class="small" disabled=${page === 0} onClick=${() => setQuery({ page: page - 1 || "" }, { push: true })}>Previous</button>
           <span>Page ${count(page + 1)} of ${count(pages)}</span>
