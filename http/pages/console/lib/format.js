@@ -53,8 +53,8 @@ const exact = new Intl.DateTimeFormat("sv-SE", {
 });
 export const exactTime = (time) => exact.format(new Date(time)).replace(",", ".");
 
-const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const year = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
 
 // A time as short as it is clear: of today the clock, of this year the day and the clock, else the date.
