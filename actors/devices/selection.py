@@ -13,6 +13,7 @@ import msgspec
 
 from trunkline.actors.accounts.reach import Reach, has_tag, reaches
 from trunkline.actors.devices.attributes import Attributes
+from trunkline.actors.devices.head import last_arrival_ms
 from trunkline.actors.devices.kind import DEVICE, connection_status
 from trunkline.actors.devices.memberships import MEMBERSHIPS, Memberships
 from trunkline.actors.devices.read_messages import (
@@ -80,8 +81,16 @@ def device_filter(
         "ancestorId": ancestors.of,
         "experienceGroupId": memberships.groups_of,
         "experienceUserId": memberships.users_of,
+        "lastSeen": lambda doc: _last_seen_ms(snapshot, doc),
     }
     return DeviceFilter(_with_derived(compiled, {**_DERIVED, **of_others}), bounds)
+
+
+def _last_seen_ms(snapshot: Snapshot, doc: Doc) -> int | None:
+    """When the last report of a device arrived or its connection changed, whichever is later; None for neither."""
+    arrived_ms = last_arrival_ms(snapshot.head(bytes.fromhex(doc["id"])))
+    seen_ms = max(arrived_ms, (doc.get("connection") or {}).get("time", -1))
+    return None if seen_ms < 0 else seen_ms
 
 
 def own_filter(query: object, field: str) -> Match:
@@ -90,7 +99,7 @@ def own_filter(query: object, field: str) -> Match:
     Raises `QueryError` naming the path, and `Invalid` for fields that depend on other records.
     """
     compiled = compile_query(query, DEVICE_FIELDS, at=field)
-    for name in ("ancestorId", *sorted(MEMBERSHIPS)):
+    for name in ("ancestorId", "lastSeen", *sorted(MEMBERSHIPS)):
         if name in compiled.fields:
             raise Invalid(
                 f"{field}: {name} depends on other records than the device, which a stream does not follow; "

@@ -37,6 +37,7 @@ DEVICE_FIELDS: Final = Fields(
         "connectedAt": TIME,
         "disconnectedAt": TIME,
         "connectionStatus": TEXT,
+        "lastSeen": TIME,
     },
 )
 

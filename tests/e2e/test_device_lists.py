@@ -269,3 +269,22 @@ async def test_names_and_tags_are_searched_across_devices(server: Server) -> Non
     assert await search("tagValues", "key=ghost") == {"tagKey": "ghost", "tagValues": []}
     refused = await server.call("GET", f"{application}/devices/tagValues", status=400)
     assert refused["message"].startswith("key: is missing")
+
+
+async def test_devices_are_found_by_when_they_were_last_seen(server: Server) -> None:
+    application = await server.application()
+    paths = {name: await server.device(application, name) for name in ("new", "reports", "left", "early")}
+    late, early = "2024-05-02T00:00:00.000Z", "2024-05-01T00:00:00.000Z"
+    await server.call("POST", f"{paths['reports']}/state", {"data": {"temp": 1}})
+    for name, time in (("left", late), ("early", early)):
+        status = {"status": "disconnected", "disconnectedAt": time}
+        await server.call("POST", f"{paths[name]}/setConnectionStatus", status)
+
+    async def found(condition: object) -> list[str]:
+        query = quote(json.dumps({"lastSeen": condition}))
+        return await names(server, application, f"sortField=id&query={query}")
+
+    assert await found(None) == ["new"]
+    assert await found({"$lt": late}) == ["early"]
+    assert await found({"$lte": late}) == ["left", "early"]
+    assert await found({"$gt": late}) == ["reports"]

@@ -455,6 +455,7 @@ def test_devices_are_found_by_every_field_of_the_api() -> None:
         "tags": [FLOOR_1],
         "connectedAt": MAY_1,
         "connectionStatus": "connected",
+        "lastSeen": MAY_1,
     }
     query = {
         "id": {"$in": [ID_A]},
@@ -473,6 +474,7 @@ def test_devices_are_found_by_every_field_of_the_api() -> None:
         "connectedAt": {"$lt": "2024-05-02"},
         "disconnectedAt": None,
         "connectionStatus": {"$ne": "disconnected"},
+        "lastSeen": {"$gte": "2024-05-01"},
     }
     compiled = compile_query(query, DEVICE_FIELDS)
     assert compiled.fields == DEVICE_FIELDS.keys()

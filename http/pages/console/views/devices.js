@@ -7,7 +7,7 @@ import { Empty, Page, Tabs, Tags, Time } from "../parts/basics.js";
 import { openForm } from "../parts/form.js";
 import { note } from "../parts/notes.js";
 import { RecordTable } from "../parts/table.js";
-import { CLASSES, deviceQuery, STATUSES } from "./devices/choice.js";
+import { CLASSES, deviceQuery, SHOWN } from "./devices/choice.js";
 import { Connection } from "./devices/connection.js";
 import { Many } from "./devices/many.js";
 import { QueryBox } from "./devices/query_box.js";
@@ -19,7 +19,7 @@ const LEAD = "A device reports states, gets commands and may be connected.";
 export function Devices({ app }) {
   const { query } = route.value;
   const source = path("applications", app, "devices");
-  const deleted = query.status === "deleted";
+  const deleted = query.show === "deleted";
   const [list, setList] = useState(null);
   const [refresh, setRefresh] = useState(0);
   const [selected, setSelected] = useState(new Set());
@@ -45,16 +45,16 @@ export function Devices({ app }) {
       go(link("/applications", app, "devices", made.id));
     }
   };
-  const narrowed = ["filter", "status", "class", "tag", "query"].some((name) => query[name]);
+  const narrowed = ["filter", "show", "class", "tag", "query"].some((name) => query[name]);
   const chosen = all
     ? { query: deviceQuery(query, { withName: true }), total: list?.totalCount ?? 0 }
     : { query: { id: { $in: [...selected] } }, total: selected.size };
   const recipes = html`<a class="button" href=${link("/applications", app, "recipes")}>Recipes</a>`;
   const button = html`<button class="primary" data-create onClick=${create}>Create a device</button>`;
-  const statuses = STATUSES.map(([key, text]) => [key, text, link(route.value.path, { ...query, status: key, page: "", sort: "" })]);
+  const shownItems = SHOWN.map(([key, text]) => [key, text, link(route.value.path, { ...query, show: key, page: "", sort: "" })]);
 
   return html`<${Page} title="Devices" lead=${LEAD} actions=${html`${recipes}${button}`}>
-    <${Tabs} label="Connection" items=${statuses} current=${query.status || ""} />
+    <${Tabs} label="Which devices" items=${shownItems} current=${query.show || ""} />
     <${QueryBox} />
     ${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}
     <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${REPEAT_MS}

@@ -1,25 +1,33 @@
 // Which devices a list shows: the search, the filters and the advanced query of the address, as one query of the server.
 // The list and what is done with all of its devices use the same query, so nothing is changed that was not listed.
 
-export const STATUSES = [
+import { now } from "../../parts/basics.js";
+
+// What `show` of the address may be. A device is silent if it is not connected and was not seen for SILENT_MS.
+export const SHOWN = [
   ["", "All"],
   ["connected", "Connected"],
   ["disconnected", "Disconnected"],
-  ["notConnected", "Never connected"],
+  ["silent", "Silent"],
+  ["neverSeen", "Never seen"],
   ["deleted", "Deleted"],
 ];
+const SILENT_MS = 300_000;
+const STEP_MS = 60_000;
 export const CLASSES = ["standalone", "gateway", "peripheral", "floating", "edgeCompute", "system", "embedded"];
 
 // {query, error}: the advanced query as an object, undefined for none; the text itself where it is no JSON object, so
 // that the server says what is wrong.
 export function deviceQuery(address, { withName = false } = {}) {
-  const { query: text = "", status = "", class: deviceClass = "", tag = "", filter = "" } = address;
+  const { query: text = "", show = "", class: deviceClass = "", tag = "", filter = "" } = address;
   let query = {};
   if (text.trim()) {
     query = parsed(text);
     if (query === undefined) return text;
   }
-  if (status && status !== "deleted") query = also(query, "connectionStatus", status);
+  if (show === "connected" || show === "disconnected") query = also(query, "connectionStatus", show);
+  if (show === "neverSeen") query = also(query, "lastSeen", null);
+  if (show === "silent") query = also(also(query, "connectionStatus", { $ne: "connected" }), "lastSeen", { $lt: silentSince() });
   if (deviceClass) query = also(query, "deviceClass", deviceClass);
   const tags = tagConditions(tag);
   if (tags.length === 1) query = also(query, "tags", tags[0]);
@@ -27,6 +35,9 @@ export function deviceQuery(address, { withName = false } = {}) {
   if (filter && withName) query = also(query, "name", { $contains: filter, $ci: true });
   return Object.keys(query).length || withName ? query : undefined;
 }
+
+// Whole minutes, so that the query of a list is the same until the next minute.
+const silentSince = () => new Date(Math.floor((now.value - SILENT_MS) / STEP_MS) * STEP_MS).toISOString();
 
 function parsed(text) {
   try {

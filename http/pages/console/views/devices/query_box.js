@@ -7,7 +7,7 @@ import { Problem } from "../../parts/basics.js";
 const FIELDS = [
   ["name, deviceClass, connectionStatus", "text; connectionStatus is connected, disconnected or notConnected"],
   ["tags", 'tags: {"floor": "1"}, {"$tagKey": "floor"}, {"$tagValue": "1"} or null'],
-  ["creationDate, lastUpdated, connectedAt, disconnectedAt", "a time: ISO text or milliseconds since 1970"],
+  ["creationDate, lastUpdated, lastSeen, connectedAt, disconnectedAt", "a time: ISO text or milliseconds since 1970"],
   ["id, parentId, gatewayId, ancestorId", "an identifier or null"],
   ["attributeName", "the names of the declared attributes"],
   ["experienceUserId, experienceGroupId", "identifiers of the experience"],
