@@ -1,0 +1,42 @@
+// Values of columns as texts and back. An empty text is null, and "" (two quotation marks) is a text without letters, as
+// in CSV files of the API. What is no value of the column stays a text; the server says what is wrong with it.
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+const WHOLE = /^-?\d+$/;
+
+// JSON in which whole numbers keep all their digits: those that a double cannot hold become BigInt.
+export const parseExact = (text) => JSON.parse(text, (name, value, context) => {
+  const source = context?.source;
+  return typeof value === "number" && !Number.isSafeInteger(value) && source && WHOLE.test(source) ? BigInt(source) : value;
+});
+
+export function exactJson(value, indent) {
+  return JSON.stringify(value, (name, each) => {
+    if (typeof each !== "bigint") return each;
+    if (!JSON.rawJSON) throw new Error(`This browser cannot send ${each} exactly. Use a newer one.`);
+    return JSON.rawJSON(String(each));
+  }, indent);
+}
+
+export function numberOf(text) {
+  const given = text.trim();
+  if (!NUMBER.test(given)) return null;
+  const number = Number(given);
+  return WHOLE.test(given) && !Number.isSafeInteger(number) ? BigInt(given) : number;
+}
+
+export function valueOf(type, text) {
+  if (text === null || text === "") return null;
+  if (type === "string") return text === '""' ? "" : text;
+  if (type === "number") return numberOf(text) ?? text;
+  return { true: true, false: false }[text.trim().toLowerCase()] ?? text;
+}
+
+export function textOf(value) {
+  if (value === null || value === undefined) return "";
+  return value === "" ? '""' : String(value);
+}
+
+// Whether the server takes the value for a column of the type.
+export const fits = (type, value) =>
+  value === null || typeof value === type || (type === "number" && typeof value === "bigint");
