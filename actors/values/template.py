@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-_PATH: Final = re.compile(r"\{\{\{?\s*([0-9A-Za-z_.$-]{1,255})\s*\}?\}\}")
+_NAMES: Final = r"\s*([0-9A-Za-z_.$-]{1,255})\s*"
+_PATH: Final = re.compile(rf"\{{\{{\{{{_NAMES}\}}\}}\}}|\{{\{{{_NAMES}\}}\}}")
+"""`{{{path}}}` or `{{path}}`. A brace of JSON may follow the latter."""
 
 
 def has_template(text: str) -> bool:
@@ -27,9 +29,9 @@ def fill(text: str, values: Mapping[str, Any]) -> Any:
     """
     whole = _PATH.fullmatch(text.strip())
     if whole is not None:
-        found = _look_up(whole[1], values)
+        found = _look_up(whole, values)
         return "" if found is None else found
-    return _PATH.sub(lambda match: _text(_look_up(match[1], values)), text)
+    return _PATH.sub(lambda match: _text(_look_up(match, values)), text)
 
 
 def fill_json(text: str, values: Mapping[str, Any]) -> str:
@@ -39,10 +41,8 @@ def fill_json(text: str, values: Mapping[str, Any]) -> str:
     """
     whole = _PATH.fullmatch(text.strip())
     if whole is not None:
-        return _text(_look_up(whole[1], values))
-    return _PATH.sub(
-        lambda match: msgspec.json.encode(_text(_look_up(match[1], values))).decode()[1:-1], text
-    )
+        return _text(_look_up(whole, values))
+    return _PATH.sub(lambda match: msgspec.json.encode(_text(_look_up(match, values))).decode()[1:-1], text)
 
 
 def fill_all(
@@ -73,9 +73,10 @@ def fill_all(
     return value
 
 
-def _look_up(path: str, values: Mapping[str, Any]) -> Any:
+def _look_up(match: re.Match[str], values: Mapping[str, Any]) -> Any:
+    """The value at the path of a match of `_PATH`."""
     found: Any = values
-    for name in path.split("."):
+    for name in (match[1] or match[2]).split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
 

@@ -57,12 +57,12 @@ const DRAWINGS = { graph: Graph, bar: Bars, pie: Pie, gauge: Gauge, map: Places,
 
 function Rows({ part, name }) {
   const columns = part.columns.map((label, at) => ({
-    label,
+    label: label || "Name",
     number: part.rows.every((row) => row[at] === null || typeof row[at] === "number") && part.rows.some((row) => row[at] !== null),
     render: (row) => html`<${Cell} value=${row[at]} />`,
   }));
   const left = part.total - part.rows.length;
-  return html`<${Table} label=${name} columns=${columns} rows=${part.rows} rowKey=${(row) => part.rows.indexOf(row)} />
+  return html`<${Table} label=${`Values of ${name}`} columns=${columns} rows=${part.rows} rowKey=${(row) => part.rows.indexOf(row)} />
     ${left > 0 && html`<p class="quiet">The first ${count(part.rows.length)} of ${count(part.total)} are shown.</p>`}`;
 }
 
