@@ -6,11 +6,23 @@ import { link } from "../lib/router.js";
 import { html } from "../lib/ui.js";
 import { Badge, Copy, Loaded, Page, Tabs, Tags } from "../parts/basics.js";
 import { Connection } from "./devices/connection.js";
+import { ActorTab } from "./device/actor.js";
+import { CommandsTab } from "./device/commands.js";
+import { ConnectionsTab } from "./device/connections.js";
 import { LiveTab } from "./device/live.js";
+import { PayloadsTab } from "./device/payloads.js";
+import { SettingsTab } from "./device/settings.js";
+import { StatesTab } from "./device/states.js";
 
 const REPEAT_MS = 10_000;
 const TABS = [
   ["live", "Live", LiveTab],
+  ["commands", "Commands", CommandsTab],
+  ["states", "States", StatesTab],
+  ["connections", "Connections", ConnectionsTab],
+  ["actor", "Actor", ActorTab],
+  ["payloads", "Payloads", PayloadsTab],
+  ["settings", "Settings", SettingsTab],
 ];
 
 export function Device({ app, device, tab = "live" }) {

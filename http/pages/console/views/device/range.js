@@ -55,7 +55,7 @@ function OwnRange({ range, close }) {
 }
 
 // 2026-11-21T14:03:07 in the local zone, as fields of times need it.
-function localText(ms) {
+export function localText(ms) {
   const at = new Date(ms);
   return new Date(ms - at.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 19);
 }

@@ -1,0 +1,45 @@
+// The record of a device: its fields in a form, all of it as JSON, and its deletion.
+
+import { del, patch, path } from "../../lib/api.js";
+import { go, link } from "../../lib/router.js";
+import { html, useState } from "../../lib/ui.js";
+import { Card, Facts } from "../../parts/basics.js";
+import { confirmed } from "../../parts/dialog.js";
+import { Form } from "../../parts/form.js";
+import { JsonEditor } from "../../parts/json.js";
+import { note } from "../../parts/notes.js";
+import { stamps } from "../../parts/records.js";
+import { deviceFields } from "./fields.js";
+
+const EDITABLE = ["name", "description", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "tags", "attributes"];
+
+export function SettingsTab({ app, device, record, reload }) {
+  const home = path("applications", app, "devices", device);
+  const [saved, setSaved] = useState(0); // both forms begin anew when one was saved, and not when the device reports
+  const to = (id) => id && html`<a href=${link("/applications", app, "devices", id)}><code>${id}</code></a>`;
+  const change = async (values) => {
+    await patch(home, values);
+    note("The device is changed.");
+    await reload();
+    setSaved((times) => times + 1);
+  };
+  const remove = async () => {
+    const done = await confirmed({
+      title: "Delete this device?", text: html`<b>${record.name}</b> can be restored for 93 days, with everything that it reported.`,
+      typed: record.name, act: () => del(home),
+    });
+    if (done) go(link("/applications", app, "devices"));
+  };
+  const editable = Object.fromEntries(EDITABLE.filter((name) => record[name] !== undefined).map((name) => [name, record[name]]));
+  return html`
+    <${Card} title="About"><${Facts} rows=${[
+      ["Gateway", to(record.gatewayId)], ["Parent", to(record.parentId)],
+      record.ancestorIds?.length > 1 ? ["Ancestors", html`<span class="row">${record.ancestorIds.map(to)}</span>`] : ["Ancestors", null],
+      ...stamps(record),
+    ]} /></${Card}>
+    <${Card} title="Change"><${Form} key=${saved} fields=${deviceFields({ created: false })} initial=${record} submit=${change} /></${Card}>
+    <details class="card"><summary>Edit as JSON</summary>
+      <${JsonEditor} key=${saved} value=${editable} save=${change} label="The device as JSON" /></details>
+    <${Card} title="Delete"><div class="stack"><p>The device disappears at once, and can be restored for 93 days.</p>
+      <div><button class="danger" onClick=${remove}>Delete this device</button></div></div></${Card}>`;
+}
